@@ -47,7 +47,8 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
+        let job = self.options.job(&config)?;
+        let files = self.options.files(&job, &config)?;
         if self.explain {
             explain::print_allowed(&config, &job)?;
         }

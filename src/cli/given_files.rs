@@ -32,35 +32,55 @@ impl GivenFiles {
     /// [`Exit::Data`] if a name is not legal, or the files are too many or too large; those of reading
     /// them.
     pub(super) fn read(&self, job: &JobConfig, is_stdin_taken: bool) -> Result<JobFiles, Error> {
-        let contents = Contents::of(job);
-        let read = |path: &Path| {
-            let mut source = open(path)?;
-            contents.take(&mut source, job.files_size_max).map_err(|error| wrong(path, &error))
-        };
-        let mut files = JobFiles::default();
-        for (name, path) in &self.input {
-            let wrong = |error: String| Error::new(Exit::Data, format!("--input: {error}"));
-            let name: FileName =
-                name.parse().map_err(|error: IllegalName| wrong(error.to_string()))?;
-            if path == Path::new("-") {
-                return Err(wrong(format!("`{name}` cannot be standard input: see --stdin")));
-            }
-            if files.inputs.insert(name.clone(), read(path)?).is_some() {
-                return Err(wrong(format!("two files have the name `{name}`")));
-            }
+        let is_standard_input = |path: &PathBuf| path == Path::new("-");
+        if let Some((name, _)) = self.input.iter().find(|(_, path)| is_standard_input(path)) {
+            let message = format!("--input: `{name}` cannot be standard input: see --stdin");
+            return Err(Error::new(Exit::Data, message));
         }
-        if let Some(path) = &self.stdin {
-            if path == Path::new("-") && is_stdin_taken {
-                let message = "--stdin: standard input is the script already; name a file";
-                return Err(Error::new(Exit::Usage, message));
-            }
-            files.stdin = Some(read(path)?);
+        if is_stdin_taken && self.stdin.as_ref().is_some_and(is_standard_input) {
+            let message = "--stdin: standard input is the script already; name a file";
+            return Err(Error::new(Exit::Usage, message));
         }
-        files.check(job.files_size_max).map_err(|error| {
-            Error::new(Exit::Data, format!("the files of --input and --stdin {}", error.reason))
-        })?;
-        Ok(files)
+        let inputs = self.input.iter().map(|(name, path)| (name.as_str(), path.clone()));
+        read_files(job, inputs, self.stdin.as_deref())
     }
+}
+
+/// Reads the files of a job, by their names.
+///
+/// # Errors
+/// As [`GivenFiles::read`].
+pub(super) fn read_files<'a>(
+    job: &JobConfig,
+    inputs: impl Iterator<Item = (&'a str, PathBuf)>,
+    stdin: Option<&Path>,
+) -> Result<JobFiles, Error> {
+    let contents = Contents::of(job);
+    let read = |path: &Path| {
+        let mut source = open(path)?;
+        contents.take(&mut source, job.files_size_max).map_err(|error| wrong(path, &error))
+    };
+    let mut files = JobFiles::default();
+    for (name, path) in inputs {
+        let name: FileName = name
+            .parse()
+            .map_err(|error: IllegalName| Error::new(Exit::Data, format!("--input: {error}")))?;
+        if files.inputs.insert(name.clone(), read(&path)?).is_some() {
+            let message = format!("--input: two files have the name `{name}`");
+            return Err(Error::new(Exit::Data, message));
+        }
+    }
+    files.stdin = stdin.map(read).transpose()?;
+    files.check(job.files_size_max).map_err(|error| {
+        Error::new(Exit::Data, format!("the files of --input and --stdin {}", error.reason))
+    })?;
+    Ok(files)
+}
+
+/// Returns the folder of a file of jobs, in which their files are. None of these is `-`, standard input.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 fn wrong(path: &Path, error: &ArtifactError) -> Error {

@@ -58,8 +58,11 @@ impl JobOptions {
     }
 
     /// Returns the files that they give the job.
-    pub(super) fn files(&self, config: &Config) -> Result<JobFiles, Error> {
-        self.files.read(&config.job, self.source.is_standard_input())
+    pub(super) fn files(&self, job: &Job, config: &Config) -> Result<JobFiles, Error> {
+        let files = self.files.read(&config.job, self.source.is_standard_input())?;
+        let checked = config.check_files(&job.spec, &files);
+        checked.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        Ok(files)
     }
 
     /// Returns the id and the name that are given.

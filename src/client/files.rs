@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::graph::Graph;
 use super::{Client, ClientError};
 use crate::artifacts::{ArtifactError, Contents};
+use crate::config::format_size;
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES,
 };
@@ -58,24 +60,68 @@ impl Client {
             return self.store_one(job, start).await;
         }
         self.check(&job)?;
-        let files = &self.settled(files).await?;
-        files.check(self.job.files_size_max)?;
         let own = job.id.clone();
-        if !self.store.stage_files(&own, files).await? {
-            return Err(ClientError::IdTaken(own));
-        }
-        job.extra.insert(INPUT_FILES.to_owned(), files.listed());
+        self.give_files(&mut job, files).await?;
         let stored = self.store_one(job, start).await;
         let is_own = match &stored {
             Ok(id) => *id == own,
-            // It may have been accepted.
-            Err(error) => matches!(error, ClientError::Unsure { .. }),
+            Err(error) => may_be_accepted(error),
         };
         if !is_own {
-            // Else they go by themselves.
-            let _ = self.store.drop_files(&own).await;
+            self.take_files_back(std::iter::once(&own)).await;
         }
         stored
+    }
+
+    /// Stores the files of a job that is about to be submitted, and names them in the job. They go by
+    /// themselves if it is not, or by [`Client::take_files_back`].
+    ///
+    /// # Errors
+    /// [`ClientError::IdTaken`]; [`ClientError::Invalid`] and [`ClientError::File`] of the files.
+    pub async fn give_files(&self, job: &mut Job, files: &JobFiles) -> Result<(), ClientError> {
+        let files = &self.settled(files).await?;
+        files.check(self.job.files_size_max)?;
+        if !self.store.stage_files(&job.id, files).await? {
+            return Err(ClientError::IdTaken(job.id.clone()));
+        }
+        job.extra.insert(INPUT_FILES.to_owned(), files.listed());
+        Ok(())
+    }
+
+    /// Removes the files of jobs that were not accepted.
+    pub async fn take_files_back(&self, jobs: impl Iterator<Item = &JobId>) {
+        for id in jobs {
+            // Else they go by themselves.
+            let _ = self.store.drop_files(id).await;
+        }
+    }
+
+    /// Gives the jobs of a graph their files, all or none. Returns the jobs that have some.
+    pub(super) async fn give_graph_files(
+        &self,
+        graph: &Graph,
+        jobs: &mut [Job],
+    ) -> Result<Vec<JobId>, ClientError> {
+        let mut given = Vec::new();
+        let bytes: u64 =
+            graph.files().flat_map(|(_, files)| files.contents()).map(FileBody::redis_bytes).sum();
+        if bytes > Graph::FILES_BYTES_MAX {
+            let most = format_size(Graph::FILES_BYTES_MAX);
+            let reason = format!(
+                "of all jobs of the graph have more than {most}; artifacts.dir has no such limit"
+            );
+            return Err(InvalidJob::new(INPUT_FILES, reason).into());
+        }
+        for (place, files) in graph.files() {
+            let Some(job) = jobs.get_mut(place) else { continue };
+            if let Err(error) = self.give_files(job, files).await {
+                self.take_files_back(given.iter()).await;
+                let (name, error) = (graph.name(place), Box::new(error));
+                return Err(ClientError::Refused { place, name, error });
+            }
+            given.push(job.id.clone());
+        }
+        Ok(given)
     }
 
     /// Moves large contents into the folder, if there is one, and keeps those that are there already.
@@ -167,6 +213,12 @@ impl Client {
         let contents = Contents::of(&self.job);
         Ok(blocking(move || contents.bytes(content, bytes_max)).await?)
     }
+}
+
+/// Returns true if jobs may have been accepted though their submission failed: then their files stay, or go by
+/// themselves.
+pub(super) fn may_be_accepted(error: &ClientError) -> bool {
+    matches!(error, ClientError::Unsure { .. } | ClientError::Store(_))
 }
 
 /// Works with the folder of contents, which may be slow.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::ClientError;
 use crate::proto::graph::{GraphCallback, GraphKind};
-use crate::proto::job::{InvalidJob, Job, JobId, JobName};
+use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName};
 use crate::proto::text::nearest;
 use crate::store::NewGraph;
 
@@ -40,6 +40,7 @@ pub struct GraphNode {
     job: Job,
     after: Vec<String>,
     after_any: Vec<String>,
+    files: JobFiles,
 }
 
 impl GraphNode {
@@ -56,6 +57,12 @@ impl GraphNode {
         self
     }
 
+    /// Gives its script files. They count together for the whole graph: [`Graph::FILES_BYTES_MAX`] in Redis.
+    pub fn files(&mut self, files: JobFiles) -> &mut Self {
+        self.files = files;
+        self
+    }
+
     /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
     pub(crate) fn waits_for<N: Into<String>>(
         &mut self,
@@ -68,6 +75,9 @@ impl GraphNode {
 }
 
 impl Graph {
+    /// The most bytes of all files of its jobs in Redis.
+    pub const FILES_BYTES_MAX: u64 = 64 << 20;
+
     /// Creates an empty graph with a random id.
     pub fn new() -> Self {
         Self::default()
@@ -110,7 +120,8 @@ impl Graph {
     /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
     /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
-        let node = GraphNode { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
+        let (after, after_any, files) = (Vec::new(), Vec::new(), JobFiles::default());
+        let node = GraphNode { name: name.into(), job, after, after_any, files };
         let place = self.nodes.len();
         self.nodes.push(node);
         &mut self.nodes[place]
@@ -120,6 +131,12 @@ impl Graph {
     pub(crate) fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
         jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
+    }
+
+    /// The files of its jobs, by the places of these; jobs without files are left out.
+    pub(super) fn files(&self) -> impl Iterator<Item = (usize, &JobFiles)> {
+        let files = self.nodes.iter().map(|node| &node.files).enumerate();
+        files.filter(|(_, files)| !files.is_empty())
     }
 
     /// The number of its jobs.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::files::may_be_accepted;
 use super::graph::Graph;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::{GraphCallback, GraphKind};
@@ -105,8 +106,12 @@ impl Client {
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;
         let new = graph.stored_with(&jobs);
-        let jobs = members(&jobs, graph.id());
+        let mut jobs = members(&jobs, graph.id());
+        let given = self.give_graph_files(graph, &mut jobs).await?;
         let submitted = self.submit_batch(&jobs, Some(&new), &|place| graph.name(place)).await;
+        if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
+            self.take_files_back(given.iter()).await;
+        }
         submitted.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::sandbox::SandboxConfig;
 use super::schema::Config;
 use super::types::{EngineKind, TypeConfig};
-use crate::proto::job::{AskedBounds, InvalidJob, JobSpec, NetworkAccess};
+use crate::proto::job::{AskedBounds, InvalidJob, JobFiles, JobSpec, NetworkAccess};
 use crate::proto::target::ScriptType;
 use crate::proto::units::{format_duration, format_size};
 
@@ -19,6 +19,20 @@ impl Config {
         let Some(name) = &spec.script_type else { return Ok(()) };
         let of_type = self.types.get(name);
         of_type.map_or(Ok(()), |of_type| of_type.check_asked(name, &spec.asked_bounds()))
+    }
+
+    /// Checks that a job can be given these files.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if the scripts of its type are no processes.
+    pub fn check_files(&self, spec: &JobSpec, files: &JobFiles) -> Result<(), InvalidJob> {
+        let of_type =
+            spec.script_type.as_ref().and_then(|name| Some((name, self.types.get(name)?)));
+        let Some((name, of_type)) = of_type else { return Ok(()) };
+        if files.is_empty() || of_type.engine == EngineKind::Command {
+            return Ok(());
+        }
+        Err(no_process(if files.inputs.is_empty() { "stdin" } else { "input" }, name))
     }
 }
 

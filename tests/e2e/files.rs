@@ -121,10 +121,19 @@ fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
     submit(&one).code(0);
     submit(&one).code(65).says("taken");
     assert_eq!(redis.keys(&keys::prefix("FILES")).len(), 1, "the job keeps its files");
-    let _osis = hero.actor("osis-default-1").start();
     hero.run(&["exec", "-t", "osis", "--input", &one, "-e", "1"])
-        .code(1)
-        .says("input_files are for scripts that run as processes, and osis does not");
+        .code(65)
+        .says("input is for scripts that are processes, which those of type osis are not");
+    let graph = format!(
+        "[job.b]\ntype = \"sal\"\nscript = \"1\"\nstdin = {:?}\n",
+        small.display().to_string()
+    );
+    let graph = file(&redis, "g.toml", graph.as_bytes());
+    hero.run(&["submit", "--graph", graph.to_str().expect("UTF-8")])
+        .code(65)
+        .says("g.toml:4:9: job.b.stdin: ")
+        .says("which those of type sal are not");
+    assert_eq!(redis.keys(&keys::prefix("FILES")).len(), 1, "nothing is left of these");
 }
 
 #[test]
@@ -141,4 +150,69 @@ fn files_of_a_job_with_very_many_prerequisites_stay_while_it_waits() {
     args.extend(ids.iter().flat_map(|id| ["--after", id.as_str()]));
     hero.run(&args).code(0);
     assert!(redis.ttl(&keys::files("a")) > 30 * 86_400);
+}
+
+#[test]
+fn jobs_of_a_graph_are_given_files_beside_its_own() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    std::fs::create_dir(redis.folder().join("below")).expect("a folder");
+    file(&redis, "below/data", b"some data\n");
+    file(&redis, "below/names", b"ann\nbob\n");
+    let graph = |inputs: &str| {
+        let text = format!(
+            "[defaults]\ntype = \"bash\"\n[job.a]\nid = \"a\"\n{inputs}\nstdin = \"names\"\n\
+             script = 'cat \"$HERO_INPUT_DIR/d.txt\" -'\n\
+             [job.b]\nid = \"b\"\nafter = [\"a\"]\nscript = 'echo \"${{HERO_INPUT_DIR-none}}\"'\n"
+        );
+        file(&redis, "below/g.toml", text.as_bytes());
+        hero.run(&["submit", "--graph", "below/g.toml"])
+    };
+    for (inputs, code, said) in [
+        ("inputs = { \"../d\" = \"data\" }", 65, "below/g.toml:5:10: job.a.inputs: "),
+        ("inputs = { \"d.txt\" = \"nothing\" }", 66, "no such file: below/nothing"),
+        ("inputs = [\"data\"]", 65, "below/g.toml:5:10: "),
+    ] {
+        graph(inputs).code(code).says(said);
+    }
+    assert!(redis.keys(&keys::prefix("FILES")).is_empty(), "nothing is left of them");
+    graph("inputs = { \"d.txt\" = \"data\" }").code(0);
+    assert!(redis.ttl(&keys::files("a")) > 30 * 86_400, "they stay while the job waits");
+    graph("inputs = { \"d.txt\" = \"data\" }").code(65).says("taken");
+    assert_eq!(redis.keys(&keys::prefix("FILES")), [keys::files("a")]);
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["job", "wait", "a"]).code(0).stdout("some data\nann\nbob\n");
+    hero.run(&["job", "wait", "b"]).code(0).stdout("none\n");
+}
+
+#[test]
+fn lines_of_a_batch_are_given_files_beside_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    file(&redis, "data", b"some data\n");
+    let line = |id: &str, more: &str| {
+        format!(
+            r#"{{"id":"{id}","script_type":"bash","script":"cat \"$HERO_INPUT_DIR\"/*"{more}}}"#
+        )
+    };
+    let good = r#","inputs":{"d":"data"}"#;
+    let lines = [
+        line("a", good),
+        line("b", r#","inputs":{"../d":"data"}"#),
+        line("c", r#","stdin":"nothing""#),
+        line("d", r#","inputs":["data"]"#),
+        line("e", &format!(r#"{good},"prerequisites":["nobody"]"#)),
+        line("a", good),
+    ];
+    file(&redis, "jobs.jsonl", lines.join("\n").as_bytes());
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--all-or-none"]).code(65);
+    assert!(redis.keys(&keys::prefix("FILES")).is_empty(), "nothing is left of them");
+    let done = hero.run(&["submit", "--batch", "jobs.jsonl"]).code(65).stdout("a\n");
+    let done =
+        done.says("jobs.jsonl:2: invalid job: a file").says("jobs.jsonl:3: invalid job: a file");
+    done.says("jobs.jsonl:4: invalid job: inputs does not name files")
+        .says("jobs.jsonl:6: job id a is taken");
+    assert_eq!(redis.keys(&keys::prefix("FILES")), [keys::files("a")]);
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["job", "wait", "a"]).code(0).stdout("some data\n");
 }

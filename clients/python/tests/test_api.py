@@ -32,6 +32,18 @@ class OverApi(Verbs):
         with self.assertRaises(NoSuchJob):
             self.client.get(job_id)
 
+    def test_a_job_is_given_files_and_leaves_some(self: Any) -> None:
+        script = "import os, shutil, sys\nshutil.copy(os.environ['HERO_INPUT_DIR'] + '/a', os.environ['HERO_OUTPUT_DIR'] + '/b')\nprint(sys.stdin.read())"
+        job = self.client.run(JobSpec("python", script), PATIENCE, inputs={"a": b"\xff\0"}, stdin=b"given")
+        self.assertEqual(job.output, "given")
+        found = [(file.name, file.size, file.kind) for file in self.client.files(job.id)]
+        self.assertEqual(found, [("b", 2, "output"), ("a", 2, "input")])
+        self.assertEqual(self.client.file(job.id, "b"), b"\xff\0")
+        with self.assertRaises(NoSuchJob):
+            self.client.file(job.id, "c")
+        other = self.client.submit(JobSpec("python", "print(1)"), inputs={"a": b"1"})
+        self.client.wait(other, timeout=PATIENCE)
+
     def test_a_list_has_pages(self: Any) -> None:
         ids = set(self.client.batch(JobSpec("osis", str(number)) for number in range(5)))
         for job_id in ids:

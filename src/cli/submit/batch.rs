@@ -1,15 +1,17 @@
 //! `hero submit --batch`: one job per line, as JSON.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cli::given_files::{folder_of, read_files};
 use crate::cli::{input, output};
 use crate::client::{Client, ClientError, NewBatch, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
 use crate::proto::text::counted;
 use crate::store::Store;
 
@@ -45,7 +47,8 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
-    let mut lines = BatchLines { from: input::open(path)?, path, config, bytes_max, number: 0 };
+    let from = input::open(path)?;
+    let mut lines = BatchLines { from, path, config, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
         submit_atomic_batch(client, batch, &mut lines, &mut tally).await?;
@@ -77,11 +80,14 @@ async fn submit_some(
                 more = false;
                 break;
             }
-            Some(Ok(job)) => {
-                bytes += job.spec.script.len();
-                jobs.push(job);
-                numbers.push(lines.number);
-            }
+            Some(Ok((job, files))) => match with_files(client, job, &files).await {
+                Ok(job) => {
+                    bytes += job.spec.script.len();
+                    jobs.push(job);
+                    numbers.push(lines.number);
+                }
+                Err(error) => refused.push((lines.number, Err(error))),
+            },
             Some(Err(error)) => refused.push((lines.number, Err(error.into()))),
         }
     }
@@ -91,6 +97,11 @@ async fn submit_some(
             format!("{}: submitting the jobs from line {first} on: {error}", lines.path.display());
         Error::new(error.exit(), message)
     })?;
+    let is_other = |(job, result): &(&Job, &Result<JobId, ClientError>)| {
+        job.extra.contains_key(INPUT_FILES) && !result.as_ref().is_ok_and(|id| *id == job.id)
+    };
+    let others = jobs.iter().zip(&submitted).filter(is_other);
+    client.take_files_back(others.map(|(job, _)| &job.id)).await;
     let mut results: Vec<(u64, Result<JobId, ClientError>)> =
         numbers.into_iter().zip(submitted).chain(refused).collect();
     results.sort_by_key(|(number, _)| *number);
@@ -99,6 +110,14 @@ async fn submit_some(
     }
     output::accepted(&std::mem::take(&mut tally.unwritten))?;
     Ok(more)
+}
+
+/// Stores the files of a job.
+async fn with_files(client: &Client, mut job: Job, files: &JobFiles) -> Result<Job, ClientError> {
+    if !files.is_empty() {
+        client.give_files(&mut job, files).await?;
+    }
+    Ok(job)
 }
 
 /// Submits jobs as those of the batch; those beyond its bound belong to none.
@@ -125,10 +144,13 @@ async fn submit_atomic_batch(
     let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
     while let Some(line) = lines.next(client)? {
         match line {
-            Ok(job) => {
-                jobs.push(job);
-                numbers.push(lines.number);
-            }
+            Ok((job, files)) => match with_files(client, job, &files).await {
+                Ok(job) => {
+                    jobs.push(job);
+                    numbers.push(lines.number);
+                }
+                Err(error) => tally.refuse(lines.path, lines.number, &error),
+            },
             Err(error) => tally.refuse(lines.path, lines.number, &error.into()),
         }
         if jobs.len() > Store::WHOLE_MAX {
@@ -136,10 +158,16 @@ async fn submit_atomic_batch(
             return Err(ClientError::TooMany { jobs, most }.into());
         }
     }
+    let given = jobs.iter().filter(|job| job.extra.contains_key(INPUT_FILES)).map(|job| &job.id);
     if !tally.refused.is_empty() {
+        client.take_files_back(given).await;
         return Ok(());
     }
-    match client.submit_all_or_none_of(batch, &jobs).await {
+    let submitted = client.submit_all_or_none_of(batch, &jobs).await;
+    if matches!(submitted, Err(ClientError::Refused { .. })) {
+        client.take_files_back(given).await;
+    }
+    match submitted {
         Ok(ids) => {
             tally.is_stored = !jobs.is_empty();
             for (number, id) in numbers.into_iter().zip(ids) {
@@ -190,6 +218,9 @@ impl Tally {
     }
 }
 
+/// A line: its job, with the files that it is given.
+type ReadLine = Result<(Job, JobFiles), InvalidJob>;
+
 /// Reads the lines of the file as jobs.
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
@@ -205,7 +236,7 @@ impl BatchLines<'_> {
     ///
     /// # Errors
     /// The file cannot be read, or a line is too long for any job.
-    fn next(&mut self, client: &Client) -> Result<Option<Result<Job, InvalidJob>>, Error> {
+    fn next(&mut self, client: &Client) -> Result<Option<ReadLine>, Error> {
         loop {
             self.number += 1;
             let mut bytes = Vec::new();
@@ -224,8 +255,37 @@ impl BatchLines<'_> {
             if !text.is_empty() {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                return Ok(Some(job_of_line(text).and_then(|job| check(&job).map(|()| job))));
+                let read = self.job_with_files(text);
+                return Ok(Some(read.and_then(|read| check(&read.0).map(|()| read))));
             }
         }
+    }
+
+    /// Reads a job, and the files that its line names: `inputs`, an object of names and files, and `stdin`.
+    fn job_with_files(&self, text: &[u8]) -> ReadLine {
+        let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
+            return job_of_line(text).map(|job| (job, JobFiles::default()));
+        };
+        let (inputs, stdin) = (line.remove("inputs"), line.remove("stdin"));
+        let job = Job::from_json(&line)?;
+        if inputs.is_none() && stdin.is_none() {
+            return Ok((job, JobFiles::default()));
+        }
+        let wrong = |what: &str| InvalidJob::new(what, "does not name files");
+        let inputs: BTreeMap<String, PathBuf> = match inputs {
+            Some(inputs) => serde_json::from_value(inputs).map_err(|_| wrong("inputs"))?,
+            None => BTreeMap::new(),
+        };
+        let stdin: Option<PathBuf> = match stdin {
+            Some(stdin) => Some(serde_json::from_value(stdin).map_err(|_| wrong("stdin"))?),
+            None => None,
+        };
+        let folder = folder_of(self.path);
+        let inputs = inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
+        let stdin = stdin.map(|file| folder.join(file));
+        let files = read_files(&self.config.job, inputs, stdin.as_deref())
+            .map_err(|error| InvalidJob::new("a file", error.message))?;
+        self.config.check_files(&job.spec, &files)?;
+        Ok((job, files))
     }
 }

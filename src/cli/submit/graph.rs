@@ -1,6 +1,6 @@
 //! `hero submit --graph`: a file of jobs that wait for each other by name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::cli::given_files::{folder_of, read_files};
 use crate::cli::input;
 use crate::cli::script::ScriptSource;
 use crate::cli::time::local_zone;
@@ -16,7 +17,7 @@ use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Entrance, Job, JobId, JobName, JobSpec};
+use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec};
 use crate::proto::spoken_time::parse_time;
 use crate::proto::target::ScriptType;
 
@@ -33,6 +34,8 @@ struct NodeKeys {
     time_zone: Option<String>,
     after: Vec<Spanned<String>>,
     after_any: Vec<Spanned<String>>,
+    inputs: BTreeMap<String, PathBuf>,
+    stdin: Option<PathBuf>,
 }
 
 /// The keys of a callback that are not settings of the job itself.
@@ -112,9 +115,11 @@ impl<'s> GraphFile<'s> {
             read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
             let mut job = Job::from(spec);
             start_at(&mut job, &keys, &defaults.1, &table).map_err(refused)?;
+            let files = read_inputs(&job, &keys, &table, path, config)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
             let (after, after_any) = (keys.after.iter(), keys.after_any.iter());
             let node = graph.add(&table.name, job);
+            node.files(files);
             node.waits_for(after.map(Spanned::get_ref), after_any.map(Spanned::get_ref));
             for prerequisite in keys.after.into_iter().chain(keys.after_any) {
                 let span = prerequisite.span();
@@ -200,6 +205,28 @@ fn start_at(
 fn zone(named: Option<&str>, table: &JobTable<'_>) -> Result<TimeZone, ConfigError> {
     let named = named.map(|name| time_zone(name).map_err(|why| table.wrong("time_zone", why)));
     named.unwrap_or_else(|| Ok(local_zone()))
+}
+
+/// Reads the files that a job is given, which lie beside the graph's file.
+fn read_inputs(
+    job: &Job,
+    keys: &NodeKeys,
+    table: &JobTable<'_>,
+    path: &Path,
+    config: &Config,
+) -> Result<JobFiles, Error> {
+    let folder = folder_of(path);
+    let inputs = keys.inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
+    let stdin = keys.stdin.as_ref().map(|file| folder.join(file));
+    let key = if keys.inputs.is_empty() { "stdin" } else { "inputs" };
+    let files = read_files(&config.job, inputs, stdin.as_deref()).map_err(|error| {
+        let message =
+            error.message.replace("--input: ", "").replace("--input and --stdin ", "the job ");
+        Error::new(error.exit, table.wrong(key, message).to_string())
+    })?;
+    let checked = config.check_files(&job.spec, &files);
+    checked.map_err(|error| refused(table.wrong(key, error)))?;
+    Ok(files)
 }
 
 /// Reads the script, and finds its type by the file's extension where none is named.

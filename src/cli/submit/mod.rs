@@ -106,7 +106,8 @@ impl Submit {
             batch::run(&client, &config, file, &new, self.all_or_none, global.json).await?;
         } else {
             let client = Client::open(&config)?;
-            let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
+            let job = self.options.job(&config)?;
+            let files = self.options.files(&job, &config)?;
             let id = client.submit_with_files(job, &files).await?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;

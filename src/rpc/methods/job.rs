@@ -105,6 +105,11 @@ struct RunNew {
     job: JobSettings,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
     wait: Option<f64>,
+    /// Files for its script, in Base64, by their names.
+    #[serde(default)]
+    inputs: GivenFiles,
+    /// The standard input of its script, in Base64.
+    stdin: Option<String>,
 }
 
 /// The id of a job.
@@ -116,7 +121,7 @@ pub(super) struct Id {
 
 async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let job = own_job(&context, &given.job).await?;
-    let files = given_files(given.inputs, given.stdin)?;
+    let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let id = context.client.submit_with_files(job, &files).await?;
     Ok(Id { id: id.to_string() })
 }
@@ -138,7 +143,7 @@ pub(super) async fn submitted(
 
 async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let job = own_job(&context, &given.job).await?;
-    let files = given_files(given.inputs, given.stdin)?;
+    let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let id = context.client.create_with_files(job, &files).await?;
     Ok(Id { id: id.to_string() })
 }
@@ -162,7 +167,9 @@ async fn start(
 
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
     let patience = patience(given.wait)?;
-    let id = submitted(&context, &given.job).await?;
+    let job = own_job(&context, &given.job).await?;
+    let files = given_files(&context, &job, given.inputs, given.stdin)?;
+    let id = context.client.submit_with_files(job, &files).await?;
     ended(&context, &id, patience).await?;
     Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
 }

@@ -11,7 +11,7 @@ use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
-use crate::proto::job::{FileName, JobFiles, JobId};
+use crate::proto::job::{FileName, Job, JobFiles, JobId};
 
 /// The largest file of an answer: it is in memory, in Base64 too.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
@@ -20,7 +20,12 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 pub(super) type GivenFiles = BTreeMap<String, String>;
 
 /// Reads the files of a job to submit.
-pub(super) fn given_files(inputs: GivenFiles, stdin: Option<String>) -> Result<JobFiles, RpcError> {
+pub(super) fn given_files(
+    context: &CallContext,
+    job: &Job,
+    inputs: GivenFiles,
+    stdin: Option<String>,
+) -> Result<JobFiles, RpcError> {
     let mut files = JobFiles::default();
     for (name, text) in inputs {
         let bytes = decoded("inputs", &text)?;
@@ -28,6 +33,7 @@ pub(super) fn given_files(inputs: GivenFiles, stdin: Option<String>) -> Result<J
         files.inputs.insert(name, bytes.into());
     }
     files.stdin = stdin.map(|text| decoded("stdin", &text)).transpose()?.map(Into::into);
+    context.config.check_files(&job.spec, &files)?;
     Ok(files)
 }
 

@@ -33,6 +33,7 @@ fn job_is_submitted_with_files_and_those_that_it_leaves_are_read() {
         ("job.file", file("other")),
         ("job.submit", given("../a", "")),
         ("job.submit", given("a", "no base64!")),
+        ("job.run", json!({ "job": { "script_type": "osis", "script": "1" }, "stdin": "" })),
     ] {
         let answer = api.unix().post("/rpc", &[], &request(method, &params));
         assert!([-32_002, -32_602].contains(&error(&answer)), "{method}");

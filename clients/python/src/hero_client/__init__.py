@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._api import AsyncClient, Client
-from ._calls import JobPage
+from ._calls import JobFile, JobPage
 from ._errors import (
     ApiError,
     HeroError,
@@ -40,6 +40,7 @@ __all__ = [
     "InvalidJob",
     "Job",
     "JobFailed",
+    "JobFile",
     "JobFunction",
     "JobPage",
     "JobSpec",

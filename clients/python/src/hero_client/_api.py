@@ -6,14 +6,14 @@ import asyncio
 import os
 import socket
 import ssl
-from typing import Any, AsyncIterator, Iterator, Mapping, Optional, Tuple
+from typing import Any, AsyncIterator, Iterator, List, Mapping, Optional, Tuple
 
 from . import _calls
-from ._calls import Call, JobPage
+from ._calls import Call, JobFile, JobPage
 from ._errors import HeroError
 from ._follow import SILENCE_SECONDS, Connect, Exchange, follow
 from ._http import Endpoint
-from ._jobs import Event
+from ._jobs import Event, Job, JobSpec
 from ._steps import AsyncVerbs, BlockingVerbs
 from .api import AsyncMethods, Methods
 
@@ -45,6 +45,32 @@ class Client(BlockingVerbs):
         """Yields the states of a job and the entries of its log as they come, until its end, over one connection. If it
         is lost, continues over another. Raises NoSuchJob."""
         yield from self._each(follow(self._endpoint, self._token, job_id))
+
+    def submit(
+        self, spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None
+    ) -> str:
+        """Submits a job, with files for its script by their names, and its standard input. Returns its id; that of the
+        job that holds its unique key, if one does. Raises InvalidJob, IdTaken."""
+        return self._all(_calls.submit(spec, inputs, stdin))
+
+    def run(
+        self,
+        spec: JobSpec,
+        timeout: Optional[float] = None,
+        inputs: Optional[Mapping[str, bytes]] = None,
+        stdin: Optional[bytes] = None,
+    ) -> Job:
+        """Submits a job and waits for its end, for `timeout` seconds or without a bound. Raises JobFailed,
+        WaitTimeout, and what submit raises."""
+        return self._all(_calls.run(spec, timeout, inputs, stdin))
+
+    def files(self, job_id: str) -> List[JobFile]:
+        """Lists the files of a job, those that its script left first. Raises NoSuchJob."""
+        return self._all(_calls.files(job_id))
+
+    def file(self, job_id: str, name: str) -> bytes:
+        """Reads a file of a job, of at most 64 MiB. Raises NoSuchJob, also if it has no such file."""
+        return self._all(_calls.file(job_id, name))
 
     def retry(self, job_id: str, with_dependents: bool = False) -> None:
         """Runs an ended job again; with its dependents that failed because it did, if asked for. Raises
@@ -132,6 +158,30 @@ class AsyncClient(AsyncVerbs):
         """See Client.follow."""
         async for event in self._each(follow(self._endpoint, self._token, job_id), []):
             yield event
+
+    async def submit(
+        self, spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None
+    ) -> str:
+        """See Client.submit."""
+        return await self._all(_calls.submit(spec, inputs, stdin))
+
+    async def run(
+        self,
+        spec: JobSpec,
+        timeout: Optional[float] = None,
+        inputs: Optional[Mapping[str, bytes]] = None,
+        stdin: Optional[bytes] = None,
+    ) -> Job:
+        """See Client.run."""
+        return await self._all(_calls.run(spec, timeout, inputs, stdin))
+
+    async def files(self, job_id: str) -> List[JobFile]:
+        """See Client.files."""
+        return await self._all(_calls.files(job_id))
+
+    async def file(self, job_id: str, name: str) -> bytes:
+        """See Client.file."""
+        return await self._all(_calls.file(job_id, name))
 
     async def retry(self, job_id: str, with_dependents: bool = False) -> None:
         """See Client.retry."""

@@ -28,6 +28,17 @@ class Call:
 
 
 @dataclass(frozen=True)
+class JobFile:
+    """A file of a job."""
+
+    name: str
+    size: int
+    """Its size in bytes."""
+    kind: str
+    """`output` if its script left it, `input` if it was given."""
+
+
+@dataclass(frozen=True)
 class JobPage:
     """A page of a list of jobs."""
 
@@ -36,17 +47,23 @@ class JobPage:
     """The `cursor` of the next page, if there may be one."""
 
 
-def submit(spec: JobSpec) -> Steps[str]:
+def submit(spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None) -> Steps[str]:
     """Submits a job."""
-    answer = yield Call("job.submit", {"job": spec.with_id().settings()})
+    answer = yield Call("job.submit", {"job": spec.with_id().settings(), **_given(inputs, stdin)})
     return str(answer["id"])
 
 
-def run(spec: JobSpec, timeout: Optional[float]) -> Steps[Job]:
+def run(
+    spec: JobSpec,
+    timeout: Optional[float],
+    inputs: Optional[Mapping[str, bytes]] = None,
+    stdin: Optional[bytes] = None,
+) -> Steps[Job]:
     """Submits a job and waits for its end."""
     until = _until(timeout)
     seconds = _slice(until)
-    answer = yield Call("job.run", {"job": spec.with_id().settings(), "wait": seconds}, seconds)
+    given = _given(inputs, stdin)
+    answer = yield Call("job.run", {"job": spec.with_id().settings(), "wait": seconds, **given}, seconds)
     job = _job(answer)
     return _finished(job) if job.ended else (yield from _waited(job.id, timeout, until))
 
@@ -80,6 +97,18 @@ def output(job_id: str) -> Steps[Optional[bytes]]:
     if job.ended:
         return _finished(job).output_bytes or b""
     return None
+
+
+def files(job_id: str) -> Steps[List[JobFile]]:
+    """Lists the files of a job."""
+    answer = yield Call("job.files", {"id": job_id})
+    return [JobFile(one["name"], one["size"], one["kind"]) for one in answer["files"]]
+
+
+def file(job_id: str, name: str) -> Steps[bytes]:
+    """Reads a file of a job."""
+    answer = yield Call("job.file", {"id": job_id, "name": name})
+    return base64.b64decode(answer["content"])
 
 
 def log(job_id: str) -> Steps[List[LogEntry]]:
@@ -144,6 +173,16 @@ def _lines(job_id: str, after: Optional[str]) -> Steps[List[LogEntry]]:
         after = answer.get("next")
         if after is None:
             return entries
+
+
+def _given(inputs: Optional[Mapping[str, bytes]], stdin: Optional[bytes]) -> Dict[str, Any]:
+    """The files of a job, as the API takes them."""
+    given: Dict[str, Any] = {}
+    if inputs:
+        given["inputs"] = {name: base64.b64encode(content).decode() for name, content in inputs.items()}
+    if stdin is not None:
+        given["stdin"] = base64.b64encode(stdin).decode()
+    return given
 
 
 def _until(timeout: Optional[float]) -> Optional[float]:
