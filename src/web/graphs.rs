@@ -1,5 +1,7 @@
 //! `/graphs` and `/graphs/ID`: graphs and batches, what became of their jobs, and one of them with these.
 
+use std::fmt::Write as _;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -128,7 +130,7 @@ fn counts(graph: &JobDoc) -> String {
     let mut text = format!("{} of {} done", count(number("finished")), count(number("jobs")));
     for field in ["failed", "cancelled", "waiting"] {
         if number(field) > 0 {
-            text.push_str(&format!(", {} {field}", count(number(field))));
+            let _ = write!(text, ", {} {field}", count(number(field)));
         }
     }
     text

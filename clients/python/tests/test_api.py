@@ -33,7 +33,11 @@ class OverApi(Verbs):
             self.client.get(job_id)
 
     def test_a_job_is_given_files_and_leaves_some(self: Any) -> None:
-        script = "import os, shutil, sys\nshutil.copy(os.environ['HERO_INPUT_DIR'] + '/a', os.environ['HERO_OUTPUT_DIR'] + '/b')\nprint(sys.stdin.read())"
+        script = (
+            "import os, shutil, sys\n"
+            "shutil.copy(os.environ['HERO_INPUT_DIR'] + '/a', os.environ['HERO_OUTPUT_DIR'] + '/b')\n"
+            "print(sys.stdin.read())"
+        )
         job = self.client.run(JobSpec("python", script), PATIENCE, inputs={"a": b"\xff\0"}, stdin=b"given")
         self.assertEqual(job.output, "given")
         found = [(file.name, file.size, file.kind) for file in self.client.files(job.id)]
