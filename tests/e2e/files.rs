@@ -208,8 +208,9 @@ fn lines_of_a_batch_are_given_files_beside_it() {
     hero.run(&["submit", "--batch", "jobs.jsonl", "--all-or-none"]).code(65);
     assert!(redis.keys(&keys::prefix("FILES")).is_empty(), "nothing is left of them");
     let done = hero.run(&["submit", "--batch", "jobs.jsonl"]).code(65).stdout("a\n");
-    let done =
-        done.says("jobs.jsonl:2: invalid job: a file").says("jobs.jsonl:3: invalid job: a file");
+    let done = done
+        .says("jobs.jsonl:2: invalid job: its files")
+        .says("jobs.jsonl:3: invalid job: its files");
     done.says("jobs.jsonl:4: invalid job: inputs does not name files")
         .says("jobs.jsonl:6: job id a is taken");
     assert_eq!(redis.keys(&keys::prefix("FILES")), [keys::files("a")]);

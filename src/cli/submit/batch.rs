@@ -283,8 +283,9 @@ impl BatchLines<'_> {
         let folder = folder_of(self.path);
         let inputs = inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
         let stdin = stdin.map(|file| folder.join(file));
-        let files = read_files(&self.config.job, inputs, stdin.as_deref())
-            .map_err(|error| InvalidJob::new("a file", error.message))?;
+        let files = read_files(&self.config.job, inputs, stdin.as_deref()).map_err(|error| {
+            InvalidJob::new("its files:", error.message.replace("--input: ", ""))
+        })?;
         self.config.check_files(&job.spec, &files)?;
         Ok((job, files))
     }
