@@ -138,7 +138,7 @@ fn only_old_contents_are_set_aside_and_they_can_be_put_back() {
     age(&begun, 25);
     folder.begin_round().expect("a round");
     assert!(!begun.exists());
-    assert_eq!(folder.aged(part, now).expect("read").contents, [kept.hash.clone()]);
+    assert_eq!(folder.aged(part, now).expect("read").contents, std::slice::from_ref(&kept.hash));
     let aside = folder.set_aside(&kept.hash, now).expect("read").expect("it is old");
     assert!(!path.exists());
     aside.put_back().expect("put back");

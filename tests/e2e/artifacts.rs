@@ -127,7 +127,9 @@ fn content_is_deleted_only_when_no_kept_job_names_it() {
     let begun = dir.join("hero.files/new/left by a dead process");
     fs::write(&begun, "x").expect("written");
     let supervisor = hero.supervisor().start();
-    all.iter().for_each(|file| age(file));
+    for file in &all {
+        age(file);
+    }
     age(&begun);
     wait_until("the content of c is deleted", || contents(&dir).len() == 1);
     hero.run(&["job", "fetch", "b", "out", "-o", "-"]).code(0);
@@ -149,7 +151,9 @@ fn files_of_ended_jobs_go_after_their_own_time() {
     let script = format!("{MAKE} > \"$HERO_OUTPUT_DIR/out\"; echo x > \"$HERO_OUTPUT_DIR/small\"");
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", &script]).code(0);
     let _supervisor = hero.supervisor().start();
-    contents(&dir).iter().for_each(|file| age(file));
+    for file in contents(&dir) {
+        age(&file);
+    }
     wait_until("it is deleted", || contents(&dir).is_empty());
     hero.run(&["job", "fetch", "a", "out", "-o", "-"]).code(65).says("`out` is gone");
     hero.run(&["job", "fetch", "a", "small", "-o", "-"]).code(0).stdout("x\n");

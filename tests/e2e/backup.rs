@@ -82,6 +82,10 @@ fn shipped_access_rules_are_enough_for_a_backup_and_a_restore() {
     ])
     .code(0);
     wait_until("one is held", || !redis.keys(&keys::prefix("LIMIT_HELD")).is_empty());
+    let graph = "id = \"g\"\n[job.x]\ntype = \"bash\"\nscript = \"true\"\n\
+                 [on_end]\ntype = \"osis\"\nscript = \"1\"\n";
+    fs::write(redis.folder().join("g.toml"), graph).expect("written");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
     drop(supervisor);
     let rules = EXAMPLE.lines().find_map(|line| line.strip_prefix("user hero-backup "));
     let rules =
@@ -108,6 +112,8 @@ fn shipped_access_rules_are_enough_for_a_backup_and_a_restore() {
     }
     assert_eq!(other.keys(&keys::cron("tick")).len(), 1);
     assert_eq!(other.keys(&keys::keys().limit_starts("one")).len(), 1);
+    let graph = keys::keys().graph(&"g".parse().expect("legal"));
+    assert_eq!(other.field(&graph, "jobs").as_deref(), Some("1"));
     assert_eq!(other.list(&keys::work("type:osis")), ["a", "b", "c"]);
 }
 

@@ -1228,9 +1228,9 @@ class Methods:
         answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
         return answer
 
-    def job_run(self, *, job: JobSettings, wait: Optional[float] = None) -> Job:
+    def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
         """Submits a job, waits for its end and returns it; if the wait ends first, as it is then."""
-        answer: Job = self._call("job.run", _given({"job": job, "wait": wait}))
+        answer: Job = self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
     def job_start(self, *, id: str) -> ToldJob:
@@ -1511,9 +1511,9 @@ class AsyncMethods:
         answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
         return answer
 
-    async def job_run(self, *, job: JobSettings, wait: Optional[float] = None) -> Job:
+    async def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
         """Submits a job, waits for its end and returns it; if the wait ends first, as it is then."""
-        answer: Job = await self._call("job.run", _given({"job": job, "wait": wait}))
+        answer: Job = await self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
     async def job_start(self, *, id: str) -> ToldJob:
