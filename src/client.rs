@@ -365,7 +365,7 @@ impl Client {
         let states = JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Started);
         for status in states {
             let mut query = ListQuery {
-                status: Some(status),
+                statuses: vec![status],
                 limit: ListQuery::LIMIT_MAX,
                 ..ListQuery::default()
             };

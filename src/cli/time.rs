@@ -20,6 +20,13 @@ pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
     format!("{}{offset}", local.strftime("%Y-%m-%d %H:%M:%S.%3f"))
 }
 
+/// Formats a time as [`local`] does, without fractions of a second.
+pub(super) fn local_second(time: Timestamp, zone: &TimeZone) -> String {
+    let text = local(time, zone);
+    let (second, rest) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{second}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// Formats a time in RFC 3339 as the clock of a zone that is named beside it shows it: `2026-12-24 18:00`, with
 /// seconds where they are not zero.
 pub(super) fn wall_clock(text: &str, zone: &TimeZone) -> String {
@@ -96,6 +103,8 @@ mod tests {
             ("2026-07-01T22:30:00.000Z", "2026-07-02 00:30:00.000+02:00"),
         ] {
             assert_eq!(local_text(utc, &zone), shown);
+            let without = format!("{}{}", &shown[..19], &shown[23..]);
+            assert_eq!(local_second(utc.parse().expect("a time"), &zone), without);
             let read: Timestamp = shown.parse().expect("a time");
             assert_eq!(format!("{read:.3}"), utc);
         }

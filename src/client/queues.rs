@@ -95,7 +95,7 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn count_running(&self, of: Option<&BTreeSet<Queue>>) -> Result<u64, ClientError> {
         let mut query = ListQuery {
-            status: Some(JobStatus::Started),
+            statuses: vec![JobStatus::Started],
             limit: ListQuery::LIMIT_MAX,
             ..ListQuery::default()
         };

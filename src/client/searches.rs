@@ -117,7 +117,7 @@ impl Client {
         most: usize,
     ) -> Result<ErrorGroupsDocument, ClientError> {
         let limit = ListQuery::LIMIT_MAX;
-        let mut query = ListQuery { status: Some(JobStatus::Error), limit, ..query.clone() };
+        let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
         let mut looked = 0;
         loop {

@@ -16,8 +16,8 @@ use crate::proto::target::{IllegalName, ScriptType};
 /// A query for jobs.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// Only jobs in this state.
-    pub status: Option<JobStatus>,
+    /// Only jobs in these states; in any, if it names none.
+    pub statuses: Vec<JobStatus>,
     /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
     /// The limit on rows, up to [`ListQuery::LIMIT_MAX`].
@@ -157,10 +157,10 @@ impl Store {
     ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
-        let statuses = JobStatus::ALL.into_iter().filter(|status| match query.status {
-            Some(only) => *status == only,
-            None => *status >= from,
-        });
+        let is_wanted = |status: &JobStatus| {
+            *status >= from && (query.statuses.is_empty() || query.statuses.contains(status))
+        };
+        let statuses = JobStatus::ALL.into_iter().filter(is_wanted);
         let mut found: Vec<Cursor> = Vec::new();
         for status in statuses {
             let indexes = self.indexes(status, query.script_type.as_ref()).await?;

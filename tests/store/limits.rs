@@ -219,8 +219,8 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     let jobs: Vec<Job> = ["a", "b", "c", "d", "e"].map(job).into();
     world.accepts(&jobs).await;
     world.claim(&life, 9).await;
-    let status = Some(JobStatus::Dispatched);
-    let query = ListQuery { status, limit: 9, ..ListQuery::default() };
+    let statuses = vec![JobStatus::Dispatched];
+    let query = ListQuery { statuses, limit: 9, ..ListQuery::default() };
     assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
     let seen = world.store.queue_states().await.expect("listing");
     assert_eq!((seen[0].depth, seen[0].held), (0, 4));

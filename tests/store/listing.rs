@@ -45,8 +45,8 @@ async fn jobs_of_a_state_come_newest_first_page_by_page() {
     for name in ["a", "b", "c", "d", "e"] {
         world.accepts(&[job(name)]).await;
     }
-    let status = Some(JobStatus::Dispatched);
-    let query = ListQuery { status, limit: 2, ..ListQuery::default() };
+    let statuses = vec![JobStatus::Dispatched];
+    let query = ListQuery { statuses, limit: 2, ..ListQuery::default() };
     let first = world.store.list_jobs(&query).await.expect("listing");
     assert_eq!(names(&first.items), ["d", "e"].into_iter().rev().collect::<Vec<_>>());
     assert_eq!(names(&all(&world.store, &query).await), ["e", "d", "c", "b", "a"]);
@@ -119,8 +119,9 @@ async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes()
     }
     world.check();
     for limit in [100, 700, 1000] {
-        let status = Some(JobStatus::Scheduled);
-        let listed = all(&world.store, &ListQuery { status, limit, ..ListQuery::default() }).await;
+        let statuses = vec![JobStatus::Scheduled];
+        let listed =
+            all(&world.store, &ListQuery { statuses, limit, ..ListQuery::default() }).await;
         let mut listed = names(&listed);
         assert_eq!(listed.len(), 4500, "pages of {limit}");
         listed.sort_unstable();
@@ -242,12 +243,10 @@ async fn pages_that_are_shorter_than_the_number_of_queues_cover_every_job_once()
     }
     world.store.submit(&jobs, true, RETENTION).await.expect("submitting");
     for status in [JobStatus::Scheduled, JobStatus::Dispatched] {
-        let status = Some(status);
-        let whole = ListQuery { status, limit: 1000, ..ListQuery::default() };
-        let whole = names(&all(&world.store, &whole).await).join(" ");
+        let of = |limit| ListQuery { statuses: vec![status], limit, ..ListQuery::default() };
+        let whole = names(&all(&world.store, &of(1000)).await).join(" ");
         for limit in [1, 2, 7, 19] {
-            let query = ListQuery { status, limit, ..ListQuery::default() };
-            let pages = names(&all(&world.store, &query).await).join(" ");
+            let pages = names(&all(&world.store, &of(limit)).await).join(" ");
             assert_eq!(pages, whole, "pages of {limit}");
         }
     }
@@ -264,8 +263,8 @@ async fn a_page_of_many_queues_reads_little_more_than_the_page() {
     for some in jobs.chunks(1000) {
         world.store.submit(some, true, RETENTION).await.expect("submitting");
     }
-    let status = Some(JobStatus::Dispatched);
-    let query = ListQuery { status, limit: 100, ..ListQuery::default() };
+    let statuses = vec![JobStatus::Dispatched];
+    let query = ListQuery { statuses, limit: 100, ..ListQuery::default() };
     let sent = || {
         let info: String = world.redis.ask("INFO stats");
         let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));

@@ -71,9 +71,13 @@ impl BulkVerb {
         }
     }
 
-    /// Returns the state to look at, if filters name none: nobody wants all that finished to run again.
-    fn state(self) -> Option<JobStatus> {
-        (self == Self::Retry).then_some(JobStatus::Error)
+    /// Returns the states to look at, if filters name none: those to which it can do something, but nobody
+    /// wants all that finished to run again.
+    fn states(self) -> Vec<JobStatus> {
+        match self {
+            Self::Retry => vec![JobStatus::Error],
+            other => JobStatus::ALL.into_iter().filter(|status| other.fits(*status)).collect(),
+        }
     }
 }
 
@@ -138,9 +142,12 @@ impl JobChoice {
 
     async fn matching(&self, client: &Client, verb: BulkVerb) -> Result<Matching, Error> {
         let mut query = self.filter.query(self.limit as usize)?;
-        query.status = query.status.or_else(|| verb.state());
+        if query.statuses.is_empty() {
+            query.statuses = verb.states();
+        }
+        let states = self.filter.states()?;
         let search = self.filter.search(client.now().await?)?;
-        let fits = |job: &JobSummary| verb.fits(job.status);
+        let fits = |job: &JobSummary| verb.fits(job.status) && states.wants(job);
         Ok(client.matching(&query, &search, fits).await?)
     }
 }

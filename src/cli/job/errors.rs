@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::moment::PastZone;
 use crate::cli::Global;
 use crate::cli::exec::parsed;
 use crate::cli::output;
@@ -14,18 +15,26 @@ use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
 use crate::proto::text::counted;
-use crate::store::{JobSearch, ListQuery};
+use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero job errors\n  hero job errors --type python --limit 5\n\n\
+    after_help = "Examples:\n  hero job errors\n  hero job errors --type python --since 24h\n\n\
                         The latest 10000 failed jobs are looked at."
 )]
 pub(in crate::cli) struct JobErrors {
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
+    /// Only jobs that failed since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
+    #[arg(long, value_name = "DURATION|TIME")]
+    since: Option<String>,
+    /// Only jobs that failed until then
+    #[arg(long, value_name = "DURATION|TIME")]
+    until: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
     /// The most kinds of errors to print
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -36,8 +45,18 @@ impl JobErrors {
     pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let query = ListQuery { script_type, ..ListQuery::default() };
-        let found =
-            client.error_groups(&query, &JobSearch::default(), |_| true, self.limit.into()).await?;
+        let now = client.now().await?;
+        let time = |option: &str, text: &Option<String>| {
+            text.as_deref().map(|text| self.zone.read(option, text, now)).transpose()
+        };
+        let (from, to) = (time("--since", &self.since)?, time("--until", &self.until)?);
+        let is_within = |job: &JobSummary| {
+            let failed = job.time("finished_at");
+            from.is_none_or(|from| failed.is_some_and(|at| at >= from))
+                && to.is_none_or(|to| failed.is_some_and(|at| at <= to))
+        };
+        let limit = self.limit.into();
+        let found = client.error_groups(&query, &JobSearch::default(), is_within, limit).await?;
         let table = || table(&found.groups, Timestamp::now()).show(global.look());
         output::print(global.json, || json!(found), table)?;
         if found.more && !global.json {

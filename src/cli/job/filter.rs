@@ -7,9 +7,10 @@ use jiff::Timestamp;
 
 use super::moment::PastZone;
 use crate::cli::exec::parsed;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::job::JobStatus;
-use crate::store::{JobSearch, ListQuery};
+use crate::proto::text::shown;
+use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
@@ -17,17 +18,21 @@ pub(super) struct JobFilters {
     // Not by a doc comment, in which the longest name would need backticks.
     #[arg(
         long,
-        help = "Only jobs in this state: created, waiting_for_prerequisites, scheduled, dispatched, \
-                started, finished or error"
+        value_delimiter = ',',
+        value_name = "STATE",
+        help = "Only jobs in these states: waiting (not started yet), running, finished, failed \
+                (also cancelled ones) or cancelled; or created, waiting_for_prerequisites, scheduled, \
+                dispatched, started and error, as JSON has them. Several with commas, or repeated"
     )]
-    pub(super) status: Option<String>,
+    pub(super) status: Vec<String>,
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     pub(super) script_type: Option<String>,
-    /// Only jobs submitted since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
+    /// Only jobs submitted since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339;
+    /// however long ago they ran or failed
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) since: Option<String>,
-    /// Only jobs submitted until then
+    /// Only jobs submitted until then: with 2d, two days ago or earlier
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) until: Option<String>,
     #[command(flatten)]
@@ -52,15 +57,71 @@ pub(super) struct JobFilters {
     pub(super) cancelled: bool,
 }
 
+/// States of jobs, by the words of people or of the hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct States {
+    /// The states of the hash.
+    pub(super) stored: Vec<JobStatus>,
+    /// Of the jobs in error, only those that were stopped.
+    cancelled: bool,
+}
+
+impl States {
+    /// Reads words; none means any state.
+    fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
+        let (mut states, mut of_error) = (Self::default(), false);
+        for word in words {
+            let stored = match word {
+                "waiting" => JobStatus::ALL.into_iter().filter(|it| it.is_waiting()).collect(),
+                "running" => vec![JobStatus::Started],
+                "failed" => vec![JobStatus::Error],
+                "cancelled" => vec![JobStatus::Error],
+                other => vec![other.parse().map_err(|_| unknown_state(other))?],
+            };
+            if word == "cancelled" {
+                states.cancelled = true;
+            } else {
+                of_error |= stored.contains(&JobStatus::Error);
+            }
+            for state in stored {
+                if !states.stored.contains(&state) {
+                    states.stored.push(state);
+                }
+            }
+        }
+        states.cancelled &= !of_error;
+        Ok(states)
+    }
+
+    /// Returns true if not every job in its states is asked for.
+    pub(super) fn is_narrower(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Returns true if a job in one of the states of the hash is asked for.
+    pub(super) fn wants(&self, job: &JobSummary) -> bool {
+        !self.cancelled || job.status != JobStatus::Error || job.is_cancelled()
+    }
+}
+
+fn unknown_state(word: &str) -> Error {
+    let message = format!(
+        "--status: unknown state `{}`: expected waiting, running, finished, failed or cancelled, or a \
+         state as JSON has it: created, waiting_for_prerequisites, scheduled, dispatched, started, error",
+        shown(word)
+    );
+    Error::new(Exit::Data, message)
+}
+
 impl JobFilters {
     /// Returns true if any filter is given.
     pub(super) fn is_given(&self) -> bool {
         self.texts().iter().any(|(_, text)| text.is_some())
-            || !self.tags.is_empty()
+            || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 8] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 7] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
@@ -68,20 +129,19 @@ impl JobFilters {
             ("--failed-because", self.failed_because.as_ref()),
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
-            ("--status", self.status.as_ref()),
             ("--type", self.script_type.as_ref()),
         ]
     }
 
-    /// Returns the state that is asked for.
-    pub(super) fn state(&self) -> Result<Option<JobStatus>, Error> {
-        self.status.as_deref().map(parsed).transpose()
+    /// Returns the states that are asked for.
+    pub(super) fn states(&self) -> Result<States, Error> {
+        States::of_words(self.status.iter().map(String::as_str))
     }
 
     /// Returns the query by what indexes have.
     pub(super) fn query(&self, limit: usize) -> Result<ListQuery, Error> {
         Ok(ListQuery {
-            status: self.state()?,
+            statuses: self.states()?.stored,
             script_type: self.script_type.as_deref().map(parsed).transpose()?,
             limit,
             cursor: None,
@@ -110,10 +170,11 @@ impl JobFilters {
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
         let tags = self.tags.iter().map(|tag| ("--tag", tag.as_str()));
+        let states = self.status.iter().map(|state| ("--status", state.as_str()));
         let texts = self.texts().into_iter();
         let given = texts.filter_map(|(option, text)| Some((option, text?.as_str())));
         let given = given.chain(self.zone.name().map(|name| ("--timezone", name)));
-        for (option, text) in given.chain(tags) {
+        for (option, text) in given.chain(states).chain(tags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {
                 let _ = write!(words, " {option} {text}");
@@ -135,13 +196,43 @@ mod tests {
     #[test]
     fn options_are_written_as_a_shell_reads_them() {
         let filter = JobFilters {
-            status: Some("error".to_owned()),
+            status: vec!["error".to_owned()],
             error: Some("can't".to_owned()),
             cancelled: true,
             ..JobFilters::default()
         };
         assert_eq!(filter.words(), r" --error 'can'\''t' --status error --cancelled");
         assert!(filter.is_given() && !JobFilters::default().is_given());
+    }
+
+    #[test]
+    fn states_have_the_words_of_people_and_those_of_the_hash() {
+        use JobStatus::{Created, Dispatched, Error, Finished, Scheduled, Started};
+        let of = |words: &[&str]| States::of_words(words.iter().copied());
+        let waiting = vec![Created, JobStatus::WaitingForPrerequisites, Scheduled, Dispatched];
+        for (words, stored) in [
+            (&["waiting"][..], waiting),
+            (&["running", "Started"], vec![Started]),
+            (&["scheduled", "dispatched"], vec![Scheduled, Dispatched]),
+            (&["failed", "finished"], vec![Error, Finished]),
+            (&["cancelled", "finished"], vec![Error, Finished]),
+            (&[], vec![]),
+        ] {
+            assert_eq!(of(words).expect("legal").stored, stored, "{words:?}");
+        }
+        let job = |status, error: &str| JobSummary {
+            id: "a".parse().expect("legal"),
+            status,
+            fields: [("error", error.to_owned())].into(),
+        };
+        let (stopped, failed) = (job(Error, "stopped"), job(Error, "no luck"));
+        let wants = |words: &[&str], job: &JobSummary| of(words).expect("legal").wants(job);
+        assert!(stopped.is_cancelled() && !failed.is_cancelled());
+        assert!(wants(&["cancelled"], &stopped) && !wants(&["cancelled"], &failed));
+        assert!(wants(&["cancelled", "finished"], &job(Finished, "")));
+        assert!(wants(&["cancelled", "failed"], &failed) && wants(&[], &failed));
+        let wrong = of(&["done"]).expect_err("no state").message;
+        assert!(wrong.contains("waiting, running, finished, failed or cancelled"), "{wrong}");
     }
 
     #[test]

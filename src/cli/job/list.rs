@@ -11,17 +11,19 @@ use serde_json::json;
 use super::filter::JobFilters;
 use crate::cli::exec::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
-use crate::cli::time::{age, between, brief};
+use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
 use crate::store::{JobSearch, JobSummary};
 
-/// List jobs by state, the newest first
+/// List jobs, state by state: those that wait, those that run, those that ended; in each the newest first
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero job list --status error --since 24h\n  \
+#[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
+                        hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n\n\
+                        Without --status, --limit 1 is not the latest job: it is one that waits, if any does.\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]
@@ -40,8 +42,9 @@ impl JobList {
         let mut query = self.filter.query(self.limit.into())?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
         let search = self.filter.search(client.now().await?)?;
-        let (items, next) = if search.is_wanted() {
-            let found = client.find_jobs(&query, &search, |_| true).await?;
+        let states = self.filter.states()?;
+        let (items, next) = if search.is_wanted() || states.is_narrower() {
+            let found = client.find_jobs(&query, &search, |job| states.wants(job)).await?;
             if found.looked >= JobSearch::LOOKED_MAX {
                 output::note(&format!("hero: of the latest {} jobs", found.looked));
             }
@@ -82,6 +85,13 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
         ">TOOK",
         "?~ACTOR",
     ];
+    let starts =
+        |job: &JobSummary| job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
+    let has_starts = jobs.iter().any(|job| starts(job).is_some());
+    if has_starts {
+        titles.push("STARTS");
+    }
+    let zone = local_zone();
     let has_errors = jobs.iter().any(|job| job.fields.contains_key("error"));
     if has_errors {
         titles.push("~ERROR");
@@ -96,10 +106,13 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
             field("script_type"),
             target(job),
             field("attempt"),
-            when(job, now),
+            job.time("created_at").map(|time| age(time, now)).unwrap_or_default(),
             took(job, now).unwrap_or_default(),
             field("actor"),
         ];
+        if has_starts {
+            row.push(starts(job).map(|time| local_second(time, &zone)).unwrap_or_default());
+        }
         if has_errors {
             row.push(first_line(&field("error")));
         }
@@ -120,12 +133,6 @@ fn target(job: &JobSummary) -> String {
         let _ = write!(target, " prio {priority}");
     }
     target
-}
-
-/// The time since the submission; for a scheduled job, the time until it is due.
-fn when(job: &JobSummary, now: Timestamp) -> String {
-    let ahead = job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
-    ahead.or_else(|| job.time("created_at")).map(|time| age(time, now)).unwrap_or_default()
 }
 
 /// The duration of the last attempt, so far if it still runs.
@@ -155,31 +162,33 @@ mod tests {
 
     #[test]
     fn row_has_target_age_duration_and_actor() {
-        let jobs = [
-            job(
-                JobStatus::Finished,
-                &[
-                    ("script_type", "osis"),
-                    ("name", "count words"),
-                    ("group", "io"),
-                    ("instance", "3"),
-                    ("priority", "0"),
-                    ("attempt", "1"),
-                    ("actor", "osis:io:3"),
-                    ("created_at", "2026-01-01T00:00:00.000Z"),
-                    ("started_at", "2026-01-01T00:00:01.000Z"),
-                    ("finished_at", "2026-01-01T00:00:01.012Z"),
-                ],
-            ),
-            job(JobStatus::Scheduled, &[("run_at", "2026-01-01T00:01:00Z")]),
-        ];
+        let jobs = [job(
+            JobStatus::Finished,
+            &[
+                ("script_type", "osis"),
+                ("name", "count words"),
+                ("group", "io"),
+                ("instance", "3"),
+                ("priority", "0"),
+                ("attempt", "1"),
+                ("actor", "osis:io:3"),
+                ("created_at", "2026-01-01T00:00:00.000Z"),
+                ("started_at", "2026-01-01T00:00:01.000Z"),
+                ("finished_at", "2026-01-01T00:00:01.012Z"),
+            ],
+        )];
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
             table(&jobs, now).render(),
-            "ID  NAME         STATUS     TYPE  TARGET       ATTEMPT     AGE  TOOK  ACTOR\n\
-             j1  count words  finished   osis  io:3 prio 0        1     30s  12ms  osis:io:3\n\
-             j1  -            scheduled  -     any                -  in 30s     -  -\n"
+            "ID  NAME         STATUS    TYPE  TARGET       ATTEMPT  AGE  TOOK  ACTOR\n\
+             j1  count words  finished  osis  io:3 prio 0        1  30s  12ms  osis:io:3\n"
         );
+        let (created, due) = (("created_at", "2026-01-01T00:00:20Z"), "2026-01-01T09:00:00Z");
+        let scheduled = [job(JobStatus::Scheduled, &[created, ("run_at", due)])];
+        let shown = table(&scheduled, now).render();
+        let starts = local_second(due.parse().expect("a time"), &local_zone());
+        assert!(shown.contains(" STARTS\n") && shown.contains(&starts), "{shown}");
+        assert!(shown.contains(" 10s ") && !shown.contains("in "), "{shown}");
     }
 
     #[test]
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn next_page_keeps_the_filters() {
-        let filter = JobFilters { status: Some("error".to_owned()), ..JobFilters::default() };
+        let filter = JobFilters { status: vec!["error".to_owned()], ..JobFilters::default() };
         let list = JobList { filter, limit: 2, cursor: None };
         assert_eq!(
             list.command_for("error.1.j1"),

@@ -14,7 +14,8 @@ use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
-use crate::proto::job::{Job, JobAttempt, JobId};
+use crate::proto::error_kind::STOP_ERRORS;
+use crate::proto::job::{Job, JobAttempt, JobId, JobStatus};
 use crate::proto::text::escape_lines;
 use crate::proto::units::readable_size;
 
@@ -116,6 +117,7 @@ pub(in crate::cli) fn readable(
     look: OutputLook,
 ) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
+    fields.insert("status".to_owned(), state(job).into());
     fields.remove("attempts");
     if !trees.is_empty() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
@@ -147,6 +149,13 @@ pub(in crate::cli) fn readable(
         }
     }
     text
+}
+
+/// Returns the word for the state of a job in lists: one that was stopped is cancelled.
+fn state(job: &Job) -> &'static str {
+    let is_stopped = job.status == JobStatus::Error
+        && job.error.as_deref().is_some_and(|error| STOP_ERRORS.contains(&error));
+    if is_stopped { "cancelled" } else { job.status.as_str() }
 }
 
 fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
@@ -197,7 +206,7 @@ fn grouped(number: u64) -> String {
 
 /// Returns the text with the word of its state in colour.
 fn coloured(text: &str, job: &Job, look: OutputLook) -> String {
-    let word = job.status.as_str();
+    let word = state(job);
     let is_state =
         |line: &str| line.strip_prefix("status").is_some_and(|value| value.trim_start() == word);
     let Some(line) = text.lines().find(|line| is_state(line)) else { return text.to_owned() };
@@ -256,6 +265,14 @@ mod tests {
         ] {
             assert_eq!(with_unit(name, &value), shown, "{name}");
         }
+    }
+
+    #[test]
+    fn job_that_was_stopped_is_cancelled_as_in_lists() {
+        let mut job = Job::new("j1".parse().expect("legal"), "1");
+        (job.status, job.error) = (JobStatus::Error, Some("stopped".to_owned()));
+        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        assert!(text.contains("status    cancelled\n"), "{text}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Snapshot {
         let counted = Counted::read(client, &types).await?;
         let list = async |status| {
             let query = ListQuery {
-                status: Some(status),
+                statuses: vec![status],
                 script_type: None,
                 limit: JOBS_MAX,
                 cursor: None,

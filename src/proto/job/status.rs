@@ -58,6 +58,11 @@ impl JobStatus {
         matches!(self, Self::Finished | Self::Error)
     }
 
+    /// Returns true for a job that has not started yet, or not again.
+    pub fn is_waiting(self) -> bool {
+        !self.is_terminal() && self != Self::Started
+    }
+
     /// Returns whether the transition table allows a change.
     pub fn may_become(self, next: Self) -> bool {
         use JobStatus::{

@@ -63,7 +63,7 @@ pub(super) struct JobPage {
 
 pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
     let query = ListQuery {
-        status: given.status,
+        statuses: given.status.into_iter().collect(),
         script_type: given.script_type.map(|Spelled(name)| name),
         limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
         cursor: given.cursor.map(|Spelled(cursor)| cursor),

@@ -264,7 +264,7 @@ struct ListIds {
 async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, RpcError> {
     let most = ListQuery::LIMIT_MAX;
     let query = ListQuery {
-        status: given.status,
+        statuses: given.status.into_iter().collect(),
         limit: page_size(given.limit.or(Some(most)), most)?,
         cursor: given.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()

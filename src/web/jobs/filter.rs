@@ -100,7 +100,7 @@ impl JobFilter {
     pub(super) fn search(&self, now: Timestamp) -> Result<(ListQuery, JobSearch), PageError> {
         let state = self.state();
         let query = ListQuery {
-            status: state.map(ShownState::stored),
+            statuses: state.map(ShownState::stored).into_iter().collect(),
             script_type: parsed("script type", &self.script_type)?,
             cursor: parsed("place in the list", &self.cursor)?,
             ..ListQuery::default()
@@ -179,9 +179,9 @@ mod tests {
         };
         let of = |name: &str, value: &str| filter(name, value).search(now());
         let (query, search) = of("state", "held").expect("a search");
-        assert_eq!((query.status, search.held), (Some(JobStatus::Dispatched), Some(true)));
+        assert_eq!((query.statuses, search.held), (vec![JobStatus::Dispatched], Some(true)));
         let (query, search) = of("state", "error").expect("a search");
-        assert_eq!((query.status, search.cancelled), (Some(JobStatus::Error), Some(false)));
+        assert_eq!((query.statuses, search.cancelled), (vec![JobStatus::Error], Some(false)));
         let (_, search) = of("since", "1h").expect("a search");
         assert_eq!(search.since, "2026-01-31T12:00:00Z".parse().ok());
         assert!(!of("since", "nonsense").expect("a search").1.is_wanted());

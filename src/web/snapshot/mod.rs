@@ -95,7 +95,7 @@ impl SiteSnapshot {
         let counts = Some(client.count_jobs().await?);
         let latest = async |status| {
             let query =
-                ListQuery { status: Some(status), limit: LATEST_READ, ..ListQuery::default() };
+                ListQuery { statuses: vec![status], limit: LATEST_READ, ..ListQuery::default() };
             Ok::<_, ClientError>(client.list_jobs(&query).await?.items)
         };
         Ok(Self {
