@@ -16,28 +16,35 @@ use crate::client::{Client, ClientError, DeadTally};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::proto::text::counted;
-use crate::store::{DeadFilter, DeadLetter};
+use crate::store::{DeadFilter, DeadLetter, Store};
 
-/// List dead letters (jobs that used up their attempts), retry or delete them
+/// List dead letters (jobs that used up their attempts, kept until you retry or delete them)
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero dead list\n  \
-                        hero dead retry --all --type python --error 'connection refused'")]
+                        hero dead retry --all --type python --error 'connection refused'\n\n\
+                        They are also among the jobs of `hero job list --status failed`, where jobs that \
+                        were\nstopped, or failed with a prerequisite, stand as well.")]
 pub(super) enum DeadCommand {
     List(DeadList),
     /// Show every field of a dead letter
     #[command(after_help = "Example:\n  hero dead show 7f9c2ba4")]
     Show(Show),
     /// Run dead letters again, with all their attempts
+    #[command(override_usage = "hero dead retry <ID>...\n       \
+                                hero dead retry --all [--type <TYPE>] [--error <TEXT>] [--dry-run]")]
     #[command(after_help = "Examples:\n  \
                             hero dead retry 7f9c2ba4\n  \
                             hero dead retry --with-dependents 7f9c2ba4\n  \
                             hero dead retry --all --type python --error 'connection refused'")]
     Retry(RetryDead),
     /// Delete dead letters, with their logs
+    #[command(override_usage = "hero dead delete <ID>...\n       \
+                                hero dead delete --all [--type <TYPE>] [--error <TEXT>] <--yes|--dry-run>")]
     #[command(after_help = "Examples:\n  \
                             hero dead delete 7f9c2ba4\n  \
-                            hero dead delete --all --error timeout")]
-    Delete(DeadChoice),
+                            hero dead delete --all --error timeout --dry-run\n  \
+                            hero dead delete --all --error timeout --yes")]
+    Delete(DeleteDead),
 }
 
 /// List dead letters, type by type, the newest first
@@ -76,6 +83,18 @@ pub(super) struct DeadChoice {
     /// Only dead letters whose error contains this text
     #[arg(long, value_name = "TEXT", requires = "all")]
     error: Option<String>,
+    /// Print the dead letters that --all chooses, and change none
+    #[arg(long, requires = "all")]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DeleteDead {
+    #[command(flatten)]
+    which: DeadChoice,
+    /// Confirm that all that match are deleted
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -98,6 +117,11 @@ impl DeadCommand {
                 client.dead_letter(&id).await?;
                 show::run(&client, &id, global, raw).await
             }
+            Self::Retry(RetryDead { which, .. }) | Self::Delete(DeleteDead { which, .. })
+                if which.dry_run =>
+            {
+                which.show(&client, global).await
+            }
             Self::Retry(RetryDead { which, .. }) if which.all => {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)
             }
@@ -112,10 +136,13 @@ impl DeadCommand {
                     .each(global, &client, async |id| Ok(one(id, "retried", retry(id).await)))
                     .await
             }
-            Self::Delete(which) if which.all => {
+            Self::Delete(DeleteDead { which, yes }) if which.all => {
+                if !yes {
+                    which.refuse_unconfirmed(&client).await?;
+                }
                 told(global, "deleted", client.delete_dead(&which.filter()?).await?)
             }
-            Self::Delete(which) => {
+            Self::Delete(DeleteDead { which, .. }) => {
                 let delete = async |id: &JobId| client.delete_job(id).await;
                 which
                     .each(global, &client, async |id| Ok(one(id, "deleted", delete(id).await)))
@@ -164,6 +191,48 @@ impl DeadChoice {
         filter(self.script_type.as_deref(), self.error.as_deref())
     }
 
+    /// Returns the dead letters that match, at most so many, and true if there may be more.
+    async fn matching(
+        &self,
+        client: &Client,
+        most: usize,
+    ) -> Result<(Vec<DeadLetter>, bool), Error> {
+        let (filter, mut letters, mut after) = (self.filter()?, Vec::new(), None);
+        loop {
+            let limit = (most - letters.len()).min(Store::DEAD_PAGE_MAX);
+            let page = client.list_dead(&filter, limit, after.as_ref()).await?;
+            letters.extend(page.items);
+            after = page.next;
+            if after.is_none() || letters.len() >= most {
+                return Ok((letters, after.is_some()));
+            }
+        }
+    }
+
+    /// Prints the dead letters that match.
+    async fn show(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        const SHOWN_MAX: usize = 10_000;
+        let (letters, more) = self.matching(client, SHOWN_MAX).await?;
+        let text = || table(&letters, Timestamp::now()).show(global.look());
+        output::print(global.json, || json!({ "jobs": letters, "more": more }), text)?;
+        let (number, more) = (letters_of(&letters), if more { ", and more" } else { "" });
+        output::note(&format!("hero: {number} would be changed{more}"));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses to delete dead letters, if any match.
+    async fn refuse_unconfirmed(&self, client: &Client) -> Result<(), Error> {
+        let (letters, more) = self.matching(client, Store::DEAD_PAGE_MAX).await?;
+        if letters.is_empty() {
+            return Ok(());
+        }
+        let (number, more) = (letters_of(&letters), if more { " or more" } else { "" });
+        let message = format!(
+            "cannot delete {number}{more} without confirmation; add --yes, or --dry-run to list them"
+        );
+        Err(Error::new(Exit::Usage, message))
+    }
+
     /// Applies an operation to each dead letter, also after failures. The exit code is that of the
     /// first failure.
     async fn each(
@@ -178,6 +247,10 @@ impl DeadChoice {
         })
         .await
     }
+}
+
+fn letters_of(letters: &[DeadLetter]) -> String {
+    counted(letters.len() as u64, "dead letter", "dead letters")
 }
 
 fn filter(script_type: Option<&str>, error: Option<&str>) -> Result<DeadFilter, Error> {

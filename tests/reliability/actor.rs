@@ -92,6 +92,22 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
         ("dispatched".into(), "dispatched".into())
     );
     hero.run(&["dead", "delete", "--all", "--json"]).code(0).stdout("{\"deleted\":0,\"left\":0}\n");
+    // Nothing is deleted without a confirmation.
+    let osis = hero.actor("osis-default-1").start();
+    until(&redis, "a", "error");
+    until(&redis, "b", "error");
+    osis.signal(Signal::SIGTERM);
+    osis.ends().code(0);
+    hero.run(&["dead", "delete", "--all"])
+        .code(2)
+        .says("cannot delete 2 dead letters without confirmation; add --yes, or --dry-run");
+    let all = ["dead", "retry", "--all", "--dry-run"];
+    let listed = hero.run(&all).code(0).says("2 dead letters would be changed").stdout;
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert_eq!(status(&redis, "a"), "error");
+    hero.run(&["dead", "delete", "--all", "--error", "luck", "--yes"])
+        .code(0)
+        .stdout("2 dead letters deleted\n");
     hero.run(&["dead", "retry"]).code(2);
     hero.run(&["dead", "delete", "a", "--all"]).code(2);
 }
