@@ -22,6 +22,7 @@ mod job_options;
 mod limit;
 mod look;
 mod mcp;
+mod meant;
 mod metrics;
 mod migrate;
 mod osis;
@@ -48,7 +49,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::client::Client;
 use crate::config::{Config, DEFAULT_FILE, UserFolders, parse_duration};
@@ -152,23 +153,12 @@ impl Cli {
     /// Parses arguments, of which the first is the program.
     ///
     /// # Errors
-    /// The help or the version, if they are asked for; the fault of the arguments. One that is a
-    /// command of `hero job`, such as `logs`, is named as such.
+    /// The help or the version, if they are asked for; the fault of the arguments. A word that other
+    /// programs have is answered with the command of Hero.
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         Self::try_parse_from(&args).map_err(|mut error| {
-            let first = args.iter().skip(1).find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
-            let word = first.and_then(|arg| arg.to_str()).unwrap_or_default();
-            let is_unknown = matches!(
-                error.get(ContextKind::InvalidSubcommand),
-                Some(ContextValue::String(unknown)) if unknown == word
-            );
-            let command = Self::command();
-            let job = command.find_subcommand("job");
-            if is_unknown && job.is_some_and(|job| job.find_subcommand(word).is_some()) {
-                let meant = ContextValue::Strings(vec![format!("job {word}")]);
-                error.insert(ContextKind::SuggestedSubcommand, meant);
-            }
+            meant::tell(&mut error, &args);
             without_globals(&mut error);
             error
         })
@@ -280,6 +270,7 @@ fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Err
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn command_line_has_no_conflicting_options() {

@@ -1,0 +1,135 @@
+//! Tips for words that are no command: what those mean who know another program.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue};
+
+use super::Cli;
+use crate::proto::text::nearest;
+
+/// Words that other programs have, by the command before them, with the commands of Hero.
+const MEANT: [(&str, &[&str], &[&str]); 25] = [
+    ("", &["ps", "jobs"], &["status", "top", "job list"]),
+    ("", &["queues"], &["queue list"]),
+    ("", &["workers", "worker", "actors"], &["actor list"]),
+    ("", &["crontab", "periodic"], &["cron list"]),
+    ("", &["cancel", "kill", "abort"], &["job stop"]),
+    ("", &["rm", "remove"], &["job delete"]),
+    ("", &["pause"], &["queue pause"]),
+    ("", &["resume", "unpause"], &["queue resume"]),
+    ("", &["drain"], &["queue drain", "actor drain"]),
+    ("", &["purge"], &["queue purge"]),
+    ("", &["schedule"], &["cron add", "submit --at"]),
+    ("", &["start", "enqueue", "push", "add"], &["submit", "exec"]),
+    ("", &["batch"], &["submit --batch"]),
+    ("job", &["cancel", "kill", "abort"], &["job stop"]),
+    ("job", &["rm", "remove", "purge"], &["job delete"]),
+    ("job", &["ls", "ps", "search", "find"], &["job list"]),
+    ("job", &["log", "tail"], &["job logs"]),
+    ("job", &["status", "info", "get"], &["job show"]),
+    ("job", &["rerun", "restart", "resume"], &["job retry"]),
+    ("job", &["copy"], &["job clone"]),
+    ("job", &["result"], &["job output"]),
+    ("job", &["submit", "run", "add"], &["submit", "exec"]),
+    ("graph", &["cancel", "kill"], &["graph stop"]),
+    ("graph", &["resume", "rerun"], &["graph retry"]),
+    ("cron", &["rm", "remove"], &["cron delete"]),
+];
+
+/// Names the command that is meant by an unknown word, and takes tips away that have little in common with
+/// it: clap takes `cancel` for `clone`.
+pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
+    let unknown = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(unknown)) => unknown.clone(),
+        _ => return keep_alike(error, ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    };
+    let is_given = |word: &&OsString| word.as_os_str() == unknown.as_str();
+    let place = args.iter().skip(1).take_while(|word| !is_given(word)).count();
+    let parent = args.get(place).filter(|_| place > 0).and_then(|word| word.to_str());
+    let command = Cli::command();
+    let parent = parent.filter(|word| command.find_subcommand(word).is_some()).unwrap_or_default();
+    let of_job = command.find_subcommand("job").and_then(|job| job.find_subcommand(&unknown));
+    let known = MEANT.iter().find(|(of, words, _)| *of == parent && words.contains(&&*unknown));
+    let meant = match (known, of_job) {
+        (Some((_, _, meant)), _) => meant.iter().map(ToString::to_string).collect(),
+        (None, Some(_)) if parent.is_empty() => vec![format!("job {unknown}")],
+        _ => {
+            let (from, to) = (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand);
+            return keep_alike(error, from, to);
+        }
+    };
+    let meant: Vec<String> = meant;
+    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(meant));
+}
+
+/// Keeps of the tips those that are like the unknown word.
+fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) {
+    let Some(ContextValue::String(word)) = error.get(unknown) else { return };
+    let word = word.clone();
+    let is_alike = |tip: &String| nearest(&word, [tip.as_str()].into_iter()).is_some();
+    let is_known = |tip: &String| word.starts_with(tip.as_str()) || tip.starts_with(&word);
+    let is_kept = |tip: &String| is_alike(tip) || is_known(tip);
+    let kept = match error.get(tips) {
+        Some(ContextValue::String(tip)) if !is_kept(tip) => None,
+        Some(ContextValue::Strings(of)) => {
+            let kept: Vec<String> = of.iter().filter(|tip| is_kept(tip)).cloned().collect();
+            (!kept.is_empty()).then_some(ContextValue::Strings(kept))
+        }
+        _ => return,
+    };
+    match kept {
+        Some(kept) => {
+            error.insert(tips, kept);
+        }
+        None => {
+            error.remove(tips);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(line: &str) -> String {
+        let args = line.split(' ').map(OsString::from);
+        Cli::of_args(args).expect_err(line).to_string()
+    }
+
+    #[test]
+    fn words_of_other_programs_name_the_command() {
+        for (line, meant) in [
+            ("hero job cancel 7f9c2ba4", "'job stop'"),
+            ("hero job rm 7f9c2ba4", "'job delete'"),
+            ("hero cancel 7f9c2ba4", "'job stop'"),
+            ("hero worker list", "'actor list'"),
+            ("hero pause bash", "'queue pause'"),
+            ("hero ps", "'top'"),
+            ("hero --json graph resume a", "'graph retry'"),
+            ("hero job lst", "'list'"),
+        ] {
+            let wrong = fault(line);
+            assert!(wrong.contains(meant), "{line}: {wrong}");
+            for other in ["'clone'", "'token'", "'status'"] {
+                assert!(line == "hero ps" || !wrong.contains(other), "{line}: {wrong}");
+            }
+        }
+        for (_, _, meant) in MEANT {
+            for command in meant {
+                let words = format!("hero {command} --help");
+                let answer = Cli::of_args(words.split(' ').map(OsString::from));
+                let answer = answer.expect_err("its help").kind();
+                assert_eq!(answer, clap::error::ErrorKind::DisplayHelp, "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_tips_are_left_out() {
+        for line in ["hero job confirm a", "hero job list --id a", "hero wreck"] {
+            let wrong = fault(line);
+            assert!(!wrong.contains("similar"), "{line}: {wrong}");
+        }
+    }
+}
