@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::job::PastZone;
 use super::time::{local, local_zone};
 use super::{Global, output};
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::text::escape;
 use crate::store::{JobEvent, LogLine};
@@ -32,7 +32,7 @@ pub(super) struct EventsCommand {
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
-    /// Only this job: its id, or the unique beginning of it
+    /// Only this job: its id, or the unique beginning of it, of 4 characters or more
     #[arg(long, value_name = "ID")]
     job: Option<String>,
 }
@@ -43,22 +43,31 @@ impl EventsCommand {
     pub(super) async fn run(mut self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let client = Client::open(&config)?;
+        let mut unknown = None;
         if let Some(job) = &mut self.job {
-            *job = client.job_id(job).await?.to_string();
+            let id = client.job_id(job).await?;
+            *job = id.to_string();
+            unknown = client.get_job_status(&id).await.err();
         }
         if !config.job.events {
             output::note(
                 "hero: job.events is false in this configuration: no new events are recorded",
             );
         }
-        if self.follow {
-            self.follow(&client, global.json).await
-        } else {
-            self.list(&client, global.json).await
+        match unknown {
+            Some(error) if self.follow => Err(error.into()),
+            None if self.follow => self.follow(&client, global.json).await,
+            // Its events may be kept longer than a job.
+            unknown => self.list(&client, global.json, unknown).await,
         }
     }
 
-    async fn list(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
+    async fn list(
+        &self,
+        client: &Client,
+        as_json: bool,
+        mut unknown: Option<ClientError>,
+    ) -> Result<ExitCode, Error> {
         let mut after = match &self.since {
             Some(text) => {
                 let since = self.zone.read("--since", text, client.now().await?)?;
@@ -70,6 +79,7 @@ impl EventsCommand {
         loop {
             let events = client.events(after.as_deref(), Self::PAGE).await?;
             for event in events.iter().filter(|event| self.wants(event)) {
+                unknown = None;
                 if as_json {
                     document.push(json_of(event));
                 } else {
@@ -80,6 +90,9 @@ impl EventsCommand {
                 Some(last) if events.len() == Self::PAGE => after = Some(last.place.clone()),
                 _ => break,
             }
+        }
+        if let Some(error) = unknown {
+            return Err(error.into());
         }
         if as_json {
             output::json(&json!({ "events": document }))?;
