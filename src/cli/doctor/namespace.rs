@@ -22,6 +22,8 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
 const ROUND_TRIPS: usize = 5;
 /// The oldest Redis that Hero works with.
 const OLDEST_REDIS: (u32, u32) = (6, 2);
+/// The most paused queues that are told one by one.
+const PAUSED_LISTED_MAX: usize = 3;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Asks Redis.
@@ -180,7 +182,16 @@ fn of_versions(overview: &Overview, actors: &[PresenceOf]) -> Vec<DoctorFinding>
 /// Paused queues, due jobs that nobody dispatches, overloaded actors.
 fn of_queues(overview: &Overview) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
-    for (state, _) in overview.queues.iter().filter(|(state, _)| state.paused) {
+    let paused: Vec<_> = overview.queues.iter().filter(|(state, _)| state.paused).collect();
+    if paused.len() > PAUSED_LISTED_MAX {
+        let all = if paused.len() == overview.queues.len() { "all " } else { "" };
+        let waiting: u64 = paused.iter().map(|(state, _)| state.depth).sum();
+        let jobs = counted(waiting, "job waits", "jobs wait");
+        let text = format!("{all}{} queues are paused; {jobs} in them", paused.len());
+        let remedy = "resume them: hero queue resume --all; see which: hero queue list";
+        findings.push(DoctorFinding::warning(JOBS, text, remedy));
+    }
+    for (state, _) in paused.iter().filter(|_| paused.len() <= PAUSED_LISTED_MAX) {
         let jobs = counted(state.depth, "job waits", "jobs wait");
         let remedy = format!("resume it: hero queue resume {}", state.queue);
         let text = format!("queue {} is paused; {jobs} in it", state.queue);
@@ -244,6 +255,19 @@ mod tests {
                 "2 dead letters are kept; see them with hero dead list",
             ]
         );
+    }
+
+    #[test]
+    fn many_paused_queues_are_one_warning() {
+        let mut state = overview();
+        state.queues[0].0.paused = true;
+        let one = state.queues[0].clone();
+        state.queues = vec![one; 51];
+        let found = of_queues(&state);
+        let paused: Vec<_> = found.iter().filter(|of| of.text.contains("paused")).collect();
+        assert_eq!(paused.len(), 1, "{found:?}");
+        assert_eq!(paused[0].text, "all 51 queues are paused; 153 jobs wait in them");
+        assert!(paused[0].remedy.contains("hero queue resume --all"), "{found:?}");
     }
 
     #[test]
