@@ -11,12 +11,13 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::cron_edit::{Add, Delete, Edit, user};
-use super::table::TextTable;
+use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{Client, FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::{Config, time_zone};
 use crate::error::{Error, Exit};
+use crate::proto::job::Job;
 use crate::proto::text::escape;
 
 /// The longest delay that is shown: ten years.
@@ -27,7 +28,9 @@ const LATE_MAX_S: f64 = 315_360_000.0;
 #[command(after_help = "Example:\n  hero cron list\n\n\
                         Periodic jobs are files in /etc/hero/cron.d, see hero.toml(5), which supervisors read when \n\
                         they start and when they are reloaded; or in Redis, by hero cron add, which supervisors see \n\
-                        at once. A name is in one of them: files win.")]
+                        at once. A name is in one of them: files win.\n\
+                        DECLARED in the list is that file, or redis and who added it. A firing is left out if the \n\
+                        job of the last one still runs (overlap), or if no supervisor ran at its time (catch_up).")]
 pub(super) enum CronCommand {
     /// List the periodic jobs: when each is due next, in its own time zone, and how its last firing ended
     #[command(after_help = "Example:\n  hero cron list --json")]
@@ -103,8 +106,12 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
 }
 
 async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
-    let found = Client::open(config)?.periodic_job_history(&config.crontab(), name).await?;
-    output::print(json, || json!(found), || readable(&found))?;
+    let client = Client::open(config)?;
+    let found = client.periodic_job_history(&config.crontab(), name).await?;
+    let crontab = client.whole_crontab(&config.crontab()).await?;
+    let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
+    let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
+    output::print(json, || json!(found), || readable(&found) + &settings)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -145,7 +152,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
         "~NAME",
         "SCHEDULE",
         "?TIME ZONE",
-        "?~NEXT",
+        "~NEXT",
         ">DUE",
         "?LAST",
         "*STATUS",
@@ -212,6 +219,32 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     text
 }
 
+/// Returns what its jobs have: their settings, variables by their names alone, and the begin of the script.
+fn settings(job: &Job) -> String {
+    const LINES: usize = 10;
+    let mut text = String::new();
+    let fields = job.submitted_fields();
+    let shown = |name: &str| !["id", "script", "script_type", "env_vars", "reply"].contains(&name);
+    let variables = job.spec.env_vars.keys().cloned().collect::<Vec<_>>().join(" ");
+    let own = fields.iter().filter(|(name, _)| shown(name)).map(|(name, value)| (*name, value));
+    let variables = ("env", &variables);
+    for (name, value) in own.chain([variables]).filter(|(_, value)| !value.is_empty()) {
+        let _ = writeln!(text, "  {name}  {}", first_line(&escape(value)));
+    }
+    if !text.is_empty() {
+        text.insert_str(0, "\njobs:\n");
+    }
+    let lines: Vec<&str> = job.spec.script.lines().collect();
+    text.push_str("\nscript:\n");
+    for line in lines.iter().take(LINES) {
+        let _ = writeln!(text, "  {}", escape(line));
+    }
+    if lines.len() > LINES {
+        let _ = writeln!(text, "  … and {} more lines", lines.len() - LINES);
+    }
+    text
+}
+
 fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
     let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
     for firing in firings {
@@ -249,5 +282,25 @@ fn disabled(job: &PeriodicJobDocument) -> String {
     match job.disabled_by.as_deref() {
         Some(by) if !by.is_empty() => format!("disabled by {by}"),
         _ => "disabled".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {
+        let script: String = (1..=12).map(|line| format!("line {line}\n")).collect();
+        let mut job = Job::new("j1".parse().expect("legal"), script);
+        job.spec.retries = Some(3);
+        job.spec.env_vars = [("TOKEN".to_owned(), "s3cret".to_owned())].into();
+        let text = settings(&job);
+        assert!(
+            text.starts_with("\njobs:\n  retries  3\n  env  TOKEN\n\nscript:\n  line 1\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("  line 10\n  … and 2 more lines\n"), "{text}");
+        assert!(!text.contains("s3cret"), "{text}");
     }
 }

@@ -149,6 +149,15 @@ pub struct Schedule {
     zone: TimeZone,
 }
 
+/// Returns the end of a message about a line that is a time of the day.
+fn of_time(line: &str) -> String {
+    let number = |text: &str, most: u8| text.parse().ok().filter(|number: &u8| *number < most);
+    let time = line.split_once(':').and_then(|(h, m)| number(h, 24).zip(number(m, 60)));
+    time.map_or_else(String::new, |(hour, minute)| {
+        format!("; every day at {line} is \"{minute} {hour} * * *\"")
+    })
+}
+
 impl Schedule {
     /// Parses a line of five fields, of six with seconds first, or a word such as `@daily`.
     ///
@@ -162,9 +171,10 @@ impl Schedule {
         let parser = CronParser::builder().year(Year::Disallowed).build();
         let cron = parser.parse(line).map_err(|error| {
             format!(
-                "not a cron line: {}; expected five fields such as \"30 3 * * MON-FRI\", six \
-                 with seconds first, or a word such as @daily",
-                said(&error)
+                "not a cron line: {}; expected five fields such as \"30 3 * * MON-FRI\" (minute, hour, \
+                 day, month, day of the week), six with seconds first, or a word such as @daily{}",
+                said(&error),
+                of_time(line)
             )
         })?;
         let schedule = Self { line: line.to_owned(), cron, zone };
