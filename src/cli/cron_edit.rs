@@ -18,6 +18,7 @@ use crate::proto::job::{JobSpec, SETTINGS};
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
+#[command(override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>>")]
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
                         --retries 2 report.py -- north\n\n\
@@ -73,10 +74,12 @@ struct CronOptions {
     /// The time zone of the schedule, such as Europe/Brussels; UTC without one
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE")]
     timezone: Option<String>,
-    /// The treatment of missed firings, for which no supervisor ran: skip, once (the latest) or all
+    /// The treatment of missed firings, for which no supervisor ran: skip (the default), once (the latest
+    /// alone) or all
     #[arg(long, value_name = "skip|once|all", value_parser = word::<crate::proto::cron::CatchUp>)]
     catch_up: Option<crate::proto::cron::CatchUp>,
-    /// The treatment of a firing while the last job has not ended: skip, allow or replace
+    /// The treatment of a firing while the job of the last one has not ended: skip, no job (the default);
+    /// allow, another beside it; replace, that one is stopped
     #[arg(long, value_name = "skip|allow|replace", value_parser = word::<crate::proto::cron::Overlap>)]
     overlap: Option<crate::proto::cron::Overlap>,
     #[command(flatten)]

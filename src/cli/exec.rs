@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::job_options::JobOptions;
+use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::{Bar, OutputLines, View};
 use super::{Global, explain, output};
 use crate::client::{Client, ClientError};
@@ -23,7 +23,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
 /// Run a script and print its output; its log goes to standard error meanwhile
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero exec -t osis -e '40 + 2'\n  \
+#[command(override_usage = "hero exec [OPTIONS] <FILE|--eval <CODE>> [-- <ARG>...]")]
+#[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
@@ -31,8 +32,9 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --memory 512MiB --network 443 fetch.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
-                        echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n\
-                        Exit code 1: the job ended in error. Ctrl-C stops waiting, not the job.")]
+                        echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
+    "\n\n\
+                        Exit code 1: the job ended in error. Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     options: JobOptions,
@@ -53,7 +55,7 @@ impl Exec {
             explain::print_allowed(&config, &job)?;
         }
         let client = Client::open(&config)?;
-        let id = client.submit_with_files(job, &files).await?;
+        let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
         let (log, output) = (client.follow_job_logs(&id), OutputLines::default());
         let view = View { log, lines: true, output, bar: Bar::new() };
         let ended = wait(&client, &id, Some(view), self.wait, global.json).await;
@@ -101,6 +103,33 @@ pub(super) async fn wait(
     patience: Option<Duration>,
     json: bool,
 ) -> Result<ExitCode, Error> {
+    let ended = match awaited(client, id, view, patience).await? {
+        Awaited::Ended(ended) => ended,
+        Awaited::Interrupted(code) => return Ok(code),
+    };
+    if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
+        output::json(&client.get_job(id).await?.to_json())?;
+    } else if let Ok(result) = &ended {
+        output::result(result)?;
+    }
+    ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
+}
+
+/// The end of a wait.
+pub(super) enum Awaited {
+    /// The job has ended, or nobody waits any longer.
+    Ended(Result<JobOutput, ClientError>),
+    /// A signal ended the wait.
+    Interrupted(ExitCode),
+}
+
+/// Waits for the end of a job; a view shows its log meanwhile.
+pub(super) async fn awaited(
+    client: &Client,
+    id: &JobId,
+    view: Option<View>,
+    patience: Option<Duration>,
+) -> Result<Awaited, Error> {
     let mut interrupts = Interrupts::listen().map_err(|error| {
         Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
     })?;
@@ -111,7 +140,7 @@ pub(super) async fn wait(
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
             ));
-            return Ok(ExitCode::from(SIGNALLED + signal));
+            return Ok(Awaited::Interrupted(ExitCode::from(SIGNALLED + signal)));
         }
     };
     // Who gives up early has not been told yet why the job does not start.
@@ -121,12 +150,7 @@ pub(super) async fn wait(
     {
         report_hindrance(id, &hindrance);
     }
-    if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
-        output::json(&client.get_job(id).await?.to_json())?;
-    } else if let Ok(result) = &ended {
-        output::result(result)?;
-    }
-    ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
+    Ok(Awaited::Ended(ended))
 }
 
 /// Returns the output of the job. Reply and log are read on separate connections, so that neither

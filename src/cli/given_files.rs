@@ -14,8 +14,9 @@ use crate::proto::target::IllegalName;
 /// The files and the standard input of one job.
 #[derive(Debug, Args)]
 pub(super) struct GivenFiles {
-    /// A file for the script, in the folder that `HERO_INPUT_DIR` names; may be repeated
-    #[arg(long, value_name = "NAME=FILE", value_parser = named)]
+    /// A file for the script, in the folder that `HERO_INPUT_DIR` names, there as NAME or with its own name;
+    /// may be repeated
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
     input: Vec<(String, PathBuf)>,
     /// The file that the script gets as its standard input; `-` passes on standard input
     #[arg(long, value_name = "FILE")]
@@ -95,6 +96,29 @@ fn named(text: &str) -> Result<(String, PathBuf), String> {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => {
             Ok((name.to_owned(), path.into()))
         }
-        _ => Err("expected NAME=FILE".to_owned()),
+        Some(_) => Err("expected NAME=FILE".to_owned()),
+        None => match Path::new(text).file_name().and_then(|name| name.to_str()) {
+            Some(name) => Ok((name.to_owned(), text.into())),
+            None => Err("expected FILE or NAME=FILE".to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_without_a_name_has_its_own() {
+        for (text, name, path) in [
+            ("a=b/c.csv", "a", "b/c.csv"),
+            ("in.csv", "in.csv", "in.csv"),
+            ("/tmp/b.csv", "b.csv", "/tmp/b.csv"),
+        ] {
+            assert_eq!(named(text), Ok((name.to_owned(), path.into())), "{text}");
+        }
+        for wrong in ["", "=b", "a=", "/", ".."] {
+            assert!(named(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::exec::{SIGNALLED, parsed};
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
-use super::time::{age, between, brief};
+use super::time::{age, between, brief, local_text, local_zone};
 use super::{Global, output};
 use crate::client::{
     Client, ClientError, GraphChange, GraphDocument, JobOfGraph, JobOfGraphDocument,
@@ -23,7 +23,7 @@ use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::text::{counted, escape};
 use crate::store::GraphPage;
 
-/// List graphs and batches, wait for them, resume, stop or delete them
+/// List graphs and batches, wait for them, retry, stop or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero graph list\n  hero graph show ID\n  hero graph wait ID")]
 pub(super) enum GraphCommand {
@@ -227,8 +227,9 @@ fn head(graph: &GraphInfo) -> String {
     line("state", graph.counts.state().as_str());
     line("progress", &graph.counts.to_string());
     line("caller", &graph.caller);
-    line("created", &graph.created_at);
-    line("ended", graph.ended_at.as_deref().unwrap_or_default());
+    let zone = local_zone();
+    line("created", &local_text(&graph.created_at, &zone));
+    line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
     for (name, id) in &graph.callbacks {
         line(name, id);

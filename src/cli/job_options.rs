@@ -18,10 +18,19 @@ use crate::error::{Error, Exit};
 use crate::proto::job::{
     Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
 };
-use crate::proto::spoken_time::parse_time;
+use crate::proto::spoken_time::{TimeError, parse_time};
+use crate::proto::target::Priority;
 
+/// The help about the surroundings of a script.
+pub(super) const SCRIPT_HELP: &str = "\
+The script finds its parameters as JSON in HERO_PARAMS, the folder of its --input files in
+HERO_INPUT_DIR, and the outputs of the jobs that it waited for in the JSON file HERO_INPUTS.
+What it leaves in the folder HERO_OUTPUT_DIR is kept; files in its current folder are thrown
+away. It reports progress with hero.progress(0.5, \"text\") in Python, elsewhere with a line
+{\"progress\": 0.5} to the descriptor HERO_FD. A Python script names the packages that it
+needs in a comment # /// script (PEP 723). See docs/scripts.md.";
 /// The help of a time: people may say it in more ways than programs.
-const TIME_HELP: &str = "The earliest time to start: 09:00, tomorrow 09:00, friday 18:00 or 2026-12-24 18:00 in the \
+pub(super) const TIME_HELP: &str = "The earliest time to start: 09:00, tomorrow 09:00, friday 18:00 or 2026-12-24 18:00 in the \
                          local time zone, or RFC 3339 such as 2026-12-24T18:00:00+01:00";
 
 /// The script and the settings of one job.
@@ -79,6 +88,10 @@ impl JobOptions {
         let named = self.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
+        if spec.script.is_empty() {
+            let message = format!("{}: it is empty: there is nothing to run", self.source.name());
+            return Err(Error::new(Exit::Data, message));
+        }
         if spec.extension.is_empty() {
             spec.extension = self.source.extension(&script_type, config);
         }
@@ -87,10 +100,12 @@ impl JobOptions {
             script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
         }
         spec.script_type = Some(script_type);
-        config.check_asked(&spec).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
         let mut job = Job::from(spec);
         if let Some(delay) = self.delay {
-            set_delay(&mut job, delay).map_err(ClientError::from)?;
+            let too_late =
+                |error: InvalidJob| Error::new(Exit::Data, format!("--delay: {}", error.reason));
+            set_delay(&mut job, delay).map_err(too_late)?;
         }
         Ok(job)
     }
@@ -110,21 +125,48 @@ impl SettingOptions {
             let set = match setting.kind {
                 FieldKind::Duration => parse_duration(text)
                     .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                    .and_then(|time| setting.set(spec, &time.as_secs_f64().to_string())),
-                FieldKind::Time => {
-                    let zone = zone.cloned().unwrap_or_else(local_zone);
-                    parse_time(text, &zone, Timestamp::now())
-                        .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                        .and_then(|time| setting.set(spec, &time.to_string()))
-                }
+                    .and_then(|time| {
+                        let seconds = time.as_secs_f64().to_string();
+                        setting.set(spec, &seconds).map_err(|error| {
+                            let reason =
+                                error.reason.replace(&format!("`{seconds}`"), &format!("`{text}`"));
+                            InvalidJob::new(setting.field, reason)
+                        })
+                    }),
+                FieldKind::Time => spoken_time(text, zone)
+                    .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
+                    .and_then(|time| setting.set(spec, &time.to_string())),
+                _ if setting.word == "priority" => setting.set(spec, priority_of(text)),
                 _ => setting.set(spec, text),
             };
-            set.map_err(|error| {
-                let message = format!("--{}: {}", long(setting), error.reason);
-                Error::new(Exit::Data, message)
-            })?;
+            set.map_err(|error| of_option(error.into()))?;
         }
         Ok(())
+    }
+}
+
+/// Names the option of a setting that is at fault, where the error names the field of the hash.
+pub(super) fn of_option(error: ClientError) -> Error {
+    if let ClientError::Invalid(InvalidJob { field, reason }) = &error
+        && let Some(setting) = settings().find(|setting| setting.field == field.as_str())
+    {
+        return Error::new(error.exit(), format!("--{}: {reason}", long(setting)));
+    }
+    error.into()
+}
+
+/// Reads a time as people say it, in a time zone or in that of this machine.
+pub(super) fn spoken_time(text: &str, zone: Option<&TimeZone>) -> Result<Timestamp, TimeError> {
+    parse_time(text, &zone.cloned().unwrap_or_else(local_zone), Timestamp::now())
+}
+
+/// Returns a priority as the hash has it; any other text as it is.
+pub(super) fn priority_of(text: &str) -> &str {
+    match text {
+        "urgent" | "high" => Priority::Urgent.as_str(),
+        "normal" => Priority::Normal.as_str(),
+        "background" | "low" => Priority::Background.as_str(),
+        other => other,
     }
 }
 
@@ -265,6 +307,22 @@ mod tests {
             ("reply", "0"),
         ];
         assert_eq!(fields, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+
+    #[test]
+    fn error_names_the_option_and_what_was_typed() {
+        for (args, said) in [
+            (&["--retention=100000d"][..], "--retention: `100000d` is more than"),
+            (&["--priority=7"], "--priority: "),
+            (&["--at=2020-01-01 09:00"], "--at: `2020-01-01 09:00` has passed"),
+        ] {
+            let error = job(args).expect_err(said).message;
+            assert!(error.starts_with(said), "{error}");
+        }
+        for (word, level) in [("high", "0"), ("urgent", "0"), ("normal", "1"), ("low", "2")] {
+            let job = job(&["--priority", word]).expect("legal");
+            assert_eq!(job.spec.priority.as_str(), level, "{word}");
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn errors_say_what_failed_and_what_to_do() {
         (vec!["restore", file], "it is no backup of Hero"),
         (
             vec!["submit", "-t", "osis", "--retention", "100000d", "-e", "1"],
-            "--retention: `8640000000` is more than 315360000 seconds, the limit",
+            "--retention: `100000d` is more than 315360000 seconds, the limit",
         ),
         (
             vec!["exec", "--wait", "10ms", "-t", "sal", "-e", "1"],

@@ -180,7 +180,9 @@ fn job_is_kept_for_its_retention() {
     let kept_max_s = 7 * 86_400 + 3600;
     let ttl_s: i64 = redis.ttl(&keys::job("week"));
     assert!(ttl_s > 6 * 86_400 && ttl_s <= kept_max_s, "{ttl_s}");
-    exec("more", "8d").code(65).says("retention `691200` is more than 604800 seconds");
+    exec("more", "8d")
+        .code(65)
+        .says("--retention: `8d` is more than 7d, the limit job.retention_max");
     exec("soon", "0s").code(65).says("retention");
     // The hash of a foreign program is held to the same bound.
     redis.set_job("raw", "script 1 status dispatched retention 691200");

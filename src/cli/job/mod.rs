@@ -9,9 +9,9 @@ mod filter;
 mod list;
 mod moment;
 pub(super) mod show;
+mod wait;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -20,26 +20,27 @@ use self::bulk::{BulkVerb, JobChoice};
 use self::each::one;
 pub(super) use self::each::{Told, apply};
 pub(super) use self::moment::PastZone;
-use super::exec::{explained, wait};
-use super::progress::View;
+use super::exec::explained;
+use super::job_options::priority_of;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{FieldKind, JobId, JobStatus, Setting};
 use crate::proto::text::counted;
 use crate::store::LogLine;
 
 /// List jobs, wait for them, stop, retry, change, clone or delete them
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
+#[command(after_help = "Examples:\n  hero job list --status failed\n  hero job show ID\n\n\
+                        For an ID its beginning is enough, of 4 characters or more, while one job alone has it.")]
 pub(super) enum JobCommand {
     List(list::JobList),
     Errors(errors::JobErrors),
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
-    Wait(Wait),
+    Wait(wait::Wait),
     /// Write the output of a finished job, its bytes unchanged
     #[command(after_help = "Example:\n  hero job output 7f9c2ba4 > image.png")]
     Output {
@@ -58,14 +59,15 @@ pub(super) enum JobCommand {
     Clone(CloneJob),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Examples:\n  hero job delete 7f9c2ba4\n  \
-                            hero job delete --status finished --until 2d --yes")]
+                            hero job delete --status finished --until 2d --yes   # submitted 2 days ago or \
+                            earlier")]
     Delete(JobChoice),
     Clear(Clear),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The job
+    /// The job: its id, or the unique beginning of it, of 4 characters or more
     pub(super) id: String,
     /// Leave control characters as they are
     #[arg(long)]
@@ -95,10 +97,10 @@ pub(super) struct RetryJobs {
 /// The copy has a new id, no unique key and no earliest time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
-                        hero job clone 7f9c2ba4 --set timeout=60 \
+                        hero job clone 7f9c2ba4 --set timeout=5m \
                         --set 'env_vars={\"A\": \"b\"}'\n\n\
-                        The fields are those of the job's hash, the values as the hash has them: seconds, \
-                        JSON.\nAn empty value takes the field away.")]
+                        The fields are those of the job's hash, the values as the hash has them, such as \
+                        JSON,\nor durations such as 5m. An empty value takes the field away.")]
 pub(super) struct CloneJob {
     /// The job
     id: String,
@@ -114,10 +116,25 @@ fn change(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Returns the field of the hash and its value, for one that may be written as the option of hero submit.
+fn of_hash(name: String, text: String) -> (String, Value) {
+    if text.is_empty() {
+        return (name, Value::Null);
+    }
+    let setting = Setting::of_field(&name);
+    let value = match setting.map(|setting| setting.kind) {
+        Some(FieldKind::Duration) => {
+            parse_duration(&text).map_or(text, |duration| duration.as_secs_f64().to_string())
+        }
+        _ if name == "priority" => priority_of(&text).to_owned(),
+        _ => text,
+    };
+    (name, Value::String(value))
+}
+
 impl CloneJob {
     async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let value = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
-        let changes = self.set.into_iter().map(|(name, text)| (name, value(text)));
+        let changes = self.set.into_iter().map(|(name, text)| of_hash(name, text));
         let of = client.job_id(&self.id).await?;
         let copy = client.clone_of(&of, &changes.collect()).await?;
         let config = global.config()?;
@@ -126,17 +143,6 @@ impl CloneJob {
         output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Wait for the end of a job and print its output
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero job wait --wait 30s 7f9c2ba4")]
-pub(super) struct Wait {
-    /// The job
-    id: String,
-    /// Give up after this time; the job continues
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    wait: Option<Duration>,
 }
 
 /// Print the log of a job
@@ -187,11 +193,7 @@ impl JobCommand {
             Self::Show(Show { id, raw }) => {
                 show::run(&client, &client.job_id(&id).await?, global, raw).await
             }
-            Self::Wait(Wait { id, wait: patience }) => {
-                let id = client.job_id(&id).await?;
-                let view = View::of_progress(&client, &id).await?;
-                wait(&client, &id, view, patience, global.json).await
-            }
+            Self::Wait(wait) => wait.run(&client, global).await,
             Self::Output { id } => {
                 write_output(&client, &client.job_id(&id).await?, global.json).await
             }
@@ -336,5 +338,23 @@ impl Logs {
             text += if line.fd == 2 { "err " } else { "out " };
         }
         output::log_line(&(text + line.line.as_str()), self.raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_a_copy_may_be_durations_and_words() {
+        for (name, text, value) in [
+            ("timeout", "5m", json!("300")),
+            ("timeout", "60", json!("60")),
+            ("priority", "high", json!("0")),
+            ("name", "5m", json!("5m")),
+            ("limit_key", "", Value::Null),
+        ] {
+            assert_eq!(of_hash(name.to_owned(), text.to_owned()), (name.to_owned(), value));
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::queue::Queue;
-use crate::proto::text::counted;
+use crate::proto::text::{counted, did_you_mean};
 
 /// List, pause, drain, resume or purge queues
 #[derive(Debug, Subcommand)]
@@ -125,8 +125,11 @@ async fn checked(
 ) -> Result<Vec<Queue>, Error> {
     let mut all = Vec::new();
     for name in names {
-        let of_name =
-            Queue::all_named(name).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        let of_name = Queue::all_named(name).map_err(|error| {
+            let with_type = format!("type:{name}");
+            let meant = Queue::all_named(&with_type).is_ok().then_some(with_type.as_str());
+            Error::new(Exit::Data, format!("{error}{}", did_you_mean(meant)))
+        })?;
         all.extend(of_name);
     }
     if !force {

@@ -19,6 +19,11 @@ pub(super) use verdict::{CheckReason, CheckState};
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero status\n  hero status --check\n  hero status --json\n\n\
+                  HOLDING: actors that take no jobs, as their machine is overloaded. AFTER: jobs that wait for \
+                  others.\n\
+                  SCHEDULED: jobs that wait for their time; DUE: those of them whose time has come. HELD: jobs \
+                  that\n\
+                  wait for a slot in a limit.\n\n\
                   With --check the first line begins with OK, WARNING or CRITICAL and ends with figures \
                   after a `|`, as monitoring plugins print them. Exit codes: 0 OK, 1 warning, 2 \
                   critical, also if Redis does not answer; 3 if that cannot be known, since the \

@@ -211,6 +211,12 @@ impl Tally {
             output::note(&format!("hero: jobs after about the first {most} belong to no batch"));
         }
         if self.refused.is_empty() {
+            if self.accepted == 0 {
+                output::note(&format!(
+                    "hero: {} has no jobs: nothing was submitted",
+                    path.display()
+                ));
+            }
             return Ok(());
         }
         let number = counted(self.refused.len() as u64, "line was", "lines were");

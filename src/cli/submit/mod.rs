@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::job_options::JobOptions;
+use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::script::ScriptSource;
+use super::time::{local, local_zone};
 use super::{Global, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
@@ -25,7 +26,9 @@ use crate::store::Hindrance;
 
 /// Submit a script and print the id of the job; or many, from a file
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
+#[command(override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>> [-- <ARG>...]\n       \
+                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>")]
+#[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
@@ -34,12 +37,13 @@ use crate::store::Hindrance;
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
-                        echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
+                        echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
+    "\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
                         batch has a job a line, its members named as the fields of the hash.\n\
                         Beside --graph or --batch, --id and --name are those of the graph or batch;\n\
-                        of the others only --check can be given, which checks a graph and submits nothing.")]
+                        of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
@@ -108,13 +112,17 @@ impl Submit {
             let client = Client::open(&config)?;
             let job = self.options.job(&config)?;
             let files = self.options.files(&job, &config)?;
-            let id = client.submit_with_files(job, &files).await?;
+            let start = job.spec.run_at;
+            let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
             output::hint(
                 global,
                 &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
             );
+            if let Some(start) = start.filter(|_| !global.json) {
+                output::note_to_person(&format!("starts {}", local(start, &local_zone())));
+            }
             // The presence of old workers is unknown.
             if config.supervisor.served_legacy_queues().is_empty() {
                 warn_of_absent_actors(&client, &id).await;

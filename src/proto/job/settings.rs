@@ -45,7 +45,8 @@ macro_rules! job_settings {
             caller_id as caller_id(name: &str): String = String::new() => {
                 word: "caller", value_name: "TEXT",
             }
-            /// The context that the script runs in
+            /// The name of the set of objects that a script of osis works on; other scripts find it in the variable
+            /// `HERO_CONTEXT_ID`
             context_id as context_id(name: &str): String = String::new() => {
                 word: "context", value_name: "TEXT",
             }
@@ -65,42 +66,44 @@ macro_rules! job_settings {
             instance as instance(number: u16): Option<Instance> = None => {
                 short: Some('i'), value_name: "NUMBER",
             }
-            /// The farthest that it may go if no live actor serves its instance or group: none, group or
-            /// type
+            /// Who may run it while no live actor serves its instance or group: none, nobody else (the default
+            /// unless its type has another); group, any actor of the group; type, any of the script type
             fallback as fallback(farthest: &str): Option<Fallback> = None => {
                 value_name: "none|group|type",
             }
-            /// The priority: 0 urgent, 1 normal, 2 background
+            /// The priority: 0 urgent, 1 normal (the default), 2 background
             priority as priority(level: u8): Priority = Priority::Normal => {
                 value_name: "0|1|2",
             }
-            /// The longest time that one attempt may take, such as 30s
+            /// The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m
             timeout as timeout(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
-                bound: |spec, bounds| longer(spec.timeout, bounds.timeout_max),
+                bound: |spec, bounds| longer(spec.timeout, bounds.timeout_max, "job.timeout_max"),
             }
-            /// The number of attempts after the first
+            /// The number of attempts after the first; by default `job.retries`, 0
             retries as retries(number: u32): Option<u32> = None => { value_name: "NUMBER" }
             /// The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the
-            /// same
+            /// same; by default 1s..15m (`job.retry_backoff`). Each wait varies by a fifth
             backoff as backoff(delays: &str): Option<RetryDelays> = None => {
                 value_name: "DURATION[..DURATION]",
             }
-            /// The exit codes that may pass, such as 1,64-78: after another the job is not retried
+            /// The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once;
+            /// by default all
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
-            /// The memory of each process of the script, such as 512MiB, as far as its type allows
+            /// The most memory of each process of the script, such as 512MiB; the configuration of its type
+            /// bounds it
             memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
-            /// The processor time of each process of the script, such as 30s, as far as its type
-            /// allows
+            /// The most processor time of each process of the script, such as 30s; the configuration of its type
+            /// bounds it
             cpu as cpu_time(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
-            /// The network of the script: none, all, or TCP ports such as 443,5432, as far as its type
-            /// allows
+            /// The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of
+            /// its type does not allow it
             network as network(text: &str): Option<NetworkAccess> = None => {
                 value_name: "none|all|PORTS",
             }
             /// Runs beside other jobs of its instance
             concurrent as concurrent(concurrent: bool): bool = true => {
-                negated: "Run it alone: not beside other jobs of its instance that ask for this",
+                negated: "Run it one at a time with the other jobs of its actor that have this option",
             }
             /// The file for its log, inside `job.log_dir` of the actor's machine
             log_path as log_path(path: &str): Option<String> = None => { value_name: "PATH" }
@@ -178,13 +181,13 @@ macro_rules! job_settings {
             unique_for as unique_for(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
             }
-            /// The property that makes two jobs the same: key, their unique key; script, also its type, group,
-            /// arguments, parameters and variables; params, their type, group, name and parameters
+            /// The property that makes two jobs the same: key, their unique key (the default); script, also its type,
+            /// group, arguments, parameters and variables; params, their type, group, name and parameters
             unique_by as unique_by(what: &str): Option<UniqueBy> = None => {
                 value_name: "key|script|params",
             }
-            /// The treatment while another job holds its unique key: return, its id is returned; replace,
-            /// it is replaced if it has not started; reject, this job is rejected
+            /// The treatment while another job holds its unique key: return, its id is returned (the default);
+            /// replace, it is replaced if it has not started; reject, this job is rejected
             on_duplicate as on_duplicate(what: &str): Option<OnDuplicate> = None => {
                 value_name: "return|replace|reject",
                 absent: &[
@@ -193,12 +196,13 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "its overlap says that"),
                 ],
             }
-            /// The key under which limits `per = "key"` count it
+            /// A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the
+            /// jobs of each word apart
             limit_key as limit_key(key: &str): Option<LimitKey> = None => { value_name: "KEY" }
-            /// The time to keep the job after its end, such as 7d
+            /// The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
-                bound: |spec, bounds| longer(spec.retention, bounds.retention_max),
+                bound: |spec, bounds| longer(spec.retention, bounds.retention_max, "job.retention_max"),
             }
             /// The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job
             output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
@@ -206,7 +210,7 @@ macro_rules! job_settings {
             }
             /// Pushes a reply when the job ends
             reply as reply(reply: bool): bool = true => {
-                negated: "Push no reply when the job ends: nobody waits for it",
+                negated: "Keep no reply for a program that waits for the end: nobody does; hero job wait works all the same",
                 // The protocol knows `0` alone.
                 read: |spec, text| {
                     spec.reply = !matches!(text, "0" | "false");
@@ -215,7 +219,8 @@ macro_rules! job_settings {
                 write: |spec| (!spec.reply).then(|| "0".to_owned()),
                 absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],
             }
-            /// The format of its reply: json, or plain, the bare output or error
+            /// The format of the reply that a program reads from Redis: json (the default), or plain, the bare output
+            /// or error
             reply_format as reply_format(format: &str): Option<ReplyFormat> = None => {
                 value_name: "json|plain",
                 absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],

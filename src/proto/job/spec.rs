@@ -20,6 +20,7 @@ use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
+use crate::proto::units::format_duration;
 
 /// A way by which settings come in from people. The builder, the hash and JSON know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +182,7 @@ impl JobSpec {
     }
 }
 
-fn longer(asked: Option<Duration>, most: Duration) -> Option<String> {
-    let asked = asked.filter(|asked| *asked > most)?;
-    Some(format!("`{}` is more than {} seconds", asked.as_secs_f64(), most.as_secs_f64()))
+fn longer(asked: Option<Duration>, most: Duration, key: &str) -> Option<String> {
+    let asked = format_duration(asked.filter(|asked| *asked > most)?);
+    Some(format!("`{asked}` is more than {}, the limit {key}", format_duration(most)))
 }
