@@ -111,7 +111,7 @@ async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error
     let crontab = client.whole_crontab(&config.crontab()).await?;
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
-    output::print(json, || json!(found), || readable(&found) + &settings)?;
+    output::print(json, || json!(found), || format!("{}{settings}", readable(&found)))?;
     Ok(ExitCode::SUCCESS)
 }
 

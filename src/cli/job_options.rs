@@ -313,8 +313,8 @@ mod tests {
     fn error_names_the_option_and_what_was_typed() {
         for (args, said) in [
             (&["--retention=100000d"][..], "--retention: `100000d` is more than"),
-            (&["--priority=7"], "--priority: "),
-            (&["--at=2020-01-01 09:00"], "--at: `2020-01-01 09:00` has passed"),
+            (&["--priority=7"][..], "--priority: "),
+            (&["--at=2020-01-01 09:00"][..], "--at: `2020-01-01 09:00` has passed"),
         ] {
             let error = job(args).expect_err(said).message;
             assert!(error.starts_with(said), "{error}");

@@ -9,7 +9,7 @@ use super::Cli;
 use crate::proto::text::nearest;
 
 /// Words that other programs have, by the command before them, with the commands of Hero.
-const MEANT: [(&str, &[&str], &[&str]); 25] = [
+const MEANT: [(&str, &[&str], &[&str]); 24] = [
     ("", &["ps", "jobs"], &["status", "top", "job list"]),
     ("", &["queues"], &["queue list"]),
     ("", &["workers", "worker", "actors"], &["actor list"]),
@@ -20,9 +20,8 @@ const MEANT: [(&str, &[&str], &[&str]); 25] = [
     ("", &["resume", "unpause"], &["queue resume"]),
     ("", &["drain"], &["queue drain", "actor drain"]),
     ("", &["purge"], &["queue purge"]),
-    ("", &["schedule"], &["cron add", "submit --at"]),
+    ("", &["schedule"], &["cron add", "submit"]),
     ("", &["start", "enqueue", "push", "add"], &["submit", "exec"]),
-    ("", &["batch"], &["submit --batch"]),
     ("job", &["cancel", "kill", "abort"], &["job stop"]),
     ("job", &["rm", "remove", "purge"], &["job delete"]),
     ("job", &["ls", "ps", "search", "find"], &["job list"]),
@@ -40,36 +39,40 @@ const MEANT: [(&str, &[&str], &[&str]); 25] = [
 /// Names the command that is meant by an unknown word, and takes tips away that have little in common with
 /// it: clap takes `cancel` for `clone`.
 pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
-    let unknown = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(unknown)) => unknown.clone(),
-        _ => return keep_alike(error, ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        keep_alike(error, ContextKind::InvalidArg, ContextKind::SuggestedArg);
+        return;
     };
+    let unknown = unknown.clone();
     let is_given = |word: &&OsString| word.as_os_str() == unknown.as_str();
     let place = args.iter().skip(1).take_while(|word| !is_given(word)).count();
     let parent = args.get(place).filter(|_| place > 0).and_then(|word| word.to_str());
     let command = Cli::command();
     let parent = parent.filter(|word| command.find_subcommand(word).is_some()).unwrap_or_default();
     let of_job = command.find_subcommand("job").and_then(|job| job.find_subcommand(&unknown));
-    let known = MEANT.iter().find(|(of, words, _)| *of == parent && words.contains(&&*unknown));
-    let meant = match (known, of_job) {
-        (Some((_, _, meant)), _) => meant.iter().map(ToString::to_string).collect(),
-        (None, Some(_)) if parent.is_empty() => vec![format!("job {unknown}")],
-        _ => {
-            let (from, to) = (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand);
-            return keep_alike(error, from, to);
-        }
+    let known =
+        MEANT.iter().find(|(of, words, _)| *of == parent && words.contains(&unknown.as_str()));
+    let meant: Option<Vec<String>> = match (known, of_job) {
+        (Some((_, _, meant)), _) => Some(meant.iter().map(|word| (*word).to_owned()).collect()),
+        (None, Some(_)) if parent.is_empty() => Some(vec![format!("job {unknown}")]),
+        _ => None,
     };
-    let meant: Vec<String> = meant;
-    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(meant));
+    let tips = ContextKind::SuggestedSubcommand;
+    match meant {
+        Some(meant) => drop(error.insert(tips, ContextValue::Strings(meant))),
+        None => keep_alike(error, ContextKind::InvalidSubcommand, tips),
+    }
 }
 
 /// Keeps of the tips those that are like the unknown word.
 fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) {
     let Some(ContextValue::String(word)) = error.get(unknown) else { return };
-    let word = word.clone();
-    let is_alike = |tip: &String| nearest(&word, [tip.as_str()].into_iter()).is_some();
-    let is_known = |tip: &String| word.starts_with(tip.as_str()) || tip.starts_with(&word);
-    let is_kept = |tip: &String| is_alike(tip) || is_known(tip);
+    let word = word.trim_start_matches('-').to_owned();
+    let is_kept = |tip: &String| {
+        let tip = tip.trim_start_matches('-');
+        let is_part = word.starts_with(tip) || tip.starts_with(&word);
+        is_part || nearest(&word, [tip].into_iter()).is_some()
+    };
     let kept = match error.get(tips) {
         Some(ContextValue::String(tip)) if !is_kept(tip) => None,
         Some(ContextValue::Strings(of)) => {
@@ -79,12 +82,8 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
         _ => return,
     };
     match kept {
-        Some(kept) => {
-            error.insert(tips, kept);
-        }
-        None => {
-            error.remove(tips);
-        }
+        Some(kept) => drop(error.insert(tips, kept)),
+        None => drop(error.remove(tips)),
     }
 }
 
@@ -127,7 +126,7 @@ mod tests {
 
     #[test]
     fn wrong_tips_are_left_out() {
-        for line in ["hero job confirm a", "hero job list --id a", "hero wreck"] {
+        for line in ["hero job confirm a", "hero job list --id a", "hero job abc a"] {
             let wrong = fault(line);
             assert!(!wrong.contains("similar"), "{line}: {wrong}");
         }

@@ -74,8 +74,7 @@ impl States {
             let stored = match word {
                 "waiting" => JobStatus::ALL.into_iter().filter(|it| it.is_waiting()).collect(),
                 "running" => vec![JobStatus::Started],
-                "failed" => vec![JobStatus::Error],
-                "cancelled" => vec![JobStatus::Error],
+                "failed" | "cancelled" => vec![JobStatus::Error],
                 other => vec![other.parse().map_err(|_| unknown_state(other))?],
             };
             if word == "cancelled" {
@@ -212,11 +211,11 @@ mod tests {
         let waiting = vec![Created, JobStatus::WaitingForPrerequisites, Scheduled, Dispatched];
         for (words, stored) in [
             (&["waiting"][..], waiting),
-            (&["running", "Started"], vec![Started]),
-            (&["scheduled", "dispatched"], vec![Scheduled, Dispatched]),
-            (&["failed", "finished"], vec![Error, Finished]),
-            (&["cancelled", "finished"], vec![Error, Finished]),
-            (&[], vec![]),
+            (&["running", "Started"][..], vec![Started]),
+            (&["scheduled", "dispatched"][..], vec![Scheduled, Dispatched]),
+            (&["failed", "finished"][..], vec![Error, Finished]),
+            (&["cancelled", "finished"][..], vec![Error, Finished]),
+            (&[][..], vec![]),
         ] {
             assert_eq!(of(words).expect("legal").stored, stored, "{words:?}");
         }
