@@ -212,6 +212,7 @@ fn option(setting: &'static Setting) -> Arg {
             .action(ArgAction::SetTrue)
             .help(setting.negated),
         FieldKind::Time => arg.help(TIME_HELP),
+        _ if setting.word == "priority" => arg.help(format!("{doc}; or one of these words")),
         FieldKind::List | FieldKind::Texts => arg.action(ArgAction::Append).help(repeated()),
         FieldKind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
         _ => arg,
