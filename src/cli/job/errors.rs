@@ -33,12 +33,12 @@ pub(in crate::cli) struct JobErrors {
     /// Only jobs that failed until then
     #[arg(long, value_name = "DURATION|TIME")]
     until: Option<String>,
-    #[command(flatten)]
-    zone: PastZone,
     /// The most kinds of errors to print
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
+    #[command(flatten)]
+    zone: PastZone,
 }
 
 impl JobErrors {
