@@ -82,7 +82,8 @@ class DeadLetter(_DeadLetterRequired, total=False):
     caller_id: str
     """The name of the submitter."""
     context_id: str
-    """The context that the script runs in."""
+    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
+    `HERO_CONTEXT_ID`."""
     crashes: int
     """The number of actors that died running it."""
     created_at: str
@@ -288,7 +289,7 @@ class _JobRequired(TypedDict):
     id: str
     """The id; a random UUID without one."""
     priority: int
-    """The priority: 0 urgent, 1 normal, 2 background."""
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     script: str
     """The text to run."""
     status: JobStatus
@@ -307,7 +308,8 @@ class Job(_JobRequired, total=False):
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     backoff: str
-    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same."""
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
+    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
     boot_id: str
     """The boot of that actor."""
     caller_id: str
@@ -315,9 +317,11 @@ class Job(_JobRequired, total=False):
     concurrent: bool
     """Runs beside other jobs of its instance."""
     context_id: str
-    """The context that the script runs in."""
+    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
+    `HERO_CONTEXT_ID`."""
     cpu: float
-    """The processor time of each process of the script, such as 30s, as far as its type allows; in seconds."""
+    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
+    in seconds."""
     cpu_time: float
     """The processor time of its last attempt, in seconds."""
     crashes: int
@@ -338,7 +342,8 @@ class Job(_JobRequired, total=False):
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
     fallback: str
-    """The farthest that it may go if no live actor serves its instance or group: none, group or type."""
+    """Who may run it while no live actor serves its instance or group: none, nobody else (the default unless its
+    type has another); group, any actor of the group; type, any of the script type."""
     finished_at: str
     """The time at which it became terminal."""
     graph_id: str
@@ -356,22 +361,24 @@ class Job(_JobRequired, total=False):
     limit: str
     """The limit of resources that ended it."""
     limit_key: str
-    """The key under which limits `per = "key"` count it."""
+    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
+    each word apart."""
     log_missing: int
     """The lines of its log that Redis refused."""
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The memory of each process of the script, such as 512MiB, as far as its type allows."""
+    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
     memory_peak: int
     """The most memory of its last attempt, in bytes."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
     network: str
-    """The network of the script: none, all, or TCP ports such as 443,5432, as far as its type allows."""
+    """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
+    type does not allow it."""
     on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned; replace, it is replaced if
-    it has not started; reject, this job is rejected."""
+    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
+    is replaced if it has not started; reject, this job is rejected."""
     output: str
     """The output, once it finished."""
     output_encoding: str
@@ -398,13 +405,16 @@ class Job(_JobRequired, total=False):
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: str
-    """The format of its reply: json, or plain, the bare output or error."""
+    """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
+    error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; in seconds."""
+    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
     retries: int
-    """The number of attempts after the first."""
+    """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
-    """The exit codes that may pass, such as 1,64-78: after another the job is not retried."""
+    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
+    default all."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
@@ -420,10 +430,10 @@ class Job(_JobRequired, total=False):
     tags: List[str]
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; in seconds."""
+    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
     unique_by: str
-    """The property that makes two jobs the same: key, their unique key; script, also its type, group, arguments,
-    parameters and variables; params, their type, group, name and parameters."""
+    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
+    arguments, parameters and variables; params, their type, group, name and parameters."""
     unique_for: float
     """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
@@ -506,22 +516,26 @@ class JobSettings(_JobSettingsRequired, total=False):
     args: List[str]
     """The arguments of a script that is a process; in Rhai the array `args`."""
     backoff: str
-    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same."""
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
+    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
     caller_id: str
     """The name of the submitter."""
     concurrent: bool
     """Runs beside other jobs of its instance."""
     context_id: str
-    """The context that the script runs in."""
+    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
+    `HERO_CONTEXT_ID`."""
     cpu: float
-    """The processor time of each process of the script, such as 30s, as far as its type allows; in seconds."""
+    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
+    in seconds."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
     extension: str
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
     fallback: str
-    """The farthest that it may go if no live actor serves its instance or group: none, group or type."""
+    """Who may run it while no live actor serves its instance or group: none, nobody else (the default unless its
+    type has another); group, any actor of the group; type, any of the script type."""
     group: str
     """The group of actors that may run it; any group without one."""
     id: str
@@ -529,18 +543,20 @@ class JobSettings(_JobSettingsRequired, total=False):
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     limit_key: str
-    """The key under which limits `per = "key"` count it."""
+    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
+    each word apart."""
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The memory of each process of the script, such as 512MiB, as far as its type allows."""
+    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
     network: str
-    """The network of the script: none, all, or TCP ports such as 443,5432, as far as its type allows."""
+    """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
+    type does not allow it."""
     on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned; replace, it is replaced if
-    it has not started; reject, this job is rejected."""
+    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
+    is replaced if it has not started; reject, this job is rejected."""
     output_overflow: str
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     params: Dict[str, Any]
@@ -551,17 +567,20 @@ class JobSettings(_JobSettingsRequired, total=False):
     prerequisites: List[str]
     """A job that must finish before this one starts."""
     priority: int
-    """The priority: 0 urgent, 1 normal, 2 background."""
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: str
-    """The format of its reply: json, or plain, the bare output or error."""
+    """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
+    error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; in seconds."""
+    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
     retries: int
-    """The number of attempts after the first."""
+    """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
-    """The exit codes that may pass, such as 1,64-78: after another the job is not retried."""
+    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
+    default all."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     secrets: List[str]
@@ -570,10 +589,10 @@ class JobSettings(_JobSettingsRequired, total=False):
     tags: List[str]
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; in seconds."""
+    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
     unique_by: str
-    """The property that makes two jobs the same: key, their unique key; script, also its type, group, arguments,
-    parameters and variables; params, their type, group, name and parameters."""
+    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
+    arguments, parameters and variables; params, their type, group, name and parameters."""
     unique_for: float
     """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
@@ -659,7 +678,8 @@ class ListedJob(_ListedJobRequired, total=False):
     caller_id: str
     """The name of the submitter."""
     context_id: str
-    """The context that the script runs in."""
+    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
+    `HERO_CONTEXT_ID`."""
     created_at: str
     """The time at which it was stored."""
     error: str
@@ -677,7 +697,7 @@ class ListedJob(_ListedJobRequired, total=False):
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
     priority: int
-    """The priority: 0 urgent, 1 normal, 2 background."""
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
