@@ -52,6 +52,11 @@ fn errors_say_what_failed_and_what_to_do() {
     for (args, said) in [
         (vec!["job", "output", "bad"], "job bad failed: no (line 1"),
         (vec!["logs", "bad"], "a similar subcommand exists: 'job logs'"),
+        (vec!["job", "cancel", "bad"], "'job stop'"),
+        (vec!["job", "list", "--status", "done"], "unknown state `done`: expected waiting"),
+        (vec!["queue", "pause", "bash"], "did you mean `type:bash`?"),
+        (vec!["events", "-f", "--job", "nobody"], "no such job: nobody"),
+        (vec!["submit", "-t", "osis", "-e", ""], "it is empty"),
         (vec!["metrics", "--json"], "hero status --json"),
         (vec!["restore", file], "it is no backup of Hero"),
         (
@@ -65,6 +70,12 @@ fn errors_say_what_failed_and_what_to_do() {
     ] {
         hero.run(&args).says(said);
     }
+    for id in ["one", "two"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "40 + 2"]).code(0);
+    }
+    hero.run(&["job", "wait", "one", "two"]).code(0).stdout("42\n42\n");
+    hero.run(&["job", "wait", "bad", "two"]).code(1).stdout("42\n").says("job bad failed: no");
+    hero.run(&["job", "wait", "one", "nobody"]).code(66).stdout("");
     // The variable HERO_CONFIG, which is set here, does not make an option of messages on usage.
     let usage = hero.run(&["dead", "retry"]).code(2).stderr;
     assert!(

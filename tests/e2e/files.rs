@@ -114,7 +114,8 @@ fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
     submit(&given("a", &large)).code(65).says("larger than the limit of 1KiB");
     submit(&given("../a", &small)).code(65).says("file name");
     submit("a=/no/such/file").code(66);
-    submit("a").code(2);
+    submit("/no/such/file").code(66);
+    submit("a=").code(2);
     let (one, two) = (given("one", &small), given("one", &large));
     hero.run(&["submit", "-t", "bash", "--input", &one, "--input", &two, "-e", "true"]).code(65);
     assert!(redis.keys(&keys::prefix("FILES")).is_empty());

@@ -172,9 +172,13 @@ fn tags_find_jobs_and_edits_change_those_that_wait() {
     assert_eq!(found["jobs"][0]["tags"], serde_json::json!(["nightly", "team:io"]));
 
     hero.run(&["job", "edit", "a", "--priority", "0"]).code(0).stdout("a dispatched\n");
-    hero.run(&["job", "edit", "b", "--delay", "1h", "--json"])
-        .code(0)
-        .stdout("{\"id\":\"b\",\"result\":\"scheduled\"}\n");
+    let edited = json(&hero.run(&["job", "edit", "b", "--delay", "1h", "--json"]).code(0).stdout);
+    assert_eq!(edited["result"], "scheduled");
+    let due = edited["run_at"].as_str().expect("a time");
+    assert!(due.ends_with('Z'), "{due}");
+    let at = ["job", "edit", "b", "--at", "tomorrow 09:00", "--timezone", "UTC"];
+    let edited = hero.run(&at).code(0).stdout;
+    assert!(edited.starts_with("b scheduled, starts 2"), "{edited}");
     hero.run(&["job", "edit", "a", "--priority", "7"]).code(65);
     hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
     hero.run(&["job", "stop", "a"]).code(0);

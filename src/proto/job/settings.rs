@@ -66,7 +66,7 @@ macro_rules! job_settings {
             instance as instance(number: u16): Option<Instance> = None => {
                 short: Some('i'), value_name: "NUMBER",
             }
-            /// Who may run it while no live actor serves its instance or group: none, nobody else (the default
+            /// The actors that may run it while no live actor serves its instance or group: none, no others (the default
             /// unless its type has another); group, any actor of the group; type, any of the script type
             fallback as fallback(farthest: &str): Option<Fallback> = None => {
                 value_name: "none|group|type",

@@ -342,8 +342,8 @@ class Job(_JobRequired, total=False):
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
     fallback: str
-    """Who may run it while no live actor serves its instance or group: none, nobody else (the default unless its
-    type has another); group, any actor of the group; type, any of the script type."""
+    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
+    unless its type has another); group, any actor of the group; type, any of the script type."""
     finished_at: str
     """The time at which it became terminal."""
     graph_id: str
@@ -534,8 +534,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
     fallback: str
-    """Who may run it while no live actor serves its instance or group: none, nobody else (the default unless its
-    type has another); group, any actor of the group; type, any of the script type."""
+    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
+    unless its type has another); group, any actor of the group; type, any of the script type."""
     group: str
     """The group of actors that may run it; any group without one."""
     id: str
