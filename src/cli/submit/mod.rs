@@ -65,13 +65,13 @@ pub(super) struct Submit {
 #[expect(clippy::struct_field_names, reason = "the names of the options")]
 struct CallbackFiles {
     /// Run this script once all jobs of the batch have finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with = "graph")]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     on_success: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended, if not all finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with = "graph")]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     on_failure: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with = "graph")]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     on_end: Option<PathBuf>,
 }
 
