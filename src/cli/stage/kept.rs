@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 use super::super::output;
 use super::folder::{ADDRESS_FILE, CONFIG_FILE, is_plain, own_folders, socket_fits, stage_api};
 use super::unavailable;
-use crate::config::{ApiConfig, Config, RedisConfig};
+use crate::config::{ApiConfig, Config, RedisConfig, format_duration};
 use crate::error::Error;
 
 /// Locked by `hero dev`, with its process id: there is one at a time.
@@ -47,12 +47,11 @@ impl Kept {
     /// path is no path for a socket.
     pub(in crate::cli) async fn take(dir: &Path, wait_max: Duration) -> Result<Self, Error> {
         let failed = |error: io::Error| cannot_keep(dir, &error.to_string());
+        // Before anything is made, and once more behind links.
+        check_path(&std::path::absolute(dir).map_err(failed)?)?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let path = dir.canonicalize().map_err(failed)?;
-        if !is_plain(&path) || !socket_fits(&path) {
-            let reason = "its socket needs a short path of letters, digits, `.`, `_`, `-` and `/`";
-            return Err(cannot_keep(&path, &format!("{reason}; choose another folder")));
-        }
+        check_path(&path)?;
         let is_own = path.join(LOCK).exists();
         if !is_own && fs::read_dir(&path).map_err(failed)?.next().is_some() {
             return Err(cannot_keep(&path, "it holds other files; name a new or empty folder"));
@@ -69,7 +68,10 @@ impl Kept {
             }
             if !is_told && began.elapsed() > QUIET_WAIT {
                 is_told = true;
-                output::note("waiting for the processes of the last run, which end");
+                output::note(&format!(
+                    "waiting for the processes of the last run, which end within {}",
+                    format_duration(wait_max)
+                ));
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -160,6 +162,15 @@ impl Kept {
         last.filter(|port| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], *port))).is_ok())
             .unwrap_or_default()
     }
+}
+
+/// Refuses a folder in which no socket can be named by a url.
+fn check_path(path: &Path) -> Result<(), Error> {
+    if is_plain(path) && socket_fits(path) {
+        return Ok(());
+    }
+    let reason = "its socket needs a short path of letters, digits, `.`, `_`, `-` and `/`";
+    Err(cannot_keep(path, &format!("{reason}; choose another folder")))
 }
 
 /// Locks the folder for this process, and writes its id into the lock.
@@ -256,7 +267,8 @@ mod tests {
             let error = take(&folder.path().join(bad)).err().expect("no path");
             assert!(error.contains("its socket needs a short path"), "{error}");
         }
-        assert!(!folder.path().join(LOCK).exists());
+        let entries = fs::read_dir(folder.path()).expect("listed").count();
+        assert_eq!(entries, 1, "nothing is made in a folder that is refused, nor the folder");
     }
 
     #[test]
