@@ -337,8 +337,7 @@ mod tests {
     fn line_of_an_error_becomes_file_and_line() {
         let scripts = Scripts::new(&Keys::default());
         let text = scripts.settle.text();
-        let line =
-            1 + text.lines().position(|line| line.starts_with("local function now_us")).unwrap();
+        let line = 1 + text.lines().position(|line| line.starts_with("local now_us")).unwrap();
         let in_file = 1 + shared("time").lines().position(|l| l.contains("now_us")).unwrap();
         let error =
             format!("WRONGTYPE x script: {}, on @user_script:{line}.", scripts.settle.get_hash());
