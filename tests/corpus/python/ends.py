@@ -123,7 +123,7 @@ except SystemExit as leaving:
 #: exit in a function of atexit
 import atexit, sys
 atexit.register(sys.exit, 6)
-#: os._exit loses what is buffered
+#: os._exit ends at once
 import os
 print("lost")
 os._exit(7)

@@ -16,7 +16,7 @@ mod v;
 
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
-pub(super) use environment::{LOCALE, basic_environment};
+pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
 pub(super) use files::WAY_TO_OUTPUT;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
@@ -145,6 +145,9 @@ impl Preparer {
         self.of_process.get_or_init(|| scratch.of_process());
         let env = environment_over(&self.options.env, script, scratch.path());
         let mut env = env.map_err(Failure::script)?;
+        if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
+            env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
+        }
         inputs::provide(&mut env, script.inputs, &scratch)?;
         secrets::provide(&mut env, &script.secrets.files, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;

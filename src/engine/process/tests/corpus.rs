@@ -10,9 +10,10 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::config::is_python;
 use crate::engine::process::end::{job_output, log_output};
-use crate::engine::process::prepare::basic_environment;
 use crate::engine::process::prepare::tests::World;
+use crate::engine::process::prepare::{UNBUFFERED, basic_environment};
 use crate::engine::process::start::{Registered, Warm, command};
 use crate::engine::process::watch::LineSplitter;
 use crate::engine::process::{CommandEngine, find_program};
@@ -95,6 +96,10 @@ impl Way {
         program.args(["/usr/bin/prlimit", "--core=0"]).arg(&self.program);
         program.args(self.words).arg(&script);
         program.env_clear().envs(basic_environment(&home)).current_dir(work).stdin(Stdio::null());
+        // As a person sets it who wants to see the output at once.
+        if is_python(&[self.program.display().to_string()]) {
+            program.env(UNBUFFERED.0, UNBUFFERED.1);
+        }
         program.stdout(Stdio::piped()).stderr(Stdio::piped());
         let (child, _registered) = Registered::start(|| program.spawn()).expect("it starts");
         let ran = child.wait_with_output().expect("it runs");

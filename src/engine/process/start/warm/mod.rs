@@ -23,7 +23,7 @@ use super::registry::Run;
 use super::spec::Spec;
 use super::started::{Pipes, Started};
 use crate::config::CommandOptions;
-use crate::engine::process::prepare::{LOCALE, Prepared};
+use crate::engine::process::prepare::{LOCALE, Prepared, UNBUFFERED};
 use crate::sandbox::{Restrictions, Sandbox};
 
 /// The wait before a parent that has died is started again, doubled with each failure.
@@ -324,7 +324,7 @@ fn are_options(words: &[String]) -> bool {
 /// Returns whether a fork can have this environment: some variables count only at the start.
 fn fits(env: &[(OsString, OsString)]) -> bool {
     env.iter().all(|(name, value)| {
-        let is_of_parent = name == LOCALE.0 && value == LOCALE.1;
+        let is_of_parent = [LOCALE, UNBUFFERED].iter().any(|of| name == of.0 && value == of.1);
         let name = name.as_encoded_bytes();
         is_of_parent || !READ_AT_START.iter().any(|start| name.starts_with(start.as_bytes()))
     })

@@ -20,7 +20,9 @@ use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
 use crate::engine::process::deadline::poll_until;
-use crate::engine::process::prepare::{HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH};
+use crate::engine::process::prepare::{
+    HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
+};
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
 use crate::engine::process::start::spec::{CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
 use crate::engine::process::start::started::Pipes;
@@ -73,6 +75,7 @@ impl Parent {
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
                 .env(LOCALE.0, LOCALE.1)
+                .env(UNBUFFERED.0, UNBUFFERED.1)
                 // Not that of the daemon's user: a job's home is empty when it starts.
                 .env("HOME", "/nonexistent")
                 .env(MARK, Run::blank_mark())

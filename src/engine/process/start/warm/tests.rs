@@ -114,6 +114,8 @@ fn variables_read_at_the_start_of_an_interpreter_make_a_job_start_cold() {
     assert_eq!(with("ANY", "1"), "True -32400 0");
     assert_eq!(with("PYTHONUTF8", "1"), "False -32400 1");
     assert_eq!(with("LC_ALL", "C"), "False -32400 1");
+    assert_eq!(with("PYTHONUNBUFFERED", ""), "False -32400 0");
+    assert_eq!(with("PYTHONUNBUFFERED", "1"), "True -32400 0");
 }
 
 #[test]
