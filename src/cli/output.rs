@@ -54,10 +54,27 @@ pub(super) fn line(line: &str) -> Result<(), Error> {
 
 /// Writes the output of a job: text with one line end, bytes unchanged, nothing for an empty output.
 pub(super) fn result(output: &JobOutput) -> Result<(), Error> {
+    note_if_cut(output);
     match output {
         JobOutput::Text(text) if text.is_empty() => Ok(()),
         JobOutput::Text(text) => line(text.strip_suffix('\n').unwrap_or(text)),
         JobOutput::Bytes(bytes) => unchanged(bytes),
+    }
+}
+
+/// Writes the output of a job as Redis has it.
+pub(super) fn stored(output: &JobOutput) -> Result<(), Error> {
+    note_if_cut(output);
+    unchanged(output.as_bytes())
+}
+
+/// Says if the begin of an output is missing: who reads it by a program sees no mark.
+fn note_if_cut(output: &JobOutput) {
+    if let Some(bytes) = output.cut_bytes() {
+        note(&format!(
+            "hero: the first {bytes} bytes of the output were cut off (job.output_size_max); --output-overflow fail \
+             refuses such an output"
+        ));
     }
 }
 

@@ -41,8 +41,9 @@ pub(super) enum JobCommand {
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
     Wait(wait::Wait),
-    /// Write the output of a finished job, its bytes unchanged
-    #[command(after_help = "Example:\n  hero job output 7f9c2ba4 > image.png")]
+    /// Write the output of a finished job: text without its last line end, other bytes unchanged
+    #[command(after_help = "Example:\n  hero job output 7f9c2ba4 > image.png\n\n\
+                            A file that must keep its last line end: HERO_OUTPUT_DIR, hero job fetch.")]
     Output {
         /// The job
         id: String,
@@ -150,7 +151,8 @@ impl CloneJob {
 #[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4\n  \
                         hero job logs --since 10m 7f9c2ba4\n  \
                         hero job logs -f --timestamps 7f9c2ba4\n\n\
-                        The standard output of a job is in its log once it has run for a second.\n\
+                        The standard output of a job is in its log once it has run for a second, or has written to\n\
+                        standard error; else hero job output prints it.\n\
                         With --json and -f, one document per line as the log grows.")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the options of a command")]
 pub(super) struct Logs {
@@ -246,7 +248,7 @@ async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCod
     if json {
         output::json(&result.to_json())?;
     } else {
-        output::unchanged(result.as_bytes())?;
+        output::stored(&result)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -290,9 +292,10 @@ impl Logs {
             return Ok(ExitCode::SUCCESS);
         }
         let mut document: Vec<Value> = Vec::new();
-        let mut after = since;
+        let (mut after, mut has_lines) = (since, false);
         loop {
             let lines = client.get_job_logs(&id, after.as_deref(), Self::PAGE).await?;
+            has_lines |= !lines.is_empty();
             for line in &lines {
                 self.print(line, json, &mut |line| {
                     document.push(line);
@@ -306,8 +309,21 @@ impl Logs {
         }
         if json {
             output::json(&json!({ "id": id, "lines": document }))?;
+        } else if !has_lines {
+            note_without_log(client, &id).await;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says where the output of a job is whose log is empty.
+async fn note_without_log(client: &Client, id: &JobId) {
+    // An unknown job is no error here: its log may have outlived it.
+    let job = client.get_job(id).await;
+    if job.is_ok_and(|job| job.output.is_some_and(|output| !output.as_bytes().is_empty())) {
+        output::note(&format!(
+            "hero: the log of job {id} is empty; its output: hero job output {id}"
+        ));
     }
 }
 

@@ -53,6 +53,10 @@ impl fmt::Display for OutputOverflow {
     }
 }
 
+/// The mark before an output whose begin is cut off, around the number of its bytes.
+const MARK_BEGIN: &str = "[hero: the first ";
+const MARK_END: &str = " bytes of the output were cut off]\n";
+
 impl JobOutput {
     /// Returns the end of an output whose first `missing` bytes are gone already, cut to `bytes_max` with
     /// the mark before it, and the number of bytes that are cut off. Text is cut between characters, and
@@ -69,8 +73,17 @@ impl JobOutput {
             end = &text.as_bytes()[line.filter(|at| *at < text.len()).unwrap_or(0)..];
         }
         let cut = missing + (kept.len() - end.len()) as u64;
-        let mark = format!("[hero: the first {cut} bytes of the output were cut off]\n");
+        let mark = format!("{MARK_BEGIN}{cut}{MARK_END}");
         (Self::from([mark.as_bytes(), end].concat()), cut)
+    }
+
+    /// Returns the number of bytes that are cut off before this output, if it begins with the mark.
+    pub fn cut_bytes(&self) -> Option<u64> {
+        let rest = self.as_bytes().strip_prefix(MARK_BEGIN.as_bytes())?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, rest) = rest.split_at(digits);
+        let number = std::str::from_utf8(number).ok()?.parse().ok()?;
+        rest.starts_with(MARK_END.as_bytes()).then_some(number)
     }
 }
 
@@ -85,7 +98,12 @@ mod tests {
         let (output, cut) = JobOutput::truncated(text.as_bytes(), 5, 128 + 25);
         let mark = "[hero: the first 1083 bytes of the output were cut off]\n";
         assert_eq!(output, format!("{mark}0123456789\n0123456789\n").as_str());
-        assert_eq!(cut, 5 + 1100 - 22);
+        assert_eq!((cut, output.cut_bytes()), (5 + 1100 - 22, Some(cut)));
+        for whole in
+            ["", "[hero: the first ", "[hero: the first x bytes of the output were cut off]\n"]
+        {
+            assert_eq!(JobOutput::from(whole).cut_bytes(), None, "{whole}");
+        }
         let (output, cut) = JobOutput::truncated(&[0xff; 300], 0, 128 + 10);
         assert_eq!((output.as_bytes().ends_with(&[b'\n', 0xff]), cut), (false, 290));
         assert!(matches!(output, JobOutput::Bytes(bytes) if bytes.ends_with(&[0xff; 10])));
