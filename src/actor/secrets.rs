@@ -28,11 +28,7 @@ impl Secrets {
     /// Selects the variables whose names match one of the patterns, in capitals or not. Of a value
     /// of several lines each line is a secret, since a log has lines.
     pub(super) fn of(variables: &BTreeMap<String, String>, patterns: &[String]) -> Self {
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            patterns.iter().any(|pattern| pattern::matches(&pattern.to_ascii_uppercase(), &name))
-        };
-        let named = variables.iter().filter(|(name, _)| is_secret(name));
+        let named = variables.iter().filter(|(name, _)| pattern::matches_name(patterns, name));
         Self::values(named.map(|(_, value)| value.as_str()))
     }
 
@@ -63,6 +59,9 @@ impl Secrets {
         &self,
         result: Result<Success, Failure>,
     ) -> Result<Success, Failure> {
+        if self.0.is_empty() {
+            return result;
+        }
         match result {
             Ok(Success { output, exit_code }) => {
                 Ok(Success { output: self.hide_in(output), exit_code })

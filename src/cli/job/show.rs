@@ -16,6 +16,7 @@ use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::{Job, JobAttempt, JobId, JobStatus};
+use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;
 use crate::proto::units::readable_size;
 
@@ -37,10 +38,21 @@ pub(in crate::cli) async fn run(
     }
     let look = global.look();
     // Escaped text has no colours: they come last.
+    let job = without_secrets(job, &global.config()?.log.redact);
     let text = readable(&job, &trees, &attempts, look);
     let text = if raw { text } else { escape_lines(&text) };
     output::text(&coloured(&text, &job, look))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the job as a person sees it, without the values of variables with certain names.
+pub(in crate::cli) fn without_secrets(mut job: Job, patterns: &[String]) -> Job {
+    for (name, value) in &mut job.spec.env_vars {
+        if matches_name(patterns, name) {
+            "***".clone_into(value);
+        }
+    }
+    job
 }
 
 /// The trees, under the names of the fields that they replace.
@@ -51,7 +63,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 51] = [
+const ORDER: [&str; 52] = [
     "id",
     "name",
     "tags",
@@ -103,6 +115,7 @@ const ORDER: [&str; 51] = [
     "output_truncated",
     "input_files",
     "output_files",
+    "files_not_kept",
 ];
 /// The fields that are times.
 const TIMES: [&str; 5] = ["created_at", "run_at", "started_at", "finished_at", "updated_at"];
@@ -273,6 +286,20 @@ mod tests {
         (job.status, job.error) = (JobStatus::Error, Some("stopped".to_owned()));
         let text = readable(&job, &[], &[], OutputLook::PLAIN);
         assert!(text.contains("status    cancelled\n"), "{text}");
+    }
+
+    #[test]
+    fn variables_with_names_of_secrets_are_masked() {
+        let mut job = Job::new("j1".parse().expect("legal"), "1");
+        for name in ["API_TOKEN", "api_token", "NAME"] {
+            job.spec.env_vars.insert(name.to_owned(), "value".to_owned());
+        }
+        let job = without_secrets(job, &["*_TOKEN".to_owned()]);
+        let shown = readable(&job, &[], &[], OutputLook::PLAIN);
+        assert!(
+            shown.contains(r#"{"API_TOKEN":"***","NAME":"value","api_token":"***"}"#),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -24,6 +24,7 @@ use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::job::show::without_secrets;
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{CheckConfig, Config, parse_duration};
@@ -166,6 +167,8 @@ struct SnapshotSource {
     client: Client,
     address: String,
     thresholds: CheckConfig,
+    /// The names of variables whose values are masked.
+    redact: Vec<String>,
 }
 
 impl SnapshotSource {
@@ -174,6 +177,7 @@ impl SnapshotSource {
             client: Client::open(config)?,
             address: config.redis.redacted_url(),
             thresholds: config.check.clone(),
+            redact: config.log.redact.clone(),
         })
     }
 
@@ -264,8 +268,10 @@ impl TopSession {
 
     fn read_job(&self, id: JobId) {
         let (client, sender) = (self.source.client.clone(), self.sender.clone());
+        let redact = self.source.redact.clone();
         tokio::spawn(async move {
-            let job = client.get_job(&id).await.map(Box::new).map_err(|error| error.to_string());
+            let job = client.get_job(&id).await.map(|job| Box::new(without_secrets(job, &redact)));
+            let job = job.map_err(|error| error.to_string());
             let _ = sender.send(Notice::Job(job)).await;
         });
     }

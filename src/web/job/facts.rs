@@ -9,6 +9,7 @@ use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, until, was};
+use crate::proto::pattern::matches_name;
 
 /// The most jobs of a list of prerequisites or dependents.
 pub(super) const RELATED_MAX: usize = 20;
@@ -118,9 +119,15 @@ fn resources(job: &JobDoc) -> Markup {
     }
 }
 
-/// Returns the environment of the script. The API masks its values for a caller who may only read.
-pub(super) fn environment(job: &JobDoc) -> Markup {
-    let variables = job.map("env_vars");
+/// Returns the environment of the script, without the values of variables with certain names. The API masks all
+/// its values for a caller who may only read.
+pub(super) fn environment(job: &JobDoc, redact: &[String]) -> Markup {
+    let mut variables = job.map("env_vars");
+    for (name, value) in &mut variables {
+        if matches_name(redact, name) {
+            *value = "***";
+        }
+    }
     html! {
         @if !variables.is_empty() {
             section {
@@ -200,12 +207,13 @@ mod tests {
             "context_id": hostile, "actor": hostile, "unique_key": hostile, "boot_id": hostile,
             "held_by": hostile, "timeout": 600, "retries": 3, "memory_peak": 43_000_000,
             "cpu_time": 1.9, "priority": 0, "created_at": "2026-01-31T12:58:00Z",
-            "env_vars": { hostile: hostile },
+            "env_vars": { hostile: hostile, "A_KEY": "hidden-value" },
         }));
         let links = SiteLinks::new("/");
-        let text =
-            [facts(&job, &links, now()), environment(&job)].map(Markup::into_string).concat();
-        assert!(!text.contains("<script"), "{text}");
+        let text = [facts(&job, &links, now()), environment(&job, &["*_KEY".to_owned()])]
+            .map(Markup::into_string)
+            .concat();
+        assert!(!text.contains("<script") && !text.contains("hidden-value"), "{text}");
         for shown in ["10 min for each attempt", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"]
         {
             assert!(text.contains(shown), "{shown}: {text}");

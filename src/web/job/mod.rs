@@ -86,7 +86,7 @@ pub(super) async fn show(
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.at))
                 (files::section(&site, &visitor, &job).await?)
-                (facts::environment(&job))
+                (facts::environment(&job, &site.config().log.redact))
                 (relations(&site, &visitor, &job, now.at).await?)
             }
         }
