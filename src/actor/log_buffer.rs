@@ -1,6 +1,6 @@
 //! The log of one running job, kept until the fetch loop writes it to Redis. Scripts never wait
-//! for it: lines beyond the job's share are dropped, with one mark. No lock is held while anything
-//! is written.
+//! for it: of a log beyond the job's share the begin and the end are kept, with a mark between them. No
+//! lock is held while anything is written.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, own_line};
 use super::log_writer::LogFile;
 use super::secrets::Secrets;
-use crate::engine::{Log, Stream, Usage};
-use crate::proto::job::{JobId, NamedFiles};
+use crate::engine::{Failure, Log, Stream, Success, Usage};
+use crate::proto::job::{FILES_NOT_KEPT, JobId, NamedFiles};
 use crate::store::LogEntry;
 
 /// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
@@ -19,8 +20,10 @@ use crate::store::LogEntry;
 const LIVE_AFTER: Duration = Duration::from_secs(1);
 /// The part of a log that the output may take.
 const OUTPUT_SHARE: u64 = 2;
-/// The cost of a line beside its text, which bounds empty lines too.
-const LINE_OVERHEAD_BYTES: u64 = 16;
+/// The part of a log that its end may take, once it is too large.
+const END_SHARE: u64 = 4;
+/// The most bytes of output that a line of standard error takes along into the log of a short job.
+const ORDERED_BYTES_MAX: u64 = 16 * 1024;
 /// The longest text that goes with progress, in characters.
 const PROGRESS_TEXT_CHARS_MAX: usize = 200;
 /// The shortest time between two writes of progress.
@@ -45,58 +48,6 @@ pub(super) struct LogBuffer {
     is_live: bool,
     /// The secrets that the job asks for, once they were read.
     asked: OnceLock<Secrets>,
-}
-
-/// The lines of the output in the log.
-#[derive(Debug, Default)]
-struct LiveOutput {
-    /// Lines that wait for [`LIVE_AFTER`].
-    held: Vec<LogEntry>,
-    /// Some lines are in the log.
-    is_released: bool,
-    bytes: u64,
-    /// The output has used up its share of the log, or is binary.
-    ended: bool,
-}
-
-#[derive(Debug, Default)]
-struct Entries {
-    waiting: Vec<LogEntry>,
-    size_bytes: u64,
-    full: bool,
-    /// The bytes of the output in the log file.
-    output_bytes: u64,
-    live: LiveOutput,
-    /// The bytes that were cut off at the begin of the output.
-    output_truncated: u64,
-    /// The files that the script left.
-    files: NamedFiles,
-    /// The latest progress, until it is taken.
-    progress: Option<LogEntry>,
-    /// The earliest time of the next write of progress.
-    progress_at: Option<Instant>,
-    used: Option<Usage>,
-    /// Lines that Redis refused.
-    missing: u64,
-    /// Some of them are not marked in the log yet.
-    unmarked: bool,
-}
-
-impl Entries {
-    /// Lets the held lines of the output into the log.
-    fn release(&mut self) {
-        self.live.is_released |= !self.live.held.is_empty();
-        self.waiting.append(&mut self.live.held);
-    }
-
-    /// Takes the lines, behind a mark if some before them are missing.
-    fn take(&mut self) -> Vec<LogEntry> {
-        let mut entries = std::mem::take(&mut self.waiting);
-        if !entries.is_empty() && std::mem::take(&mut self.unmarked) {
-            entries.insert(0, LogEntry::Missing { lines: self.missing });
-        }
-        entries
-    }
 }
 
 impl LogBuffer {
@@ -139,6 +90,18 @@ impl LogBuffer {
         }
     }
 
+    /// Returns the result of a run without the values that are hidden.
+    pub(super) fn hide_in_result(
+        &self,
+        result: Result<Success, Failure>,
+    ) -> Result<Success, Failure> {
+        let shown = self.secrets.hide_in_result(result);
+        match self.asked.get() {
+            Some(asked) => asked.hide_in_result(shown),
+            None => shown,
+        }
+    }
+
     /// Sends lines to the daemon's own log as well, with the job's id.
     pub(super) fn also_to_journal(self, id: JobId) -> Self {
         Self { to_journal: Some(id), ..self }
@@ -149,11 +112,19 @@ impl LogBuffer {
         let _ = self.file.set(file);
     }
 
-    /// Ends the log file, if there is one.
+    /// Ends the log and its file, if there is one: the end of a log that is too large is added.
     ///
     /// # Errors
-    /// Why lines are missing in it.
-    pub(super) fn close_file(&self) -> Result<(), String> {
+    /// Why lines are missing in the file.
+    pub(super) fn close(&self) -> Result<(), String> {
+        let mut inner = self.lock();
+        for (fd, line) in inner.end.take() {
+            if let Some(file) = self.file.get() {
+                file.append(&line);
+            }
+            inner.waiting.push(LogEntry::Line { fd, line, output: false });
+        }
+        drop(inner);
         self.file.get().map_or(Ok(()), |file| file.close())
     }
 
@@ -187,7 +158,7 @@ impl LogBuffer {
     /// Takes all entries, at the end of the job.
     pub(super) fn take_rest(&self) -> Vec<LogEntry> {
         let mut inner = self.lock();
-        if self.started.elapsed() >= LIVE_AFTER {
+        if self.started.elapsed() >= LIVE_AFTER || inner.live.is_released {
             inner.release();
         }
         let progress = inner.progress.take();
@@ -200,14 +171,17 @@ impl LogBuffer {
         let inner = self.lock();
         let truncated = (inner.output_truncated > 0)
             .then(|| ("output_truncated", inner.output_truncated.to_string()));
-        let Some(used) = inner.used else { return truncated.into_iter().collect() };
+        let not_kept = (!inner.files_not_kept.is_empty())
+            .then(|| (FILES_NOT_KEPT, inner.files_not_kept.clone()));
+        let further = truncated.into_iter().chain(not_kept);
+        let Some(used) = inner.used else { return further.collect() };
         let mut fields = vec![
             ("cpu_time", format!("{:.3}", used.cpu.as_secs_f64())),
             ("memory_peak", used.memory_bytes.to_string()),
         ];
         fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
         fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
-        fields.extend(truncated);
+        fields.extend(further);
         fields
     }
 
@@ -242,24 +216,46 @@ impl LogBuffer {
     /// Adds a line, also to the log file if `into_file`.
     fn add(&self, fd: u8, line: &str, into_file: bool) {
         let line = self.hide(line);
+        let end_max = self.size_max_bytes / END_SHARE;
         let mut inner = self.lock();
         if inner.full {
+            inner.end.push(fd, line.into_owned(), end_max);
             return;
         }
-        inner.size_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
-        inner.full = inner.size_bytes > self.size_max_bytes;
-        let (fd, text) =
-            if inner.full { (2, self.cut_off("log")) } else { (fd, line.clone().into_owned()) };
         let was_empty = inner.waiting.is_empty();
-        if let Some(file) = self.file.get().filter(|_| into_file) {
-            file.append(&text);
+        // In the order in which they came, at a bounded cost.
+        if inner.live.held_bytes <= ORDERED_BYTES_MAX {
+            inner.release();
         }
+        inner.size_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
+        inner.lines += 1;
+        inner.full = inner.size_bytes > self.size_max_bytes - end_max || inner.lines > LINES_MAX;
+        let entry = if inner.full {
+            let max = self.size_max_bytes;
+            own_line(&format!(
+                "log cut here: more than {max} bytes or {LINES_MAX} lines; its end follows when the job ends"
+            ))
+        } else {
+            LogEntry::Line { fd, line: line.clone().into_owned(), output: false }
+        };
+        if let (Some(file), LogEntry::Line { line, .. }) =
+            (self.file.get().filter(|_| into_file), &entry)
+        {
+            file.append(line);
+        }
+        inner.waiting.push(entry);
         let to_journal = self.to_journal.as_ref().filter(|_| !inner.full);
-        inner.waiting.push(LogEntry::Line { fd, line: text, output: false });
+        if inner.full {
+            inner.end.push(fd, line.clone().into_owned(), end_max);
+        }
         drop(inner);
         if let Some(id) = to_journal {
             tracing::info!(job_id = %id, fd, "{line}");
         }
+        self.notify_if(was_empty);
+    }
+
+    fn notify_if(&self, was_empty: bool) {
         if was_empty {
             self.written.notify_one();
         }
@@ -272,37 +268,33 @@ impl LogBuffer {
             return;
         }
         let bytes = line.len() as u64 + LINE_OVERHEAD_BYTES;
-        let bytes_max = self.size_max_bytes / OUTPUT_SHARE;
+        let (bytes_max, lines_max) = (self.size_max_bytes / OUTPUT_SHARE, LINES_MAX / OUTPUT_SHARE);
         let entry = if line.contains('\0') {
             inner.live.ended = true;
             LogEntry::output("[hero: the output is binary: no more of it is logged]")
-        } else if inner.live.bytes + bytes > bytes_max {
+        } else if inner.live.bytes + bytes > bytes_max || inner.live.lines >= lines_max {
             inner.live.ended = true;
             LogEntry::output(format!(
-                "[hero: more than {bytes_max} bytes of output: no more is logged]"
+                "[hero: more than {bytes_max} bytes or {lines_max} lines of output: no more is logged]"
             ))
         } else {
             LogEntry::output(self.hide(line))
         };
         inner.live.bytes += bytes;
+        inner.live.held_bytes += bytes;
+        inner.live.lines += 1;
         inner.size_bytes += bytes;
+        inner.lines += 1;
         let was_empty = inner.waiting.is_empty() && inner.live.held.is_empty();
         inner.live.held.push(entry);
         drop(inner);
-        if was_empty {
-            self.written.notify_one();
-        }
+        self.notify_if(was_empty);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
         // A panic elsewhere leaves the list valid.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A line of Hero's own.
-fn own_line(line: &str) -> LogEntry {
-    LogEntry::Line { fd: 2, line: line.to_owned(), output: false }
 }
 
 impl Log for LogBuffer {
@@ -348,19 +340,26 @@ impl Log for LogBuffer {
         if self.is_live && self.started.elapsed() >= LIVE_AFTER && !inner.live.ended {
             inner.release();
         }
+        if inner.live.is_released && !inner.live.ended {
+            inner.release();
+        }
         inner.live.held.clear();
         if inner.live.is_released && !inner.live.ended {
             return;
         }
         if !inner.live.is_released {
             inner.size_bytes -= std::mem::take(&mut inner.live.bytes);
+            inner.lines -= std::mem::take(&mut inner.live.lines);
         }
         drop(inner);
         self.add(1, line, self.file.get().is_none());
     }
 
-    fn files(&self, files: NamedFiles) {
-        self.lock().files = files;
+    fn files(&self, files: NamedFiles, not_kept: &str) {
+        let not_kept = self.hide(not_kept).into_owned();
+        let mut inner = self.lock();
+        inner.files = files;
+        inner.files_not_kept = not_kept;
     }
 
     fn output_truncated(&self, bytes: u64) {
@@ -395,16 +394,32 @@ mod tests {
     }
 
     #[test]
-    fn log_beyond_its_share_is_cut_off_with_one_mark() {
-        let log = LogBuffer::new(100, Arc::default());
-        for _ in 0..1000 {
-            log.line(Stream::Stdout, "ten bytes.");
+    fn log_beyond_its_share_keeps_its_begin_and_its_end_with_marks_between_them() {
+        let log = LogBuffer::new(200, Arc::default());
+        for number in 0..1000 {
+            log.line(Stream::Stdout, &format!("line {number:05}"));
         }
+        let live = log.take(Instant::now()).0;
+        assert_eq!(live[..2], [line(1, "line 00000"), line(1, "line 00001")]);
+        let LogEntry::Line { line: mark, .. } = &live[5] else { panic!("no line") };
+        assert!(mark.starts_with("log cut here: more than 200 bytes"), "{mark}");
+        assert_eq!(live.len(), 6);
+        assert_eq!(log.close(), Ok(()));
+        assert_eq!(log.take_rest(), [line(2, "994 lines are missing here"), line(1, "line 00999")]);
+    }
+
+    #[test]
+    fn log_of_very_many_lines_keeps_its_begin_and_its_end() {
+        let log = LogBuffer::new(1 << 40, Arc::default());
+        for number in 0..200_000 {
+            log.line(Stream::Stderr, &number.to_string());
+        }
+        assert_eq!(log.close(), Ok(()));
         let lines = log.take_rest();
-        assert_eq!(lines.len(), 4);
-        assert_eq!(lines[3], line(2, "log cut off here: more than 100 bytes"));
-        log.line(Stream::Stdout, "more");
-        assert!(log.take_rest().is_empty());
+        assert!(lines.len() < 100_000, "{}", lines.len());
+        assert_eq!((&lines[0], lines.last()), (&line(2, "0"), Some(&line(2, "199999"))));
+        let missing = line(2, "110000 lines are missing here");
+        assert_eq!(lines.iter().filter(|entry| **entry == missing).count(), 1);
     }
 
     #[test]
@@ -473,8 +488,8 @@ mod tests {
     #[test]
     fn output_goes_to_the_log_after_its_time_and_a_short_job_has_none_of_it() {
         let log = LogBuffer::new(1000, Arc::default()).with_output(true);
-        log.output("a");
         log.line(Stream::Stderr, "b");
+        log.output("a");
         let (early, live_at) = (log.started, log.started + LIVE_AFTER);
         assert_eq!(log.take(early), (vec![line(2, "b")], Some(live_at)));
         assert_eq!(log.take(live_at), (vec![output("a")], None));
@@ -483,6 +498,19 @@ mod tests {
         assert!(short.take_rest().is_empty());
         short.output_again("a");
         assert_eq!(short.take_rest(), [line(1, "a")], "unless it fails");
+    }
+
+    #[test]
+    fn output_before_a_line_of_standard_error_stands_before_it() {
+        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        log.output("tick 1");
+        log.line(Stream::Stderr, "err 1");
+        log.output("tick 2");
+        assert_eq!(log.take_rest(), [output("tick 1"), line(2, "err 1"), output("tick 2")]);
+        let large = LogBuffer::new(1 << 20, Arc::default()).with_output(true);
+        large.output(&"x".repeat(20 * 1024));
+        large.line(Stream::Stderr, "err 1");
+        assert_eq!(large.take_rest(), [line(2, "err 1")], "a short job costs little");
     }
 
     #[test]
@@ -496,10 +524,10 @@ mod tests {
             log.output("ten bytes.");
         }
         let (lines, _) = log.take(log.started + LIVE_AFTER);
-        let mark = "[hero: more than 100 bytes of output: no more is logged]";
+        let mark = "[hero: more than 100 bytes or 40000 lines of output: no more is logged]";
         assert_eq!((lines.len(), &lines[lines.len() - 1]), (4, &output(mark)));
         log.line(Stream::Stderr, "after it");
-        assert_eq!(log.take_rest(), [line(2, "after it")]);
+        assert_eq!(log.take_rest()[0], line(2, "after it"));
     }
 
     #[test]

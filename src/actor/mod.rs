@@ -11,6 +11,7 @@ mod fetch;
 mod heartbeat;
 mod identity;
 mod log_buffer;
+mod log_entries;
 mod log_file;
 mod log_writer;
 mod machine;

@@ -190,9 +190,11 @@ fn run_one(
             return RunOutcome { run, result: Err(failure), took: started.elapsed() };
         }
     };
-    let hidden = Secrets::of_values(&secrets);
     if !secrets.is_empty() {
-        log.also_hiding(hidden.clone());
+        log.also_hiding(Secrets::of_values(&secrets));
+    }
+    if job.attempt > 1 {
+        log.mark(&begins(job.attempt, job.spec.retries));
     }
     let bounds = job.spec.asked_bounds();
     let script = Script {
@@ -218,12 +220,21 @@ fn run_one(
         None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, cancel, log)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
-    let result = if secrets.is_empty() { result } else { hidden.hide_in_result(result) };
-    if let Err(reason) = log.close_file() {
+    let result = log.hide_in_result(result);
+    if let Err(reason) = log.close() {
         lines_are_missing(&run, &reason);
     }
     failpoint::reached(failpoint::AFTER_RUN);
     RunOutcome { run, result, took: started.elapsed() }
+}
+
+/// Returns the line of the log before an attempt. A job that a person has retried has more attempts than it
+/// asked for.
+fn begins(attempt: u32, retries: Option<u32>) -> String {
+    match retries.map(|retries| retries.saturating_add(1)).filter(|all| *all >= attempt) {
+        Some(all) => format!("attempt {attempt} of {all} begins"),
+        None => format!("attempt {attempt} begins"),
+    }
 }
 
 /// Warns that the log file lacks lines, and marks it in the job's log.

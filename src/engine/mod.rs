@@ -259,9 +259,9 @@ pub trait Log: Send + Sync {
         self.line(Stream::Stderr, line);
     }
 
-    /// Takes the files that the script left.
-    fn files(&self, files: NamedFiles) {
-        let _ = files;
+    /// Takes the files that the script left, and in words those that are not kept; empty if all are.
+    fn files(&self, files: NamedFiles, not_kept: &str) {
+        let _ = (files, not_kept);
     }
 
     /// Records that the first `bytes` bytes of the output were cut off.

@@ -87,7 +87,7 @@ fn failed_script_keeps_its_files_and_hostile_entries_are_left_out() {
         .code(1)
         .says("the file `link` is not kept: it is a link")
         .says("the file `pipe` is not kept: it is no regular file")
-        .says("the file `large` is not kept: the files have more bytes than job.files_size_max")
+        .says("the file `large` is not kept: it has 2000 bytes, with the files before it more than job")
         .says("the file `below` is not kept: it is a folder")
         .says("the file `.hidden` is not kept: its name is not legal");
     assert_eq!(field(&redis, "a", "output_files").as_deref(), Some("[\"report.txt\"]"));

@@ -22,16 +22,16 @@ fn standard_output_is_in_the_log_while_the_job_runs() {
     };
     wait_until("the log has the first line", || logs(&[]).contains("first\n"));
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("started"));
-    assert_eq!(logs(&["--streams"]), "err to the log\nout first\n");
+    assert_eq!(logs(&["--streams"]), "out first\nerr to the log\n");
     let timed = logs(&["--timestamps"]);
-    let time = timed.lines().next().and_then(|line| line.strip_suffix(" to the log"));
+    let time = timed.lines().next().and_then(|line| line.strip_suffix(" first"));
     assert!(time.is_some_and(|time| time.len() == 24 && time.ends_with('Z')), "{timed}");
     let json = hero.run(&["--json", "job", "logs", "a"]).code(0).stdout;
     assert!(json.contains(r#""fd":1"#) && json.contains(r#""output":true"#), "{json}");
     assert!(json.contains(r#""time":"20"#), "{json}");
     hero.run(&["job", "stop", "a"]).code(0);
     until(&redis, "a", "error");
-    assert_eq!(logs(&["--streams"]), "err to the log\nout first\n", "nothing is there twice");
+    assert_eq!(logs(&["--streams"]), "out first\nerr to the log\n", "nothing is there twice");
 }
 
 #[test]
@@ -66,6 +66,9 @@ fn large_output_is_cut_at_its_begin_unless_job_or_type_wants_a_failure() {
     let mark = kept.lines().next().unwrap_or_default();
     let cut = field(&redis, "a", "output_truncated").expect("it was cut");
     assert!(mark.contains(&format!(" {cut} bytes")) && kept.len() <= 1024, "{kept}");
+    let printed = hero.run(&["job", "output", "a"]).code(0);
+    printed
+        .says(&format!("the first {cut} bytes of the output were cut off (job.output_size_max)"));
     let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
     assert!(shown.contains(&format!("output_truncated  {cut}\n")), "{shown}");
     hero.run(&["exec", "-t", "python", "--output-overflow", "fail", "-e", script])
@@ -79,4 +82,92 @@ fn large_output_is_cut_at_its_begin_unless_job_or_type_wants_a_failure() {
     assert!(field(&redis, "b", "output_truncated").is_some());
     let array = "let a = []; for n in 0..1000 { a.push(n); } a";
     hero.run(&["exec", "-t", "osis", "-e", array]).code(1).says("output too large");
+}
+
+#[test]
+fn print_of_python_is_in_the_log_at_once() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = hero.actor("python-default-1").start();
+    let script = "import time\nprint('first')\ntime.sleep(600)";
+    for (id, set) in [("warm", "A=1"), ("cold", "PYTHONUTF8=1")] {
+        let words = ["submit", "-t", "python", "--timeout", "15m", "--id", id, "--env", set, "-e"];
+        hero.run(&[&words[..], &[script]].concat()).code(0);
+        let log = || hero.run(&["job", "logs", id]).code(0).stdout;
+        wait_until("the log has the line", || log() == "first\n");
+        hero.run(&["job", "stop", id]).code(0);
+    }
+}
+
+#[test]
+fn files_that_are_not_kept_are_named_and_fail_a_job_that_wants_all() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.files_size_max", "\"1KiB\"");
+    let _bash = hero.actor("bash-default-1").start();
+    let script =
+        "head -c 2000 /dev/zero > \"$HERO_OUTPUT_DIR/big.bin\"; echo 1 > \"$HERO_OUTPUT_DIR/a\"";
+    let why = "the file `big.bin` is not kept: it has 2000 bytes, with the files before it more than \
+               job.files_size_max (1024)";
+    hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(0).says(why);
+    assert_eq!(field(&redis, "a", "files_not_kept").as_deref(), Some(why));
+    let listed = hero.run(&["job", "files", "a"]).code(0);
+    assert!(listed.stdout.contains("output") && listed.stderr.contains(why), "{listed:?}");
+    let json = hero.run(&["--json", "job", "files", "a"]).code(0).stdout;
+    assert!(json.contains(r#""files_not_kept":"the file"#), "{json}");
+    assert!(hero.run(&["job", "show", "a"]).code(0).stdout.contains(why));
+    assert!(hero.run(&["job", "logs", "a"]).code(0).stdout.contains(why));
+    hero.run(&["exec", "-t", "bash", "--output-overflow", "fail", "-e", script])
+        .code(1)
+        .says(&format!("output too large: {why}"));
+}
+
+#[test]
+fn log_over_its_bounds_has_its_begin_and_its_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "seq 200000 >&2; sleep 1";
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    until(&redis, "a", "finished");
+    let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
+    assert!(log.starts_with("1\n2\n") && log.ends_with("\n199999\n200000\n"), "{}", log.len());
+    assert!(log.contains("\nlog cut here: more than ") && log.contains("lines are missing here\n"));
+}
+
+#[test]
+fn empty_log_of_a_short_job_points_to_its_output() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["exec", "-t", "bash", "--id", "a", "-e", "echo done"]).code(0);
+    let log = hero.run(&["job", "logs", "a"]).code(0);
+    assert_eq!(log.stdout, "");
+    log.says("the log of job a is empty; its output: hero job output a");
+}
+
+#[test]
+fn log_of_a_retried_job_shows_where_an_attempt_begins() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retry_backoff", "\"1ms\"");
+    let (_bash, _supervisor) = (hero.actor("bash-default-1").start(), hero.supervisor().start());
+    let words =
+        ["submit", "-t", "bash", "--id", "a", "--retries", "1", "-e", "echo bad >&2; exit 3"];
+    hero.run(&words).code(0);
+    until(&redis, "a", "error");
+    let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
+    assert_eq!(log, "bad\nattempt 2 of 2 begins\nbad\n");
+}
+
+#[test]
+fn value_of_a_variable_with_the_name_of_a_secret_is_masked_wherever_a_person_reads_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let words = ["exec", "-t", "bash", "--env", "MY_PASSWORD=geheim", "--id"];
+    let run = |id: &str, script: &str| hero.run(&[&words[..], &[id, "-e", script]].concat());
+    run("a", "echo \"it is $MY_PASSWORD\"").code(0).stdout("it is ***\n");
+    run("b", "echo \"no $MY_PASSWORD\" >&2; exit 1").code(1).says("no ***");
+    assert!(!field(&redis, "b", "error").expect("an error").contains("geheim"));
+    let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(shown.contains(r#"{"MY_PASSWORD":"***"}"#) && !shown.contains("geheim"), "{shown}");
 }

@@ -14,8 +14,9 @@ use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::workers::RunningJob;
 use crate::failpoint;
-use crate::proto::job::{FileName, JobId, NamedFiles, OUTPUT_FILES};
+use crate::proto::job::{FILES_NOT_KEPT, FileName, JobId, NamedFiles, OUTPUT_FILES};
 use crate::proto::target::ScriptType;
+use crate::proto::text::escape;
 use crate::store::{
     AttemptEnd, Counts, KeptFiles, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
 };
@@ -325,6 +326,9 @@ async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreE
         Err(error @ StoreError::Unreachable { .. }) => return Err(error),
         Err(error) => {
             let line = format!("the files of HERO_OUTPUT_DIR are not kept: {error}");
+            let used = &mut ended.ending.used;
+            used.retain(|(field, _)| *field != FILES_NOT_KEPT);
+            used.push((FILES_NOT_KEPT, escape(&line)));
             ended.lines.push(LogEntry::Line { fd: 2, line, output: false });
         }
     }

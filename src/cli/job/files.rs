@@ -12,7 +12,7 @@ use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobFile};
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{FileBody, FileName};
+use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName};
 use crate::store::FileSide;
 
 /// List the files of a job: those that its script left, and those that it was given
@@ -42,8 +42,18 @@ impl ListFiles {
     pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let id = client.job_id(&self.id).await?;
         let files = client.job_files(&id).await?;
-        let text = || table(&files).show(global.look());
-        output::print(global.json, || json!({ "id": id, "files": files }), text)?;
+        let not_kept = client.get_job(&id).await?.extra.remove(FILES_NOT_KEPT);
+        let document = || {
+            let mut document = json!({ "id": id, "files": files });
+            if let Some(why) = &not_kept {
+                document[FILES_NOT_KEPT] = json!(why);
+            }
+            document
+        };
+        output::print(global.json, document, || table(&files).show(global.look()))?;
+        if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
+            output::note(&format!("hero: {why}"));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -32,7 +32,7 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
-use end::{collect, error_of, log_output};
+use end::{Collected, collect, error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -166,6 +166,20 @@ impl CommandEngine {
             write: &config.write,
             of_type: Some((config, asked)),
         })
+    }
+
+    /// Keeps the files that a script left.
+    ///
+    /// # Errors
+    /// The failure of a job that wants all or none of its output, if some exceed a bound.
+    fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
+        let (room, contents) = (self.job.files_size_max, self.preparer.contents());
+        let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);
+        log.files(files, &not_kept);
+        if lacks_some && self.overflow(script) == OutputOverflow::Fail {
+            return Err(Failure::script(format!("output too large: {not_kept}")));
+        }
+        Ok(())
     }
 
     /// Returns the fate of an output over its bound.
@@ -304,16 +318,15 @@ impl Engine for CommandEngine {
             Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
         })?;
         log.used(&report.usage);
-        if !matches!(report.ended, Ended::Stopped(_)) {
-            let room = self.job.files_size_max;
-            log.files(collect(home, room, self.preparer.contents(), log));
-        }
+        let is_kept = !matches!(report.ended, Ended::Stopped(_));
+        let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };
         let explanations = self.explanations(&spec, &report, script.bounds);
         let outcome = self.outcome(report, &prepared.script, log);
         for line in &explanations {
             log.remark(line);
         }
-        outcome
+        let success = outcome?;
+        lacks.map(|()| success)
     }
 
     fn warm_up(&self) {

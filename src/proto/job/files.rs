@@ -92,6 +92,8 @@ pub struct JobFiles {
 pub const INPUT_FILES: &str = "input_files";
 /// The field of the hash that names the files that the script left, a JSON array.
 pub const OUTPUT_FILES: &str = "output_files";
+/// The field that says which files its script left that are not kept, and why.
+pub const FILES_NOT_KEPT: &str = "files_not_kept";
 /// The entry for standard input; no file has this name.
 const STDIN: &str = "-";
 

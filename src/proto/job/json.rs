@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::bounds::InvalidJob;
-use super::files::{INPUT_FILES, OUTPUT_FILES};
+use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
 use super::hash::{LegacyFields, OUTPUT};
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
@@ -84,7 +84,7 @@ fn kind_of(name: &str) -> FieldKind {
 }
 
 fn not_a_setting(name: &str) -> InvalidJob {
-    if ["status", OUTPUT, INPUT_FILES, OUTPUT_FILES].contains(&name)
+    if ["status", OUTPUT, INPUT_FILES, OUTPUT_FILES, FILES_NOT_KEPT].contains(&name)
         || OWN_FIELDS.iter().any(|own| own.name == name)
     {
         return InvalidJob::new(name, "is written by hero alone");

@@ -31,8 +31,8 @@ pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;
 pub use files::{
-    Artifact, ContentHash, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
-    file_names,
+    Artifact, ContentHash, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles,
+    OUTPUT_FILES, file_names,
 };
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};

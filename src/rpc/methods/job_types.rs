@@ -38,7 +38,7 @@ pub(super) struct ListedDead(pub(super) DeadLetter);
 const MASKED: &str = "***";
 
 /// The fields that actors add to the hash.
-const ADDED: [(&str, &str, &str); 9] = [
+const ADDED: [(&str, &str, &str); 10] = [
     ("progress", "number", "The progress that the script reported, from 0 to 1"),
     ("progress_text", "string", "The step that the script reported"),
     ("signal", "integer", "The signal that ended its process"),
@@ -46,6 +46,7 @@ const ADDED: [(&str, &str, &str); 9] = [
     ("memory_peak", "integer", "The most memory of its last attempt, in bytes"),
     ("log_missing", "integer", "The lines of its log that Redis refused"),
     ("output_truncated", "integer", "The bytes that were cut off at the begin of its output"),
+    ("files_not_kept", "string", "The files that its script left and that are not kept, and why"),
     ("held_by", "string", "The limit that holds it"),
     ("limit", "string", "The limit of resources that ended it"),
 ];

@@ -53,7 +53,7 @@ end
 -- Replaces the usage of an earlier attempt.
 local function note_usage(id, ran_before, used)
   if ran_before then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit',
-    'log_missing', 'output_truncated', 'output_files') end
+    'log_missing', 'output_truncated', 'output_files', 'files_not_kept') end
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
     redis.call('HSET', JOB .. id, name, value)
   end

@@ -344,6 +344,8 @@ class Job(_JobRequired, total=False):
     fallback: str
     """The actors that may run it while no live actor serves its instance or group: none, no others (the default
     unless its type has another); group, any actor of the group; type, any of the script type."""
+    files_not_kept: str
+    """The files that its script left and that are not kept, and why."""
     finished_at: str
     """The time at which it became terminal."""
     graph_id: str

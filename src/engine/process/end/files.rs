@@ -1,6 +1,6 @@
 //! Collects the files that a script has left. Everything in the folder is the script's own: a name may be anything, and
 //! an entry may be a link, a device or a pipe. Only regular files are read, through their folder. The log
-//! names the entries that are not kept.
+//! and the job name the entries that are not kept.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -22,31 +22,58 @@ use crate::proto::text::shown;
 /// The most entries that the log tells of.
 const NOTES_MAX: usize = 10;
 
+/// The files that a script left.
+#[derive(Debug, Default)]
+pub(in crate::engine::process) struct Collected {
+    /// Those that are kept.
+    pub(in crate::engine::process) files: NamedFiles,
+    /// The entries that are not, with their reasons, on one line; empty if all are kept.
+    pub(in crate::engine::process) not_kept: String,
+    /// True if some are not kept that could be: they exceed a bound, or cannot be stored.
+    pub(in crate::engine::process) lacks_some: bool,
+}
+
+/// The reason why an entry is not kept.
+struct NotKept {
+    why: String,
+    /// True if the entry is a file like those that are kept.
+    is_lost: bool,
+}
+
+impl From<String> for NotKept {
+    fn from(why: String) -> Self {
+        Self { why, is_lost: false }
+    }
+}
+
 /// Returns the files that the script left in its folder for them, at most [`JobFiles::COUNT_MAX`] with
-/// `bytes_max` bytes in memory; larger ones are in the folder of contents, if there is one. `home` is the folder of its job, into which nobody writes any more.
+/// `bytes_max` bytes in memory; larger ones are in the folder of contents, if there is one. `home` is the
+/// folder of its job, into which nobody writes any more.
 pub(in crate::engine::process) fn collect(
     home: &Path,
     bytes_max: u64,
     contents: &Contents,
     log: &dyn Log,
-) -> NamedFiles {
-    let mut files = NamedFiles::new();
+) -> Collected {
+    let mut collected = Collected::default();
+    let files = &mut collected.files;
+    let mut notes = Vec::new();
     let (mut names, opened) = match listed(home) {
         Ok(listed) => listed,
         Err(error) => {
-            let why = error.desc();
-            log.line(Stream::Stderr, &format!("no file of HERO_OUTPUT_DIR is kept: {why}"));
-            return files;
+            let note = format!("no file of HERO_OUTPUT_DIR is kept: {}", error.desc());
+            log.line(Stream::Stderr, &note);
+            return Collected { not_kept: note, ..collected };
         }
     };
     names.sort();
-    let mut notes = Vec::new();
     if names.len() > JobFiles::COUNT_MAX {
         notes.push(format!(
             "HERO_OUTPUT_DIR has more than {} files: some are not kept",
             JobFiles::COUNT_MAX
         ));
         names.truncate(JobFiles::COUNT_MAX);
+        collected.lacks_some = true;
     }
     let mut room = bytes_max;
     for name in &names {
@@ -55,20 +82,23 @@ pub(in crate::engine::process) fn collect(
                 room = room.saturating_sub(content.redis_bytes());
                 files.insert(name, content);
             }
-            Err(why) => {
+            Err(NotKept { why, is_lost }) => {
                 let name = String::from_utf8_lossy(name.to_bytes());
                 notes.push(format!("the file `{}` is not kept: {why}", shown(&name)));
+                collected.lacks_some |= is_lost;
             }
         }
     }
     let more = notes.len().saturating_sub(NOTES_MAX);
-    for note in notes.iter().take(NOTES_MAX) {
+    notes.truncate(NOTES_MAX);
+    if more > 0 {
+        notes.push(format!("{more} more files are not kept"));
+    }
+    for note in &notes {
         log.line(Stream::Stderr, note);
     }
-    if more > 0 {
-        log.line(Stream::Stderr, &format!("{more} more files are not kept"));
-    }
-    files
+    collected.not_kept = notes.join("; ");
+    collected
 }
 
 /// Opens the folder, step by step, as the script may have replaced each by a link. Returns some of its names.
@@ -85,7 +115,7 @@ fn read(
     folder: BorrowedFd<'_>,
     name: &CStr,
     (contents, room): (&Contents, u64),
-) -> Result<(FileName, FileBody), String> {
+) -> Result<(FileName, FileBody), NotKept> {
     let legal = || name.to_str().ok()?.parse::<FileName>().ok();
     let legal = legal().ok_or_else(|| format!("its name is not legal: {}", FileName::FORM))?;
     // A pipe or a device does not block, and is not read.
@@ -101,20 +131,26 @@ fn read(
     let mut file = File::from(opened);
     let data = file.metadata().map_err(|error| error.to_string())?;
     if data.is_dir() {
-        return Err("it is a folder".to_owned());
+        return Err("it is a folder".to_owned().into());
     }
     if !data.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("it is no regular file".to_owned().into());
     }
     // Another name of a file that the script may not read.
     if data.nlink() != 1 {
-        return Err("it has another name".to_owned());
+        return Err("it has another name".to_owned().into());
     }
-    let content = contents.take(&mut file, room).map_err(|error| match error {
-        ArtifactError::TooLarge { key: key @ "job.files_size_max", .. } => {
-            format!("the files have more bytes than {key}")
-        }
-        error => error.to_string(),
+    let content = contents.take(&mut file, room).map_err(|error| {
+        let bytes = data.len();
+        let why = match error {
+            ArtifactError::TooLarge { bytes_max, key } => {
+                let of_all =
+                    if key == "job.files_size_max" { "with the files before it " } else { "" };
+                format!("it has {bytes} bytes, {of_all}more than {key} ({bytes_max})")
+            }
+            error => error.to_string(),
+        };
+        NotKept { why, is_lost: true }
     })?;
     Ok((legal, content))
 }
@@ -149,9 +185,11 @@ mod tests {
     fn collected(home: &Path, bytes_max: u64) -> (Vec<String>, Vec<String>) {
         let log = Lines::default();
         let contents = Contents::of(&crate::config::JobConfig::default());
-        let files = collect(home, bytes_max, &contents, &log);
-        let kept = files.keys().map(ToString::to_string).collect();
-        (kept, log.0.into_inner().expect("a lock"))
+        let collected = collect(home, bytes_max, &contents, &log);
+        let kept = collected.files.keys().map(ToString::to_string).collect();
+        let notes = log.0.into_inner().expect("a lock");
+        assert_eq!(collected.not_kept, notes.join("; "), "the job names what the log names");
+        (kept, notes)
     }
 
     #[test]
@@ -187,6 +225,10 @@ mod tests {
         }
         let (kept, notes) = collected(home.path(), 9);
         assert_eq!((kept.len(), notes.len()), (2, 1));
+        let why = "it has 4 bytes, with the files before it more than job.files_size_max (8388608)";
+        assert_eq!(notes[0], format!("the file `f2` is not kept: {why}"));
+        let contents = Contents::of(&crate::config::JobConfig::default());
+        assert!(collect(home.path(), 9, &contents, &Lines::default()).lacks_some);
         for number in 0..100 {
             std::fs::write(folder.join(format!("g{number}")), "").expect("written");
         }

@@ -7,7 +7,7 @@ mod orphans;
 mod traceback;
 
 pub(in crate::engine) use explain::{Ending, Explainer, with_path};
-pub(super) use files::collect;
+pub(super) use files::{Collected, collect};
 pub(super) use message::{describe, job_output, log_output};
 pub(in crate::engine) use message::{failed_message, output_text};
 #[cfg(test)]

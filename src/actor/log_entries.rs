@@ -1,0 +1,113 @@
+//! The entries of the log of a running job that are not written yet, and the end of a log that is too
+//! large. Pure.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::engine::Usage;
+use crate::proto::job::NamedFiles;
+use crate::proto::text::counted;
+use crate::store::LogEntry;
+
+/// The cost of a line beside its text, which bounds empty lines too.
+pub(super) const LINE_OVERHEAD_BYTES: u64 = 16;
+/// The most lines of a log before its end, and of its end: fewer than Redis keeps of one log.
+pub(super) const LINES_MAX: u64 = 80_000;
+const END_LINES_MAX: usize = 10_000;
+
+/// The lines of the output in the log.
+#[derive(Debug, Default)]
+pub(super) struct LiveOutput {
+    /// Lines that wait until the job has run for a while.
+    pub(super) held: Vec<LogEntry>,
+    /// Their bytes.
+    pub(super) held_bytes: u64,
+    /// Some lines are in the log.
+    pub(super) is_released: bool,
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+    /// The output has used up its share of the log, or is binary.
+    pub(super) ended: bool,
+}
+
+/// The last lines of a log that is too large.
+#[derive(Debug, Default)]
+pub(super) struct LogEnd {
+    lines: VecDeque<(u8, String)>,
+    bytes: u64,
+    /// The lines before them that are not in the log.
+    missing: u64,
+}
+
+impl LogEnd {
+    /// Adds a line, and drops the first ones beyond `bytes_max` bytes.
+    pub(super) fn push(&mut self, fd: u8, line: String, bytes_max: u64) {
+        self.bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
+        self.lines.push_back((fd, line));
+        while (self.bytes > bytes_max || self.lines.len() > END_LINES_MAX)
+            && let Some((_, first)) = self.lines.pop_front()
+        {
+            self.bytes -= first.len() as u64 + LINE_OVERHEAD_BYTES;
+            self.missing += 1;
+        }
+    }
+
+    /// Takes the lines with their streams, behind a mark if some before them are missing.
+    pub(super) fn take(&mut self) -> Vec<(u8, String)> {
+        let Self { lines, missing, .. } = std::mem::take(self);
+        let more = counted(missing, "line is missing here", "lines are missing here");
+        let mark = (missing > 0).then_some((2, more));
+        mark.into_iter().chain(lines).collect()
+    }
+}
+
+/// What a job has logged.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    pub(super) waiting: Vec<LogEntry>,
+    pub(super) size_bytes: u64,
+    pub(super) lines: u64,
+    pub(super) full: bool,
+    pub(super) end: LogEnd,
+    /// The bytes of the output in the log file.
+    pub(super) output_bytes: u64,
+    pub(super) live: LiveOutput,
+    /// The bytes that were cut off at the begin of the output.
+    pub(super) output_truncated: u64,
+    /// The files that the script left.
+    pub(super) files: NamedFiles,
+    /// The files that it left and that are not kept, with the reasons.
+    pub(super) files_not_kept: String,
+    /// The latest progress, until it is taken.
+    pub(super) progress: Option<LogEntry>,
+    /// The earliest time of the next write of progress.
+    pub(super) progress_at: Option<Instant>,
+    pub(super) used: Option<Usage>,
+    /// Lines that Redis refused.
+    pub(super) missing: u64,
+    /// Some of them are not marked in the log yet.
+    pub(super) unmarked: bool,
+}
+
+impl Entries {
+    /// Lets the held lines of the output into the log.
+    pub(super) fn release(&mut self) {
+        self.live.is_released |= !self.live.held.is_empty();
+        self.live.held_bytes = 0;
+        self.waiting.append(&mut self.live.held);
+    }
+
+    /// Takes the lines, behind a mark if some before them are missing.
+    pub(super) fn take(&mut self) -> Vec<LogEntry> {
+        let mut entries = std::mem::take(&mut self.waiting);
+        if !entries.is_empty() && std::mem::take(&mut self.unmarked) {
+            entries.insert(0, LogEntry::Missing { lines: self.missing });
+        }
+        entries
+    }
+}
+
+/// A line of Hero's own.
+pub(super) fn own_line(line: &str) -> LogEntry {
+    LogEntry::Line { fd: 2, line: line.to_owned(), output: false }
+}
