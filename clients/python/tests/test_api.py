@@ -28,6 +28,8 @@ class OverApi(Verbs):
             self.client.wait(job_id, timeout=PATIENCE)
         listed = {job.id: job for job in self.client.list(status="error", script_type="python").jobs}
         self.assertEqual((listed[job_id].name, listed[job_id].status), ("fails", "error"))
+        named = {one: [job.id for job in self.client.list(name=one).jobs] for one in ("fails", "nobody")}
+        self.assertEqual((job_id in named["fails"], named["nobody"]), (True, []))
         self.client.delete(job_id)
         with self.assertRaises(NoSuchJob):
             self.client.get(job_id)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import unittest
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, List, Optional
 
+import hero_client
 from hero_client import HeroError, InvalidJob, JobSpec, job
 
 LIMIT = 3
@@ -38,9 +42,20 @@ class Settings(unittest.TestCase):
         }
         self.assertEqual(spec.hash(), expected)
 
+    def test_a_time_may_be_written_as_on_the_command_line(self) -> None:
+        for text, seconds in (("5s", 5), ("1500ms", 1.5), ("2m", 120)):
+            self.assertEqual(JobSpec("bash", "echo", timeout=text).settings()["timeout"], seconds)
+
+    def test_import_of_all_names_needs_only_the_standard_library(self) -> None:
+        folder = str(Path(hero_client.__file__).parent.parent)
+        words = [sys.executable, "-c", "from hero_client import *; print(Client.__name__)"]
+        done = subprocess.run(words, env={"PYTHONPATH": folder}, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("Client\n", ""))
+
     def test_an_illegal_setting_is_named(self) -> None:
         wrong: List[Any] = [
             ({"timeout": 0}, "timeout"),
+            ({"timeout": "5 s"}, "timeout"),
             ({"retention": True}, "retention"),
             ({"run_at": datetime(2030, 1, 2)}, "time zone"),
             ({"prerequisites": "a"}, "prerequisites"),

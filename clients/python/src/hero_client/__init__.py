@@ -6,6 +6,7 @@ AsyncRedisClient speak to Redis itself, and need redis-py.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ._api import AsyncClient, Client
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiError",
     "AsyncClient",
-    "AsyncRedisClient",
     "Client",
     "Event",
     "HeroError",
@@ -50,13 +50,15 @@ __all__ = [
     "NoSuchJob",
     "NotPermitted",
     "Progress",
-    "RedisClient",
     "StatusChange",
     "Unreachable",
     "WaitTimeout",
     "WrongState",
     "job",
 ]
+# `from hero_client import *` imports every name, and these need redis-py.
+if find_spec("redis") is not None:
+    __all__ += ["AsyncRedisClient", "RedisClient"]
 
 
 def __getattr__(name: str) -> Any:

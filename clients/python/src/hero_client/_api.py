@@ -87,9 +87,12 @@ class Client(BlockingVerbs):
         script_type: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
+        **filters: Any,
     ) -> JobPage:
-        """Reads a page of the list of jobs, the newest first."""
-        return self._all(_calls.page(status, script_type, limit, cursor))
+        """Reads a page of the list of jobs, the newest first. `filters` are further parameters of the method
+        `job.list`: `tags`, `error`, `name`, `caller`, `text`, `failed_because`, `since` and others."""
+        query = {"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}
+        return self._all(_calls.page({**query, **filters}))
 
     def call(self, method: str, params: Mapping[str, Any]) -> Any:
         """Calls a method of the API by its name."""
@@ -197,9 +200,11 @@ class AsyncClient(AsyncVerbs):
         script_type: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
+        **filters: Any,
     ) -> JobPage:
         """See Client.list."""
-        return await self._all(_calls.page(status, script_type, limit, cursor))
+        query = {"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}
+        return await self._all(_calls.page({**query, **filters}))
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Any:
         """Calls a method of the API by its name."""

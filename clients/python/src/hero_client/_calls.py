@@ -150,11 +150,8 @@ def delete(job_id: str) -> Steps[None]:
     yield Call("job.delete", {"id": job_id})
 
 
-def page(
-    status: Optional[str], script_type: Optional[str], limit: Optional[int], cursor: Optional[str]
-) -> Steps[JobPage]:
+def page(query: Mapping[str, Any]) -> Steps[JobPage]:
     """Reads a page of the list of jobs."""
-    query = {"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}
     answer = yield Call("job.list", {name: value for name, value in query.items() if value is not None})
     return JobPage([_job(one) for one in answer["jobs"]], answer.get("next"))
 

@@ -11,8 +11,11 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from ._errors import InvalidJob
 
-Duration = Union[int, float, timedelta]
-"""Seconds, or a timedelta."""
+Duration = Union[int, float, timedelta, str]
+"""Seconds, a timedelta, or a text as on the command line: `5s`, `10m`."""
+
+_DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)\Z")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
@@ -115,9 +118,9 @@ _DURATIONS = frozenset({"timeout", "cpu", "retention", "unique_for"})
 
 def _plain(name: str, value: Any) -> Any:
     if name in _DURATIONS:
-        seconds = value.total_seconds() if isinstance(value, timedelta) else value
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
-            raise InvalidJob(f"{name} is {value!r}: give a number of seconds above 0")
+        seconds = seconds_of(name, value)
+        if not seconds > 0:
+            raise InvalidJob(f"{name} is {value!r}: give a time above 0")
         # The daemon counts in milliseconds.
         millis = round(seconds * 1000)
         return millis // 1000 if millis % 1000 == 0 else millis / 1000
@@ -132,6 +135,19 @@ def _plain(name: str, value: Any) -> Any:
             raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets', 'tags') else 'ids'}")
         return list(value)
     return value
+
+
+def seconds_of(name: str, value: Any) -> float:
+    """Returns a time in seconds. Raises InvalidJob for what is none."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, str):
+        read = _DURATION.match(value)
+        if read is not None:
+            return int(read[1]) * _UNITS[read[2]]
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise InvalidJob(f"{name} is {value!r}: give seconds, a timedelta, or a text such as '5s'")
 
 
 def _text(name: str, value: Any) -> str:
