@@ -18,9 +18,12 @@ use crate::proto::target::ScriptType;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n\n\
                   Without --for, everything that was counted since the first job of each type. With it, \
-                  the command waits so long and shows what happened meanwhile, per second. CANCELLED: those of FAILED \
-                  that were stopped. P95: 95 of \
-                  100 attempts were shorter; it is estimated from a histogram.")]
+                  the command waits so long and shows what happened meanwhile, per second; for the last \
+                  hours see the page, or hero metrics in Prometheus.\n\n\
+                  SUBMITTED: with periodic jobs and those of graphs; a job that is retried on request counts \
+                  once more, as it ends once more. CANCELLED: those of FAILED that were stopped. WAIT and RUN: \
+                  the means of all attempts. P95: 95 of 100 attempts were shorter; it is estimated from a \
+                  histogram.")]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]

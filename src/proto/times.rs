@@ -92,18 +92,38 @@ impl Times {
     }
 
     /// Estimates the time below which this share of them lies, as if the times of a bucket were spread
-    /// evenly. `None` if there are none, or if it is above the last bound.
+    /// evenly, but not above what their sum allows. `None` if there are none, or if it is above the last
+    /// bound.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let wanted = share * count(self.number);
         let (mut from, mut before) = (Duration::ZERO, 0);
         for (_, most, number) in self.buckets {
             if number > 0 && count(number) >= wanted {
                 let within = (wanted - count(before)) / count(number - before);
-                return Some(from + most.saturating_sub(from).mul_f64(within.clamp(0.0, 1.0)));
+                let even = from + most.saturating_sub(from).mul_f64(within.clamp(0.0, 1.0));
+                return Some(even.min(self.most_at(wanted, (from, before), number)).max(from));
             }
             (from, before) = (most, number);
         }
         None
+    }
+
+    /// Returns the longest time that the one of rank `wanted` can have, as all that are not below it share
+    /// the sum with the others. Its bucket begins at `from`, with `before` times before it and `number` up
+    /// to its end.
+    fn most_at(&self, wanted: f64, (from, before): (Duration, u64), number: u64) -> Duration {
+        let (mut others, mut lower, mut read) = (Duration::ZERO, Duration::ZERO, 0);
+        let last = std::iter::once((Duration::ZERO, self.number));
+        for (most, up_to) in self.buckets.iter().map(|of| (of.1, of.2)).chain(last) {
+            if lower != from {
+                others += lower.mul_f64(count(up_to.saturating_sub(read)));
+            }
+            (lower, read) = (most, up_to);
+        }
+        let not_below = (count(number) - wanted.floor().max(count(before))).max(1.0);
+        let below = (count(number - before) - not_below).max(0.0);
+        others += from.mul_f64(below);
+        self.sum.saturating_sub(others).div_f64(not_below)
     }
 
     /// Returns the times that have come since an earlier reading.
@@ -127,6 +147,7 @@ fn count(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     fn times(all: &[u64]) -> Times {
@@ -158,6 +179,26 @@ mod tests {
         assert!((1..=5).contains(&ms(0.5).expect("a time")), "{:?}", ms(0.5));
         assert!((100..=500).contains(&ms(0.95).expect("a time")), "{:?}", ms(0.95));
         assert_eq!(times.mean(), Some(Duration::from_micros(42_600)));
+    }
+
+    #[test]
+    fn quantile_is_not_above_the_longest_time() {
+        // The bucket of a minute that was exceeded ends at five minutes.
+        let times = times(&[100, 100, 100, 60_500]);
+        let shown = times.quantile(0.95).expect("a time");
+        let bound = Duration::from_secs(60)..Duration::from_secs(61);
+        assert!(bound.contains(&shown), "{shown:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_quantile_exceeds_the_longest_time_by_more_than_its_sum_allows(
+            all in proptest::collection::vec(0_u64..7_000_000, 1..20), share in 0.01_f64..1.0,
+        ) {
+            let times = times(&all);
+            let shown = times.quantile(share).expect("a time");
+            prop_assert!(shown <= times.sum.max(Duration::from_micros(1)));
+        }
     }
 
     #[test]

@@ -572,6 +572,8 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("it was looked at");
         (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
         (job.retained, job.failed_in_vain) = (false, false);
+        let script_type = job.script_type.clone();
+        self.count(&script_type, "submitted");
         self.wait_or_run(id);
         Retried::Moved(self.jobs[id].status)
     }

@@ -10,7 +10,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type time names routing job attempts index events unique queue leave prerequisites waiting graph_end
+-- needs: wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting graph_end
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
@@ -77,6 +77,8 @@ local function retry(id)
   else
     push_back(id, queue, at)
   end
+  -- It will end once more.
+  count(f[2], 'submitted')
   return state, '', true
 end
 
@@ -116,4 +118,6 @@ else
   end
   if ARGV[2] == 'dependents' and is_done then append(left, id, '1') end
 end
-return { state, detail, retried, stay, retry_dependents(), left }
+local done = retry_dependents()
+write_counts()
+return { state, detail, retried, stay, done, left }
