@@ -392,7 +392,9 @@ impl Client {
         &self,
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
-        Ok(self.store.actors(script_type).await?)
+        let mut live = self.store.actors(script_type).await?;
+        self.store.count_running(&mut live).await?;
+        Ok(live)
     }
 
     /// Returns the counters of a script type: submitted, started, finished, failed, retried, dead,

@@ -1,9 +1,12 @@
 //! Presence of actors: identities taken, kept and given up, and the list of live actors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use redis::Value;
+
 use super::attempts::millis;
+use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::job::BootId;
 use crate::proto::message::Presence;
@@ -11,6 +14,9 @@ use crate::proto::target::{ActorId, ScriptType};
 
 /// The TTL of presence after its last refresh.
 pub(super) const PRESENCE_TTL_SECS: u64 = 15;
+
+/// The running jobs of one process that are looked at.
+const READ_MAX: usize = 2000;
 
 /// The answer to the attempt to take an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +107,51 @@ impl Store {
             script.arg(actor.to_string());
         }
         self.invoke("giving up an identity", &script).await
+    }
+
+    /// Counts the running jobs of live actors: their heartbeats tell them only now and then. The number of
+    /// an actor whose process has more than [`READ_MAX`] jobs, or that is foreign, stays as it was.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<(), StoreError> {
+        let boots: BTreeSet<BootId> =
+            actors.iter().filter_map(|of| of.presence.boot_id.clone()).collect();
+        if boots.is_empty() {
+            return Ok(());
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for boot in &boots {
+            pipeline.cmd("ZRANGE").arg(self.keys.running(boot)).arg(0).arg(READ_MAX);
+        }
+        let answers: Vec<Value> = self.link.pipeline("counting running jobs", &pipeline).await?;
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        let mut known = BTreeSet::new();
+        for (boot, answer) in boots.iter().zip(answers) {
+            let Some(ids) = read::<Vec<String>>(answer) else { continue };
+            if ids.len() > READ_MAX {
+                continue;
+            }
+            known.insert(boot);
+            for id in ids.iter().filter_map(|id| id.parse().ok()) {
+                pipeline.cmd("HGET").arg(self.keys.job(&id)).arg("actor");
+            }
+        }
+        let mut running: BTreeMap<String, usize> = BTreeMap::new();
+        if pipeline.cmd_iter().next().is_some() {
+            let names: Vec<Value> = self.link.pipeline("counting running jobs", &pipeline).await?;
+            for name in names.into_iter().filter_map(read::<String>) {
+                *running.entry(name).or_default() += 1;
+            }
+        }
+        for PresenceOf { actor, presence } in actors {
+            if presence.boot_id.as_ref().is_some_and(|boot| known.contains(boot)) {
+                presence.running = running.get(&actor.to_string()).copied().unwrap_or_default();
+            }
+        }
+        Ok(())
     }
 
     /// The live actors, of one type if given, in order of their names.

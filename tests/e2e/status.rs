@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Hero, Redis, keys, wait_until};
 
-use super::until;
+use super::{ENDLESS, until};
 
 fn document(hero: &Hero, args: &[&str]) -> Value {
     let done = hero.run(args);
@@ -179,4 +179,19 @@ fn supervisor_that_stops_right_after_an_outage_gives_its_presence_up() {
         document(&hero, &["status", "--json"])["supervisors"].as_array().map(Vec::len),
         Some(0)
     );
+}
+
+#[test]
+fn running_jobs_are_counted_at_once_and_by_their_actor() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actors = ["osis-default-1", "osis-default-2"].map(|unit| hero.actor(unit).start());
+    let words = ["submit", "-t", "osis", "-i", "2", "--id", "a", "--timeout", "1h", "-e", ENDLESS];
+    hero.run(&words).code(0);
+    until(&redis, "a", "started");
+    let listed = hero.run(&["actor", "list", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let running: Vec<_> =
+        listed["actors"].as_array().expect("a list").iter().map(|of| &of["running"]).collect();
+    assert_eq!(running, [0, 1]);
 }
