@@ -9,7 +9,7 @@ use super::ClientError;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
-use crate::store::{Blocking, Store, StoreError};
+use crate::store::{Backoff, Blocking, Store, StoreError};
 
 /// The most connections that wait at a time; further waits queue for one.
 const CONNECTIONS_MAX: usize = 64;
@@ -18,6 +18,8 @@ const IDLE_MAX: usize = 8;
 /// The wait of one pop, after which the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.
 const POP: Duration = Duration::from_secs(1);
+/// The longest time without an answer of Redis during a wait.
+const OUTAGE_MAX: Duration = Duration::from_secs(30);
 
 /// The connections on which a client waits for replies.
 pub(super) struct Waiters {
@@ -97,18 +99,39 @@ impl Waiters {
         connection: &mut Blocking,
         id: &JobId,
     ) -> Result<ReplyOutcome, ClientError> {
-        let list = [self.store.keys().reply(id)];
+        let (mut backoff, mut answered) = (Backoff::default(), Instant::now());
         loop {
-            let popped = connection.pop(&list, POP).await?;
-            if let Some(reply) = popped.and_then(|woken| Reply::parse(&woken.entry).ok())
-                && reply.job_id == *id
-            {
-                return Ok(reply.ending);
-            }
-            if let Some(ended) = ended(id, self.store.outcome(id).await?)? {
-                return Ok(ended);
+            match self.look_for_end(connection, id).await {
+                Ok(Some(ended)) => return Ok(ended),
+                Ok(None) => {
+                    backoff.succeeded();
+                    answered = Instant::now();
+                }
+                // The job goes on, and its end will be known.
+                Err(ClientError::Store(error))
+                    if error.is_transient() && answered.elapsed() < OUTAGE_MAX =>
+                {
+                    *connection = self.store.blocking();
+                    tokio::time::sleep(backoff.failed()).await;
+                }
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Waits for the reply for about a second, and then looks at the hash.
+    async fn look_for_end(
+        &self,
+        connection: &mut Blocking,
+        id: &JobId,
+    ) -> Result<Option<ReplyOutcome>, ClientError> {
+        let popped = connection.pop(&[self.store.keys().reply(id)], POP).await?;
+        if let Some(reply) = popped.and_then(|woken| Reply::parse(&woken.entry).ok())
+            && reply.job_id == *id
+        {
+            return Ok(Some(reply.ending));
+        }
+        ended(id, self.store.outcome(id).await?)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {

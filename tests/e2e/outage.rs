@@ -126,3 +126,16 @@ fn actor_without_its_lease_stops_its_jobs_and_restarts_with_a_new_boot_id() {
     assert_eq!(redis.all("RUNNING").len(), 1, "the first boot still owns jobs");
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
 }
+
+#[test]
+fn wait_goes_on_when_redis_is_back() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let wait = hero.begin(&["job", "wait", "a"]);
+    wait_until("it waits", || redis.ask::<String>("CLIENT LIST").contains("cmd=blpop"));
+    redis.kill();
+    redis.start_again();
+    let _osis = hero.actor("osis-default-1").start();
+    wait.ends().code(0).stdout("1\n");
+}
