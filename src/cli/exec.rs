@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
-use super::progress::{Bar, OutputLines, View};
-use super::{Global, explain, output};
+use super::progress::View;
+use super::{Global, explain, job_notes, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
@@ -55,9 +55,9 @@ impl Exec {
             explain::print_allowed(&config, &job)?;
         }
         let client = Client::open(&config)?;
+        job_notes::print(&job.spec, &config);
         let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
-        let (log, output) = (client.follow_job_logs(&id), OutputLines::default());
-        let view = View { log, lines: true, output, bar: Bar::new() };
+        let view = View::of_lines(&client, &id);
         let ended = wait(&client, &id, Some(view), self.wait, global.json).await;
         if self.explain {
             // The end of the job says more than a log that cannot be read.
@@ -127,22 +127,25 @@ pub(super) enum Awaited {
 pub(super) async fn awaited(
     client: &Client,
     id: &JobId,
-    view: Option<View>,
+    mut view: Option<View>,
     patience: Option<Duration>,
 ) -> Result<Awaited, Error> {
     let mut interrupts = Interrupts::listen().map_err(|error| {
         Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
     })?;
     let ended = tokio::select! {
-        ended = end(client, id, view, patience) => ended,
+        ended = end(client, id, view.as_mut(), patience) => ended,
         never = report_hindrances(client, id) => match never {},
         signal = interrupts.next() => {
+            drop(view);
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
             ));
             return Ok(Awaited::Interrupted(ExitCode::from(SIGNALLED + signal)));
         }
     };
+    // The bar is cleared before anything is printed.
+    let seen = view.map(View::into_seen).unwrap_or_default();
     // Who gives up early has not been told yet why the job does not start.
     if matches!(ended, Err(ClientError::GaveUp { .. }))
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
@@ -150,7 +153,29 @@ pub(super) async fn awaited(
     {
         report_hindrance(id, &hindrance);
     }
-    Ok(Awaited::Ended(ended))
+    Ok(Awaited::Ended(ended.map_err(|error| match error {
+        ClientError::JobFailed { id, error } => {
+            let error = unseen(&error, &seen).to_owned();
+            ClientError::JobFailed { id, error }
+        }
+        error => error,
+    })))
+}
+
+/// Returns the part of an error that a person has not seen: the end of standard error, which follows how the
+/// script ended, stands above it.
+fn unseen<'e>(error: &'e str, seen: &str) -> &'e str {
+    let of_process = ["exit code ", "killed by signal "];
+    let seen = format!("\n{}\n", seen.trim_end());
+    match error.split_once(": ") {
+        Some((how, tail))
+            if of_process.iter().any(|begin| how.starts_with(begin))
+                && seen.contains(&format!("\n{}\n", tail.trim_end())) =>
+        {
+            how
+        }
+        _ => error,
+    }
 }
 
 /// Returns the output of the job. Reply and log are read on separate connections, so that neither
@@ -158,11 +183,11 @@ pub(super) async fn awaited(
 async fn end(
     client: &Client,
     id: &JobId,
-    view: Option<View>,
+    view: Option<&mut View>,
     patience: Option<Duration>,
 ) -> Result<JobOutput, ClientError> {
     let ended = client.await_result(id, patience);
-    let Some(mut view) = view else { return ended.await };
+    let Some(view) = view else { return ended.await };
     tokio::pin!(ended);
     let ended = loop {
         tokio::select! {
@@ -176,7 +201,7 @@ async fn end(
         view.log.job_ended();
         while view.show_some().await {}
         if ended.is_err() {
-            view.output.show();
+            std::mem::take(&mut view.output).show();
         }
     }
     ended
@@ -205,4 +230,19 @@ where
     T: std::str::FromStr<Err = crate::proto::target::IllegalName>,
 {
     text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_of_standard_error_is_not_printed_twice() {
+        let error = "exit code 1: at line 1\nError: bad: x";
+        assert_eq!(unseen(error, "begin\nat line 1\nError: bad: x\n\n"), "exit code 1");
+        assert_eq!(unseen(error, "begin\nError: bad: x\n"), error);
+        for other in ["timeout", "KeyError: 'a'"] {
+            assert_eq!(unseen(other, other), other);
+        }
+    }
 }

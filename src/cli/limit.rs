@@ -12,7 +12,10 @@ use crate::error::Error;
 
 /// List limits: what runs under each, and what it holds
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  hero limit list")]
+#[command(after_help = "Example:\n  hero limit list\n\n\
+                        A limit is a table of /etc/hero/hero.toml on the machines of the actors:\n  \
+                        [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
+                        running = 4")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\

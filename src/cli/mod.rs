@@ -18,6 +18,7 @@ mod given_files;
 mod graph;
 mod input;
 mod job;
+mod job_notes;
 mod job_options;
 mod limit;
 mod look;

@@ -21,13 +21,26 @@ pub(super) struct View {
     /// The job's log.
     pub(super) log: LogFollower,
     /// Shows log lines too, not only progress.
-    pub(super) lines: bool,
+    lines: bool,
     /// The latest lines of the output, shown if the job fails: that of a finished job is its result.
     pub(super) output: OutputLines,
-    pub(super) bar: Bar,
+    /// The latest lines that were shown.
+    seen: OutputLines,
+    bar: Bar,
 }
 
 impl View {
+    /// A view of all lines.
+    pub(super) fn of_lines(client: &Client, id: &JobId) -> Self {
+        let (output, seen) = (OutputLines::default(), OutputLines::default());
+        Self { log: client.follow_job_logs(id), lines: true, output, seen, bar: Bar::new() }
+    }
+
+    /// Returns the latest lines that were shown.
+    pub(super) fn into_seen(self) -> String {
+        Vec::from(self.seen.lines).join("\n")
+    }
+
     /// A view of the progress alone, from now on; `None` without a terminal.
     pub(super) async fn of_progress(
         client: &Client,
@@ -47,6 +60,7 @@ impl View {
             log: client.follow_job_logs_after(id, place),
             lines: false,
             output: OutputLines::default(),
+            seen: OutputLines::default(),
             bar,
         }))
     }
@@ -62,6 +76,7 @@ impl View {
             } else if self.lines {
                 self.bar.clear();
                 output::log_note(&line);
+                self.seen.push(line);
             }
         }
         self.bar.draw();

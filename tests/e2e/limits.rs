@@ -167,3 +167,20 @@ fn script_above_the_size_limit_is_rejected_by_client_and_actor() {
     let error = super::field(&redis, "a", "error").unwrap_or_default();
     assert!(error.starts_with("invalid job: script "), "{error}");
 }
+
+#[test]
+fn limit_key_and_secret_that_the_configuration_does_not_know_are_noted_at_the_submission() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let words = ["submit", "-t", "bash", "--limit-key", "api", "--secret", "db", "-e", "1"];
+    let said = hero.run(&words).code(0).stderr;
+    for note in
+        ["uses the limit key api: `[limit.NAME]`", "no job the secret db: `[secrets.allow.db]`"]
+    {
+        assert!(said.contains(note), "{said}");
+    }
+    let limited = Hero::on(&redis).set("limit.any.per", "\"key\"").set("limit.any.running", "1");
+    let said =
+        limited.run(&["submit", "-t", "bash", "--limit-key", "api", "-e", "1"]).code(0).stderr;
+    assert!(!said.contains("limit key"), "{said}");
+}

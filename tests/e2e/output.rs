@@ -171,3 +171,13 @@ fn value_of_a_variable_with_the_name_of_a_secret_is_masked_wherever_a_person_rea
     let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
     assert!(shown.contains(r#"{"MY_PASSWORD":"***"}"#) && !shown.contains("geheim"), "{shown}");
 }
+
+#[test]
+fn exec_does_not_repeat_the_standard_error_of_a_failed_script() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "echo one >&2; echo two >&2; exit 3";
+    let said = hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(1).stderr;
+    assert_eq!(said, "one\ntwo\nhero: job a failed: exit code 3\n");
+}

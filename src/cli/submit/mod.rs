@@ -15,7 +15,7 @@ use serde_json::json;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::script::ScriptSource;
 use super::time::{local, local_zone};
-use super::{Global, output, script_doc};
+use super::{Global, job_notes, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
 use crate::error::{Error, Exit};
@@ -112,7 +112,7 @@ impl Submit {
             let client = Client::open(&config)?;
             let job = self.options.job(&config)?;
             let files = self.options.files(&job, &config)?;
-            let start = job.spec.run_at;
+            let spec = job.spec.clone();
             let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
@@ -120,9 +120,10 @@ impl Submit {
                 global,
                 &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
             );
-            if let Some(start) = start.filter(|_| !global.json) {
+            if let Some(start) = spec.run_at.filter(|_| !global.json) {
                 output::note_to_person(&format!("starts {}", local(start, &local_zone())));
             }
+            job_notes::print(&spec, &config);
             // The presence of old workers is unknown.
             if config.supervisor.served_legacy_queues().is_empty() {
                 warn_of_absent_actors(&client, &id).await;
