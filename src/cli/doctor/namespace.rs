@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::super::status::{self, CheckReason, CheckState};
+use super::super::status::{self, CheckReason, CheckState, start_of};
 use super::super::time::brief;
 use super::finding::{DoctorFinding, FindingArea, FindingState};
 use crate::client::{Client, ClientError, Overview};
@@ -200,8 +200,12 @@ fn of_queues(overview: &Overview) -> Vec<DoctorFinding> {
     let due: u64 = overview.types.iter().map(|of| of.due).sum();
     if due > 0 && overview.supervisors.is_empty() {
         let jobs = counted(due, "scheduled job is", "scheduled jobs are");
-        let remedy = "a supervisor dispatches them: systemctl enable --now hero@supervisor";
-        findings.push(DoctorFinding::error(JOBS, format!("{jobs} due and not dispatched"), remedy));
+        let remedy = format!("a supervisor dispatches them: {}", start_of("supervisor"));
+        findings.push(DoctorFinding::error(
+            JOBS,
+            format!("{jobs} due and not dispatched"),
+            &remedy,
+        ));
     }
     let holding = sum(overview, |of| of.holding);
     if holding > 0 {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{Read, Seek};
 
+use super::super::status::has_systemd;
 use super::finding::{DoctorFinding, FindingArea};
 use crate::engine::process::{Service, ServiceSpec, find_program};
 
@@ -12,7 +13,7 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 
 /// Looks at every unit `hero@…` that systemd has loaded.
 pub(super) fn findings() -> Vec<DoctorFinding> {
-    if !std::path::Path::new("/run/systemd/system").is_dir() {
+    if !has_systemd() {
         let text = "systemd does not run here, so its units are not looked at";
         return vec![DoctorFinding::note(UNITS, text)];
     }

@@ -1,6 +1,7 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
 mod document;
+mod start;
 mod tables;
 mod verdict;
 
@@ -13,6 +14,7 @@ use super::{Global, output};
 use crate::client::{Client, Overview};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
+pub(super) use start::{has_systemd, start_of};
 use verdict::CheckVerdict;
 pub(super) use verdict::{CheckReason, CheckState};
 

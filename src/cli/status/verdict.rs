@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::time::brief;
+use super::start::start_of;
 use crate::client::Overview;
 use crate::config::{CheckConfig, format_duration};
 use crate::error::{Error, Exit};
@@ -177,8 +178,10 @@ impl Judge {
         if live < least {
             let live = counted(live, "live supervisor", "live supervisors");
             let reason = format!("{live} (threshold {least})");
-            let remedy = "nothing recovers jobs or fires schedules without one; run on one machine or more: \
-                          systemctl enable --now hero@supervisor";
+            let remedy = format!(
+                "nothing recovers jobs or fires schedules without one; run on one machine or more: {}",
+                start_of("supervisor")
+            );
             self.add(CheckState::Critical, reason, remedy);
         }
         for of in overview.supervisors.iter().filter(|of| of.redis != "ok") {
@@ -231,8 +234,7 @@ impl Judge {
             }
             if depth > 0 && *actors == 0 {
                 let reason = format!("queue {queue} has {jobs} and no live actor");
-                let unit = queue.target.first_unit();
-                let remedy = format!("start one: systemctl enable --now hero@{unit}");
+                let remedy = format!("start one: {}", start_of(&queue.target.first_unit()));
                 self.add(CheckState::Warning, reason, remedy);
             }
             let wait = state.oldest_wait.unwrap_or_default();
