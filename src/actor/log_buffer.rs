@@ -175,10 +175,9 @@ impl LogBuffer {
             .then(|| (FILES_NOT_KEPT, inner.files_not_kept.clone()));
         let further = truncated.into_iter().chain(not_kept);
         let Some(used) = inner.used else { return further.collect() };
-        let mut fields = vec![
-            ("cpu_time", format!("{:.3}", used.cpu.as_secs_f64())),
-            ("memory_peak", used.memory_bytes.to_string()),
-        ];
+        let mut fields = vec![("cpu_time", format!("{:.3}", used.cpu.as_secs_f64()))];
+        let memory = Some(used.memory_bytes).filter(|bytes| *bytes > 0);
+        fields.extend(memory.map(|bytes| ("memory_peak", bytes.to_string())));
         fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
         fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
         fields.extend(further);

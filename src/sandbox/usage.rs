@@ -4,6 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+
 use super::limits::Limit;
 
 /// The resource usage of the process of a job, with all children that it has waited for.
@@ -12,13 +14,27 @@ pub struct Usage {
     /// The processor time.
     pub cpu: Duration,
     /// The peak memory in bytes: of the whole job where it has a control group of its own, else of
-    /// one process. The latter is at least what the daemon used when it started the process, which
-    /// begins in the daemon's memory.
+    /// one process; 0 if it is not known.
     pub memory_bytes: u64,
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// The limit that it hit.
     pub limit: Option<Limit>,
+}
+
+impl Usage {
+    /// Corrects the peak memory of a process that began in the daemon's memory, which the kernel counts as
+    /// its own: a peak that the daemon has too tells nothing. `seen_bytes` was measured meanwhile.
+    pub fn leave_out_daemon(&mut self, seen_bytes: u64) {
+        let daemon = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| kibibytes(usage.max_rss()));
+        if self.memory_bytes <= daemon {
+            self.memory_bytes = seen_bytes;
+        }
+    }
+}
+
+fn kibibytes(number: libc::c_long) -> u64 {
+    u64::try_from(number).unwrap_or_default().saturating_mul(1024)
 }
 
 /// Converts the kernel's account of a process.
@@ -27,7 +43,7 @@ pub(super) fn used(usage: &libc::rusage, status: ExitStatus) -> Usage {
         let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
         seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
     };
-    let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
+    let memory_bytes = kibibytes(usage.ru_maxrss);
     let cpu = time(usage.ru_utime) + time(usage.ru_stime);
     Usage { cpu, memory_bytes, signal: status.signal(), limit: None }
 }

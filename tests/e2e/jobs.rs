@@ -30,16 +30,32 @@ fn job_shows_resource_usage_and_the_limit_that_it_exceeded() {
         let shown = hero.run(&["job", "show", "--json", id]).code(0).stdout;
         serde_json::from_str::<serde_json::Value>(&shown).expect("one document")
     };
-    hero.run(&["exec", "-t", "python", "--id", "a", "-e", "print(1)"]).code(0);
+    let large = "print(len(bytearray(b'x') * (200 << 20)) and 1)";
+    hero.run(&["exec", "-t", "python", "--id", "a", "-e", large]).code(0);
     let used = shown("a");
     assert!(used["cpu_time"].as_f64().is_some_and(|seconds| seconds > 0.0), "{used}");
-    assert!(used["memory_peak"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{used}");
+    assert!(used["memory_peak"].as_u64().is_some_and(|bytes| bytes > 200 << 20), "{used}");
     assert!(used.get("limit").is_none() && used.get("signal").is_none(), "{used}");
     hero.run(&["exec", "-t", "python", "--id", "b", "-e", "while True: pass"]).code(1);
     let used = shown("b");
     assert_eq!((&used["limit"], &used["signal"]), (&"cpu".into(), &24.into()), "{used}");
     hero.run(&["exec", "-t", "osis", "--id", "c", "-e", "1"]).code(0);
     assert!(shown("c").get("cpu_time").is_none(), "no process ran");
+}
+
+#[test]
+fn memory_of_a_small_process_is_not_that_of_the_actor() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    for (id, script) in [("short", "echo"), ("long", "sleep 1.2")] {
+        hero.run(&["exec", "-t", "bash", "--id", id, "-e", script]).code(0);
+        let peak: Option<u64> =
+            super::field(&redis, id, "memory_peak").and_then(|peak| peak.parse().ok());
+        // A bash takes about 4 MiB.
+        assert!(peak.is_none_or(|bytes| bytes < 12 << 20), "{id}: {peak:?}");
+        assert!(id == "short" || peak.is_some(), "it was measured");
+    }
 }
 
 #[test]

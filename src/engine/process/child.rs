@@ -42,7 +42,8 @@ pub struct ChildReport {
 /// it is killed then.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
-    let Started { pid, run, registered, group, pipes } = start(spec, origin, watch.channel)?;
+    let Started { pid, run, registered, group, pipes, is_cold } =
+        start(spec, origin, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
     // Without its number, an error does not pass for one from before the script began.
     let unnumbered = io::Error::other::<io::Error>;
@@ -51,7 +52,18 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
-    let ChildOutput { stdout, stdout_missing, stderr, stderr_tail, reported, asked } = written;
+    let ChildOutput {
+        stdout,
+        stdout_missing,
+        stderr,
+        stderr_tail,
+        reported,
+        asked,
+        memory_seen_bytes,
+    } = written;
+    if is_cold {
+        usage.leave_out_daemon(memory_seen_bytes);
+    }
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),

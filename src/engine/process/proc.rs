@@ -126,12 +126,23 @@ pub(super) fn run_number(pid: i32) -> Option<u64> {
 
 /// Returns the memory of a process that is not backed by files: private, and shared.
 pub(super) fn memory_bytes(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib = |name: &str| -> Option<u64> {
-        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-        value.split_ascii_whitespace().next()?.parse().ok()
-    };
-    Some((kib("RssAnon:")? + kib("RssShmem:")?) * 1024)
+    let status = status(pid)?;
+    Some(bytes_of(&status, "RssAnon:")? + bytes_of(&status, "RssShmem:")?)
+}
+
+/// Returns the peak memory of a process since its program began.
+pub(super) fn memory_peak_bytes(pid: i32) -> Option<u64> {
+    bytes_of(&status(pid)?, "VmHWM:")
+}
+
+fn status(pid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/status")).ok()
+}
+
+fn bytes_of(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = value.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Returns a variable of the environment that a process was started with; `None` if it may not be read.

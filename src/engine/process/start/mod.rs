@@ -61,5 +61,5 @@ fn cold(
     let (pid, registered) = Registered::adopt(Some(run), || {
         sandbox::spawn(&launch, restrictions, members.as_ref().map(AsFd::as_fd))
     })?;
-    Ok(Started { pid, run, registered, group, pipes })
+    Ok(Started { pid, run, registered, group, pipes, is_cold: true })
 }

@@ -16,6 +16,8 @@ pub(in crate::engine::process) struct Started {
     /// The control group of the job, if jobs have any.
     pub(in crate::engine::process) group: Option<JobGroup>,
     pub(in crate::engine::process) pipes: Pipes,
+    /// It began in the memory of the daemon.
+    pub(in crate::engine::process) is_cold: bool,
 }
 
 /// The pipes of a child.

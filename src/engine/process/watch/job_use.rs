@@ -24,6 +24,8 @@ pub(super) struct JobUse<'a> {
     processes_max: Option<u64>,
     /// The most memory of one process. The kernel limits what is private; here shared memory counts too.
     memory_bytes_max: Option<u64>,
+    /// The most memory of its own process at any measurement.
+    pub(super) memory_seen_bytes: u64,
     /// The time of the next measurement; `None` without a limit.
     pub(super) next: Option<Instant>,
 }
@@ -35,7 +37,8 @@ impl<'a> JobUse<'a> {
         let memory_bytes_max = sandbox.memory_bytes_max();
         let is_limited = disk.is_some() || processes_max.is_some() || memory_bytes_max.is_some();
         let next = is_limited.then(|| Instant::now() + MEASURE_EVERY);
-        Self { pid, run, disk, processes_max, memory_bytes_max, next }
+        let memory_seen_bytes = 0;
+        Self { pid, run, disk, processes_max, memory_bytes_max, memory_seen_bytes, next }
     }
 
     /// Measures the job if it is time to, and returns the limit that it exceeds.
@@ -44,6 +47,8 @@ impl<'a> JobUse<'a> {
             return None;
         }
         let began = Instant::now();
+        let peak = proc::memory_peak_bytes(self.pid.as_raw()).unwrap_or_default();
+        self.memory_seen_bytes = self.memory_seen_bytes.max(peak);
         let processes = self.processes();
         let count = u64::try_from(processes.len()).unwrap_or(u64::MAX);
         let exceeded = if self.processes_max.is_some_and(|max| count > max) {

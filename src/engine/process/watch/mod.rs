@@ -63,6 +63,8 @@ pub(super) struct ChildOutput {
     pub(super) reported: Option<String>,
     /// The meaning of its end, as it said there.
     pub(super) asked: Option<AskedEnd>,
+    /// The most memory of its process that was measured while it ran.
+    pub(super) memory_seen_bytes: u64,
 }
 
 impl<'a> WatchedChild<'a> {
@@ -179,6 +181,7 @@ impl<'a> WatchedChild<'a> {
             stderr_tail: stderr.tail.text(),
             reported,
             asked,
+            memory_seen_bytes: self.job_use.memory_seen_bytes,
         };
         (written, exceeds)
     }

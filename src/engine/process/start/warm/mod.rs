@@ -99,7 +99,7 @@ impl Warmed<'_> {
         let args = [self.warm.inner.args.as_slice(), &prepared.given_args].concat();
         let job = ForkJob { run, restrictions, spec, prepared, args: &args };
         let Fork { pid, registered, group } = self.warm.fork(&job, &pipes)?;
-        Some(Started { pid, run, registered, group, pipes })
+        Some(Started { pid, run, registered, group, pipes, is_cold: false })
     }
 }
 
