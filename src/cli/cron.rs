@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {
-        let script: String = (1..=12).map(|line| format!("line {line}\n")).collect();
+        let lines: Vec<String> = (1..=12).map(|line| format!("line {line}\n")).collect();
+        let script = lines.concat();
         let mut job = Job::new("j1".parse().expect("legal"), script);
         job.spec.retries = Some(3);
         job.spec.env_vars = [("TOKEN".to_owned(), "s3cret".to_owned())].into();
