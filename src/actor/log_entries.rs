@@ -61,7 +61,7 @@ impl LogEnd {
     }
 }
 
-/// What a job has logged.
+/// The lines, progress, usage and files of a job, until they are written.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     pub(super) waiting: Vec<LogEntry>,

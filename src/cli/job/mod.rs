@@ -309,7 +309,7 @@ impl Logs {
         }
         if json {
             output::json(&json!({ "id": id, "lines": document }))?;
-        } else if !has_lines {
+        } else if !has_lines && self.since.is_none() {
             note_without_log(client, &id).await;
         }
         Ok(ExitCode::SUCCESS)

@@ -171,7 +171,7 @@ impl CommandEngine {
     /// Keeps the files that a script left.
     ///
     /// # Errors
-    /// The failure of a job that wants all or none of its output, if some exceed a bound.
+    /// The failure of a job that wants its output in full, if some files exceed a bound.
     fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
         let (room, contents) = (self.job.files_size_max, self.preparer.contents());
         let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);

@@ -25,7 +25,7 @@ const NOTES_MAX: usize = 10;
 /// The files that a script left.
 #[derive(Debug, Default)]
 pub(in crate::engine::process) struct Collected {
-    /// Those that are kept.
+    /// The files that are kept.
     pub(in crate::engine::process) files: NamedFiles,
     /// The entries that are not, with their reasons, on one line; empty if all are kept.
     pub(in crate::engine::process) not_kept: String,
