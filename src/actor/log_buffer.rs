@@ -3,7 +3,7 @@
 //! lock is held while anything is written.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -218,8 +218,7 @@ impl LogBuffer {
         let end_max = self.size_max_bytes / END_SHARE;
         let mut inner = self.lock();
         if inner.full {
-            inner.end.push(fd, line.into_owned(), end_max);
-            return;
+            return self.add_to_end(inner, fd, line.into_owned());
         }
         let was_empty = inner.waiting.is_empty();
         // In the order in which they came, at a bounded cost.
@@ -229,26 +228,15 @@ impl LogBuffer {
         inner.size_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
         inner.lines += 1;
         inner.full = inner.size_bytes > self.size_max_bytes - end_max || inner.lines > LINES_MAX;
-        let entry = if inner.full {
-            let max = self.size_max_bytes;
-            own_line(&format!(
-                "log cut here: more than {max} bytes or {LINES_MAX} lines; its end follows when the job ends"
-            ))
-        } else {
-            LogEntry::Line { fd, line: line.clone().into_owned(), output: false }
-        };
-        if let (Some(file), LogEntry::Line { line, .. }) =
-            (self.file.get().filter(|_| into_file), &entry)
-        {
-            file.append(line);
-        }
-        inner.waiting.push(entry);
-        let to_journal = self.to_journal.as_ref().filter(|_| !inner.full);
         if inner.full {
-            inner.end.push(fd, line.clone().into_owned(), end_max);
+            return self.add_to_end(inner, fd, line.into_owned());
         }
+        if let Some(file) = self.file.get().filter(|_| into_file) {
+            file.append(&line);
+        }
+        inner.waiting.push(LogEntry::Line { fd, line: line.clone().into_owned(), output: false });
         drop(inner);
-        if let Some(id) = to_journal {
+        if let Some(id) = &self.to_journal {
             tracing::info!(job_id = %id, fd, "{line}");
         }
         self.notify_if(was_empty);
@@ -256,6 +244,18 @@ impl LogBuffer {
 
     fn notify_if(&self, was_empty: bool) {
         if was_empty {
+            self.written.notify_one();
+        }
+    }
+
+    /// Keeps a line of a full log for its end, with a mark in the log before the first one that is lost.
+    fn add_to_end(&self, mut inner: MutexGuard<'_, Entries>, fd: u8, line: String) {
+        if inner.end.push(fd, line, self.size_max_bytes / END_SHARE) {
+            let max = self.size_max_bytes;
+            inner.waiting.push(own_line(&format!(
+                "log cut here: more than {max} bytes or {LINES_MAX} lines; its end follows when the job ends"
+            )));
+            drop(inner);
             self.written.notify_one();
         }
     }
@@ -290,7 +290,7 @@ impl LogBuffer {
         self.notify_if(was_empty);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         // A panic elsewhere leaves the list valid.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -40,8 +40,10 @@ pub(super) struct LogEnd {
 }
 
 impl LogEnd {
-    /// Adds a line, and drops the first ones beyond `bytes_max` bytes.
-    pub(super) fn push(&mut self, fd: u8, line: String, bytes_max: u64) {
+    /// Adds a line, and drops the first ones beyond `bytes_max` bytes. Returns whether these are the first
+    /// that are missing.
+    pub(super) fn push(&mut self, fd: u8, line: String, bytes_max: u64) -> bool {
+        let was_whole = self.missing == 0;
         self.bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
         self.lines.push_back((fd, line));
         while (self.bytes > bytes_max || self.lines.len() > END_LINES_MAX)
@@ -50,6 +52,7 @@ impl LogEnd {
             self.bytes -= first.len() as u64 + LINE_OVERHEAD_BYTES;
             self.missing += 1;
         }
+        was_whole && self.missing > 0
     }
 
     /// Takes the lines with their streams, behind a mark if some before them are missing.

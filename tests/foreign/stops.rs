@@ -77,7 +77,7 @@ fn an_old_client_reads_the_log_that_a_hero_actor_writes() {
     let hero = dual(&redis, &[W1]);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
     let log = redis.folder().join("logs/old.log");
-    std::fs::create_dir(redis.folder().join("logs")).expect("a folder");
+    std::fs::create_dir_all(redis.folder().join("logs")).expect("a folder");
     let path = format!("log_path={}", log.display());
     let words = ["submit", "w1", "echo said >&2; echo out", path.as_str()];
     let id = Program::run(&redis, "old_client", &words).trim().to_owned();
