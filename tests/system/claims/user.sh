@@ -18,7 +18,7 @@ user_units_verify() {
 user_units_need_their_file() {
     exits 1 carol systemctl --user start hero@osis-default-1
     has "$(inside journalctl --no-pager -n 20 _UID="$(inside id -u carol)")" \
-        "cannot read /home/carol/.config/hero/hero.toml"
+        "cannot read the configuration /home/carol/.config/hero/hero.toml"
     carol mkdir -p /home/carol/.config/hero
     carol touch /home/carol/.config/hero/hero.toml
 }
