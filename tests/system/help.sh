@@ -188,7 +188,7 @@ pids() {
 
 # A job that takes its time.
 submit_slow() { # ID SECONDS
-    alice hero submit --id "$1" -t python -e "import time; time.sleep($2); print('slept')"
+    alice hero submit --reply-format json --id "$1" -t python -e "import time; time.sleep($2); print('slept')"
 }
 
 ended_once() { # ID
