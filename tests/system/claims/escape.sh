@@ -21,7 +21,7 @@ starts_a_unit_for_them() {
 contains_them() {
     inside install -d -o hero -g hero -m 700 $TARGETS
     inside runuser -u hero -- $ESCAPE/run --folder $TARGETS --daemon "$(property $HOSTILE MainPID)" \
-        > "$run_dir/table" || { grep -v '^[a-z]* *\(cold\|warm\) ' "$run_dir/table"; return 1; }
+        > "$run_dir/table" || { grep -av '^[a-z]* *\(cold\|warm\) ' "$run_dir/table"; return 1; }
     is active property $HOSTILE ActiveState
     is 0 property $HOSTILE NRestarts
     grep '^not run' "$run_dir/table" || true
