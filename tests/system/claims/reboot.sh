@@ -2,7 +2,7 @@
 
 comes_back() {
     inside systemctl stop hero@python-default-1
-    alice hero submit --id overnight -t python -e 'print("slept")'
+    alice hero submit --reply-format json --id overnight -t python -e 'print("slept")'
     is dispatched job_field overnight status
     reboot_machine
     for unit in $UNITS; do eventually 30 unit_is "$unit" active; done
