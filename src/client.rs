@@ -258,7 +258,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`].
     pub async fn get_job_status(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        Ok(self.outcome(id).await?.0)
+        self.store.state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Reads the output of a job; `None` unless it finished.

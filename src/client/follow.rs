@@ -50,8 +50,8 @@ impl JobFollower {
     pub async fn next(&mut self) -> Result<JobNews, ClientError> {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.
-            let outcome = self.store.outcome(&self.id).await?;
-            let (status, _) = outcome.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            let status = self.store.state(&self.id).await?;
+            let status = status.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
             if status.is_terminal() {
                 let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
                 let is_last = lines.len() < LINES;

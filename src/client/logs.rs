@@ -24,7 +24,7 @@ impl Client {
     ) -> Result<Vec<LogLine>, ClientError> {
         let lines = self.store.read_log(id, after, limit).await?;
         if lines.is_empty() && after.is_none() {
-            self.outcome(id).await?;
+            self.get_job_status(id).await?;
         }
         Ok(lines)
     }

@@ -124,6 +124,7 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)?;
     size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
+    size(key("output_inline_max"), job.output_inline_max, 0..=REDIS_STRING_MAX)?;
     size(key("inputs_size_max"), job.inputs_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("files_size_max"), job.files_size_max, 0..=64 << 20)?;
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;

@@ -212,6 +212,9 @@ pub struct JobConfig {
     pub output_size_max: u64,
     /// The fate of a larger output.
     pub output_overflow: OutputOverflow,
+    /// The largest output in the hash of its job; a larger one has a key of its own in Redis.
+    #[serde(with = "units::size")]
+    pub output_inline_max: u64,
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
@@ -276,6 +279,7 @@ impl Default for JobConfig {
             script_size_max: 1 << 20,
             output_size_max: 1 << 20,
             output_overflow: OutputOverflow::Truncate,
+            output_inline_max: 64 << 10,
             inputs_size_max: 8 << 20,
             files_size_max: 8 << 20,
             log_size_max: 4 << 20,

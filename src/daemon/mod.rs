@@ -155,6 +155,7 @@ fn prepare(
             store
                 .with_events(config.job.events)
                 .with_replies(config.job.reply_format)
+                .with_inline_outputs(config.job.output_inline_max)
                 .beside(config.supervisor.served_legacy_queues())
         })
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;

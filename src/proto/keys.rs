@@ -149,6 +149,22 @@ impl Keys {
         self.key(format_args!("meta:job:log:{id}"))
     }
 
+    /// String, TTL: the output of a finished job, if it is too large for the hash.
+    pub fn output(&self, id: &JobId) -> String {
+        self.key(format_args!("meta:job:output:{id}"))
+    }
+
+    /// String, a minute: an output that an attempt of a job leaves, until its end is recorded. The time of
+    /// the claim names the attempt. No id has a colon.
+    pub fn staged_output(&self, id: &JobId, boot: &BootId, claimed_at: u64) -> String {
+        self.key(format_args!("meta:job:output:{id}:{boot}:{claimed_at}"))
+    }
+
+    /// List, a minute: the reply with a staged output.
+    pub fn staged_reply(&self, id: &JobId, boot: &BootId, claimed_at: u64) -> String {
+        self.key(format_args!("meta:job:output:{id}:{boot}:{claimed_at}:reply"))
+    }
+
     /// Hash, TTL: the files of a job.
     pub fn files(&self, id: &JobId) -> String {
         self.key(format_args!("meta:job:files:{id}"))
@@ -314,6 +330,7 @@ impl Keys {
             ("PRESENCE", "meta:actor:inst:"),
             ("STATS", "meta:queue:stats:type:"),
             ("LOG", "meta:job:log:"),
+            ("OUTPUT", "meta:job:output:"),
             ("FILES", "meta:job:files:"),
             ("READY", "meta:queue:ready:"),
             ("RUNNING", "meta:boot:running:"),
@@ -429,6 +446,15 @@ mod tests {
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),
             (keys.stats(&osis), "hero:meta:queue:stats:type:osis"),
             (keys.log(&id), "hero:meta:job:log:job-1"),
+            (keys.output(&id), "hero:meta:job:output:job-1"),
+            (
+                keys.staged_output(&id, &boot, 7),
+                "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7",
+            ),
+            (
+                keys.staged_reply(&id, &boot, 7),
+                "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7:reply",
+            ),
             (keys.files(&id), "hero:meta:job:files:job-1"),
             (
                 keys.ready(&queue(Priority::Background)),

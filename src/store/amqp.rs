@@ -99,7 +99,12 @@ impl Store {
             Some("error") => false,
             _ => return Ok(None),
         };
-        let text = if is_finished { output } else { error }.unwrap_or_default();
+        let text = match if is_finished { output } else { error } {
+            // It may have a key of its own.
+            None => self.outcome(id).await?.and_then(|(_, text)| Some(text_of(&text?))),
+            text => text,
+        };
+        let text = text.unwrap_or_default();
         let exit_code = exit_code.and_then(|code| code.parse().ok());
         Ok(message.map(|message| MessageEnd { message, is_finished, text, exit_code }))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::attempts::kept;
 use super::portions::{JOB_WORK, portions};
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, JobId, JobOutput, Retention};
+use crate::proto::job::{BootId, JobId, JobOutput, ReplyFormat, Retention};
 use crate::proto::message::Reply;
 use crate::proto::target::ScriptType;
 
@@ -95,12 +95,52 @@ impl Store {
         endings: &[AttemptEnd],
     ) -> Result<Vec<Recorded>, StoreError> {
         let retention = kept(retention);
-        let endings: Vec<UnsentEnd<'_>> = endings.iter().map(UnsentEnd::of).collect();
-        let mut recorded = Vec::with_capacity(endings.len());
-        for portion in portions(&endings, UnsentEnd::work) {
-            recorded.extend(self.finish_portion(boot, &retention, portion).await?);
+        let mut recorded = vec![None; endings.len()];
+        let all = endings.iter().enumerate().map(|(place, ending)| {
+            let is_apart = ending.output().is_some_and(|output| self.is_apart(&ending.id, output));
+            UnsentEnd::new(place, ending, is_apart)
+        });
+        let mut left: Vec<UnsentEnd<'_>> = all.collect();
+        let mut stagings = 0;
+        while !left.is_empty() {
+            let mut unstaged = Vec::new();
+            for portion in portions(&left, UnsentEnd::work) {
+                let answers = self.finish_portion(boot, &retention, portion).await?;
+                for (end, answer) in portion.iter().zip(answers) {
+                    match answer {
+                        Answer::Known(answer) => recorded[end.place] = Some(answer),
+                        Answer::Stage(reply) => unstaged.push((end.place, end.ending, reply)),
+                    }
+                }
+            }
+            left.clear();
+            stagings += 1;
+            for (place, ending, reply) in unstaged {
+                // An output that expires before its end is recorded, and again, goes through the script.
+                let is_apart =
+                    stagings < STAGINGS_MAX && self.stage_output(boot, ending, reply).await?;
+                left.push(UnsentEnd::new(place, ending, is_apart));
+            }
         }
-        Ok(recorded)
+        let recorded: Option<Vec<Recorded>> = recorded.into_iter().collect();
+        recorded.ok_or_else(|| StoreError::unexpected(DOING))
+    }
+
+    /// Stages the output of an attempt, and the reply with it in this format if one is wanted. Returns false
+    /// if it may not: an access list of an older version does not permit the keys.
+    async fn stage_output(
+        &self,
+        boot: &BootId,
+        ending: &AttemptEnd,
+        reply: Option<ReplyFormat>,
+    ) -> Result<bool, StoreError> {
+        let Some(output) = ending.output() else { return Ok(false) };
+        let attempt = (&ending.id, boot, ending.claimed_at);
+        match self.stage_apart(attempt, output, reply).await {
+            Ok(()) => Ok(true),
+            Err(StoreError::NotPermitted { .. } | StoreError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn finish_portion(
@@ -108,11 +148,14 @@ impl Store {
         boot: &BootId,
         retention: &str,
         endings: &[UnsentEnd<'_>],
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<Answer>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
-        for UnsentEnd { ending, reply } in endings {
+        for UnsentEnd { ending, reply, is_apart, .. } in endings {
             let (kind, text, exit_code, delay) = match &ending.verdict {
+                Verdict::Finished { exit_code, .. } if *is_apart => {
+                    ("apart", [].as_slice(), exit_code, None)
+                }
                 Verdict::Finished { output, exit_code } => {
                     ("finished", output.as_bytes(), exit_code, None)
                 }
@@ -141,7 +184,7 @@ impl Store {
                 script.arg(counter).arg(by);
             }
         }
-        let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
+        let results: Vec<String> = self.invoke(DOING, &script).await?;
         let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
         if let Some(error) = results.iter().find_map(rejected) {
             return Err(error);
@@ -153,10 +196,13 @@ impl Store {
             .into_iter()
             .take(endings.len())
             .map(|result| match result.as_str() {
-                "ok" => Recorded::Recorded,
-                "done" => Recorded::Before,
-                "lost" => Recorded::Lost,
-                _ => Recorded::Failed(self.scripts.finish.with_files(&result)),
+                "ok" => Answer::Known(Recorded::Recorded),
+                "done" => Answer::Known(Recorded::Before),
+                "lost" => Answer::Known(Recorded::Lost),
+                "stage" => Answer::Stage(None),
+                "stage json" => Answer::Stage(Some(ReplyFormat::Json)),
+                "stage plain" => Answer::Stage(Some(ReplyFormat::Plain)),
+                _ => Answer::Known(Recorded::Failed(self.scripts.finish.with_files(&result))),
             })
             .collect())
     }
@@ -165,16 +211,42 @@ impl Store {
 /// The bytes from which the reply with an output is made here. Redis escapes a megabyte in 15 ms.
 const LONG_OUTPUT: usize = 16 << 10;
 
+/// How often a large output is staged at most.
+const STAGINGS_MAX: u32 = 3;
+
+const DOING: &str = "recording how jobs ended";
+
+/// The answer to one end.
+enum Answer {
+    Known(Recorded),
+    /// The output is to be staged first, and the reply in this format if one is wanted.
+    Stage(Option<ReplyFormat>),
+}
+
+impl AttemptEnd {
+    /// The output of an attempt that finished.
+    fn output(&self) -> Option<&JobOutput> {
+        match &self.verdict {
+            Verdict::Finished { output, .. } => Some(output),
+            _ => None,
+        }
+    }
+}
+
 /// The end of an attempt with its reply as JSON, if the output is long or not UTF-8, else with ''.
 struct UnsentEnd<'a> {
+    /// Its place among the ends.
+    place: usize,
     ending: &'a AttemptEnd,
     reply: String,
+    /// True if its output has a key of its own.
+    is_apart: bool,
 }
 
 impl<'a> UnsentEnd<'a> {
-    fn of(ending: &'a AttemptEnd) -> Self {
-        let reply = match &ending.verdict {
-            Verdict::Finished { output, .. }
+    fn new(place: usize, ending: &'a AttemptEnd, is_apart: bool) -> Self {
+        let reply = match ending.output().filter(|_| !is_apart) {
+            Some(output)
                 if matches!(output, JobOutput::Bytes(_))
                     || output.as_bytes().len() >= LONG_OUTPUT =>
             {
@@ -182,12 +254,13 @@ impl<'a> UnsentEnd<'a> {
             }
             _ => String::new(),
         };
-        Self { ending, reply }
+        Self { place, ending, reply, is_apart }
     }
 
     /// The text goes into the hash and into the reply.
     fn work(&self) -> usize {
         let text = match &self.ending.verdict {
+            Verdict::Finished { .. } if self.is_apart => 0,
             Verdict::Finished { output, .. } => output.as_bytes().len(),
             Verdict::Error { error, .. }
             | Verdict::Retry { error, .. }

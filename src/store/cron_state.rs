@@ -226,7 +226,7 @@ impl Store {
         let due = fields[0].as_deref().and_then(time);
         let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
         let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
-        let status = self.outcome(&id).await?.map(|(status, _)| status);
+        let status = self.state(&id).await?;
         let (fired, left_out) = (number(&fields[2]), number(&fields[3]));
         let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
         Ok(Some(LastFiring { due, id, status, fired, left_out }))

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use redis::Value;
 
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobOutput};
+use crate::proto::job::{JobId, JobOutput, JobStatus};
 
 /// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
+/// What `inputs.lua` answers for an output with a key of its own.
+const APART: i64 = -1;
 
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
@@ -52,7 +54,17 @@ impl Store {
                     }
                     answer => answer,
                 };
-                let (size, output) = sized(answer);
+                let (size, output) = match answer {
+                    // The job has too much already.
+                    Value::Int(APART) if inputs[job].is_none() => (0, None),
+                    Value::Int(APART) => match self.outcome(id).await? {
+                        Some((JobStatus::Finished, Some(output))) => {
+                            sized(Value::BulkString(output))
+                        }
+                        _ => (0, None),
+                    },
+                    answer => sized(answer),
+                };
                 bytes[job] += size;
                 match &mut inputs[job] {
                     Some(of) if bytes[job] <= bytes_max => _ = of.insert(id.clone(), output),

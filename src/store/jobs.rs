@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use redis::Value;
-
 use super::attempts::kept;
+use super::outputs::READS_MAX;
 use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
 use super::submission::{
     Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
@@ -117,7 +116,7 @@ impl Store {
     ) -> Result<Submitted, StoreError> {
         match self.submit_atomic_batch(std::slice::from_ref(job), retention).await? {
             BatchOutcome::Accepted => {
-                let state = self.outcome(&job.id).await?.map(|(status, _)| status);
+                let state = self.state(&job.id).await?;
                 Ok(Submitted::Accepted(state.unwrap_or(JobStatus::WaitingForPrerequisites)))
             }
             BatchOutcome::Refused { why, .. } => Ok(why),
@@ -224,66 +223,25 @@ impl Store {
     pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.job(id));
-        let fields: Vec<(Vec<u8>, Vec<u8>)> = self.link.query("reading a job", &command).await?;
-        if fields.is_empty() {
-            return Ok(None);
-        }
-        let pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-        Ok(Some(Job::from_hash(id.clone(), pairs)))
-    }
-
-    /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
-    /// end, also if its submitter wanted none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn outcome_or_reply(
-        &self,
-        id: &JobId,
-    ) -> Result<Option<(JobStatus, Option<Vec<u8>>)>, StoreError> {
-        let mut asking = redis::pipe();
-        asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
-        asking.add_command(self.outcome_command(id));
-        match self.link.pipeline::<([Value; 3],)>("asking for the reply of a job", &asking).await {
-            Ok((fields,)) => Ok(read_outcome(fields)),
-            // Without the permission to write, the end is found in the hash.
-            Err(StoreError::Failed { .. }) => self.outcome(id).await,
-            Err(error) => Err(error),
+        let mut reads = 0;
+        loop {
+            reads += 1;
+            let fields: Vec<(Vec<u8>, Vec<u8>)> =
+                self.link.query("reading a job", &command).await?;
+            if fields.is_empty() {
+                return Ok(None);
+            }
+            let pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+            let mut job = Job::from_hash(id.clone(), pairs);
+            let is_whole = match &mut job {
+                Ok(job) => self.add_output(job).await?,
+                Err(_) => true,
+            };
+            if is_whole || reads == READS_MAX {
+                return Ok(Some(job));
+            }
         }
     }
-
-    /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
-    /// job does not exist, or its status is illegal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn outcome(
-        &self,
-        id: &JobId,
-    ) -> Result<Option<(JobStatus, Option<Vec<u8>>)>, StoreError> {
-        let command = self.outcome_command(id);
-        Ok(read_outcome(self.link.query("reading the state of a job", &command).await?))
-    }
-
-    fn outcome_command(&self, id: &JobId) -> redis::Cmd {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
-        command
-    }
-}
-
-fn read_outcome(fields: [Value; 3]) -> Option<(JobStatus, Option<Vec<u8>>)> {
-    let [status, output, error] = fields.map(|value| match value {
-        Value::BulkString(bytes) => Some(bytes),
-        _ => None,
-    });
-    let status: JobStatus = String::from_utf8(status?).ok()?.parse().ok()?;
-    let bytes = match status {
-        JobStatus::Finished => output,
-        JobStatus::Error => error,
-        _ => None,
-    };
-    Some((status, bytes))
 }
 
 fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {

@@ -33,6 +33,7 @@ mod notes;
 mod objects;
 mod older;
 mod outage;
+mod outputs;
 mod portions;
 mod presence;
 mod queues;
@@ -82,6 +83,7 @@ pub use logs::{LogEntry, LogLine, RefusedLines};
 pub use notes::JobNote;
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use outage::Outage;
+pub use outputs::Outcome;
 pub use presence::{Appearance, PresenceOf};
 pub use queues::{Hindrance, QueueState};
 pub use recovery::Recovered;
@@ -116,6 +118,8 @@ pub struct Store {
     scripts: Arc<Scripts>,
     /// True if nobody waits for the jobs that it submits.
     is_unawaited: bool,
+    /// The largest output in the hash of its job.
+    output_inline_max: u64,
 }
 
 impl Store {
@@ -131,6 +135,7 @@ impl Store {
             scripts: Arc::new(Scripts::new(&keys)),
             keys: Arc::new(keys),
             is_unawaited: false,
+            output_inline_max: outputs::INLINE_MAX,
         })
     }
 

@@ -13,8 +13,8 @@ const DOING: &str = "restoring jobs";
 
 /// Fields that a job loses with its actor.
 const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress", "progress_text"];
-/// Fields that name slots and queues of the old namespace.
-const OF_THE_NAMESPACE: [&str; 3] = ["limits", "held_by", "legacy"];
+/// Fields that name slots, queues and keys of the old namespace.
+const OF_THE_NAMESPACE: [&str; 4] = ["limits", "held_by", "legacy", "output_key"];
 
 /// The answer to a restored job that was sent on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

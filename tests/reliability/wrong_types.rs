@@ -18,6 +18,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("PRESENCE", "osis:default:1", "string"),
     ("STATS", "osis", "hash"),
     ("LOG", "0", "stream"),
+    ("OUTPUT", "0", "string"),
     ("FILES", "0", "hash"),
     ("READY", "type:osis", "zset"),
     ("RUNNING", "BOOT", "zset"),

@@ -11,6 +11,7 @@ mod cron;
 mod edit;
 mod finish;
 mod graphs;
+mod large_outputs;
 mod limits;
 mod limits_walk;
 mod listing;

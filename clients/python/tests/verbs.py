@@ -84,6 +84,12 @@ class Verbs:
         self.assertEqual(done.output_bytes, b"\xff\x00A")
         self.assertEqual(self.client.output(done.id), b"\xff\x00A")
 
+    def test_a_large_output_arrives_whole(self: Any) -> None:
+        done = self.client.run(JobSpec("python", "print('x' * 100000)"), timeout=PATIENCE)
+        self.assertEqual(len(done.output_bytes), 100_000)
+        self.assertEqual(self.client.get(done.id).output, "x" * 100_000)
+        self.assertEqual(self.client.output(done.id), b"x" * 100_000)
+
     def test_a_failed_job_raises_with_its_error(self: Any) -> None:
         spec = JobSpec("python", "raise ValueError('no tea')", retries=0)
         with self.assertRaisesRegex(JobFailed, "no tea") as raised:

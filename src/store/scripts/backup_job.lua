@@ -13,6 +13,12 @@ local LOG_PORTION = 10
 
 local hash = redis.pcall('HGETALL', JOB .. id)
 if hash.err or #hash == 0 then return {} end
+-- An output with a key of its own is copied as one in the hash.
+local output = redis.call('HEXISTS', JOB .. id, 'output') == 0 and redis.pcall('GET', OUTPUT .. id)
+if type(output) == 'string' then
+  hash[#hash + 1] = 'output'
+  hash[#hash + 1] = output
+end
 local size = 0
 for _, text in ipairs(hash) do size = size + #text end
 if size > size_max then return size end

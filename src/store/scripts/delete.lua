@@ -18,7 +18,7 @@ if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)
 end
 log_event(id, 'deleted', script_type)
-redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id)
+redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id, OUTPUT .. id)
 -- What has ended counts as before; what has not never will.
 if present(f[10]) and status ~= 'finished' and status ~= 'error' then
   note_in_graph(f[10], id, 'error', 'stopped', now_us(), 0)

@@ -4,14 +4,16 @@
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, time of the claim in us, script type of the actor,
---       'finished' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
+--       'finished' | 'apart' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
 --       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
 --       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
 --       number of counters of its type to which it adds, these: counter, number
---       ('dead' is an error of a job that used up its attempts)
+--       ('dead' is an error of a job that used up its attempts; 'apart' means finished, with an output
+--       that its actor has staged under a key of its own: nothing large goes through a script)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
---       was recorded before, or an error; then 'more' if `settle` has dependents to tell, or callbacks
---       of a graph to start
+--       was recorded before, or an error; nothing was done for 'stage', if the output apart is to be
+--       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
+--       'more' if `settle` has dependents to tell, or callbacks of a graph to start
 -- needs: wrong_type time names routing job owner attempts counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
@@ -59,8 +61,36 @@ local function note_usage(id, ran_before, used)
   end
 end
 
+-- The key under which an output is staged; with ':reply' behind it, that of its reply.
+local function staged(id, claimed_at) return OUTPUT .. id .. ':' .. boot .. ':' .. claimed_at end
+
+-- Returns what is to be staged before the end of an attempt with an output apart; nil if all of it is.
+local function to_stage(id, key)
+  local f = read(id, 'reply', 'reply_format')
+  local is_plain = string.lower(present(f[2]) or REPLY_FORMAT) == 'plain'
+  local what = says_no(f[1]) and 'stage' or is_plain and 'stage plain' or 'stage json'
+  -- An access list of an older version does not permit the keys.
+  local function exists(name) return redis.pcall('EXISTS', name) == 1 end
+  return not (exists(key) and (what == 'stage' or exists(key .. ':reply'))) and what or nil
+end
+
+-- Gives a job its staged output, and the reply with it, if one is wanted. Returns the key of the output.
+local function take_output(id, key, job)
+  local ttl_s = '60'
+  redis.call('RENAME', key, OUTPUT .. id)
+  -- That of an earlier run that another program has repeated.
+  redis.call('HDEL', JOB .. id, 'output')
+  if not says_no(job.reply) then
+    -- This wakes those who wait, as a push does.
+    redis.call('RENAME', key .. ':reply', REPLY .. id)
+    redis.call('EXPIRE', REPLY .. id, ttl_s)
+  end
+  job.is_apart, job.reply = true, '0'
+  return OUTPUT .. id
+end
+
 -- Where the attempts begin in ARGV; what the fence says of each: 'owned', 'again' if the boot has claimed
--- its job again after that claim.
+-- its job again after that claim, or what is to be staged first.
 local attempts, fence = {}, {}
 do
   local ids, own, a = {}, {}, 4
@@ -70,10 +100,13 @@ do
   end
   local scores, seen = redis.call('ZMSCORE', RUNNING .. boot, unpack(ids)), {}
   for number, id in ipairs(ids) do
-    local score = tonumber(scores[number] or nil)
-    if score and score > tonumber(ARGV[attempts[number] + 1]) then
+    local score, b = tonumber(scores[number] or nil), attempts[number]
+    if score and score > tonumber(ARGV[b + 1]) then
       fence[number] = 'again'
-    elseif score and not seen[id] then
+    elseif ARGV[b + 3] == 'apart' and (score or has_wrong_type[RUNNING .. boot]) then
+      fence[number] = to_stage(id, staged(id, ARGV[b + 1]))
+    end
+    if score and not fence[number] and not seen[id] then
       fence[number], seen[id], own[#own + 1] = 'owned', true, id
     end
   end
@@ -85,6 +118,7 @@ local function finish(number)
   local id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply = ARGV[a], ARGV[a + 2],
     ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]) or 0, ARGV[a + 7], ARGV[a + 8]
   if fence[number] == 'again' then return 'done' end
+  if fence[number] and fence[number] ~= 'owned' then return fence[number] end
   local runs_again = kind == 'retry' or kind == 'postpone'
   if not (fence[number] or has_wrong_type[RUNNING .. boot] and disown(boot, id)) then
     local f = read(id, 'status', 'boot_id')
@@ -111,7 +145,7 @@ local function finish(number)
     run_later(id, script_type, kind == 'postpone', text, exit_code, delay_us)
     return 'ok'
   end
-  local status = kind == 'finished' and 'finished' or 'error'
+  local status = (kind == 'finished' or kind == 'apart') and 'finished' or 'error'
   if status == 'error' then
     local hostname = hostname_of(boot)
     if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
@@ -121,6 +155,7 @@ local function finish(number)
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12], reply_format = f[13], entries = entries,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
+  if status == 'finished' and kind == 'apart' then text = take_output(id, staged(id, ARGV[a + 1]), job) end
   if end_job(id, job, status, text, exit_code, at, retention) then calls_back = true end
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end

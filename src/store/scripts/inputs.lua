@@ -1,8 +1,9 @@
 -- Reads outputs of finished jobs.
 --
 -- ARGV: 1 limit on the bytes of one output, then ids
--- returns for each the output, its size if it exceeds the limit, or false if the job did not finish or is
---         gone; the output of a job that left files is in an array. If the answer gets too long it ends early: call again for the other jobs
+-- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, from which the
+--         caller reads it; or false if the job did not finish or is gone. What is said of a job that left files
+--         is in an array. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job
 
 local BYTES_PER_STEP = 1048576
@@ -14,8 +15,8 @@ for number = 2, #ARGV do
   local is_too_large = size > output_max
   if not is_too_large then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = read(ARGV[number], 'status', 'output_files', not is_too_large and 'output' or nil)
-  local output = is_too_large and size or f[3] or ''
+  local f = read(ARGV[number], 'status', 'output_files', 'output_key', not is_too_large and 'output' or nil)
+  local output = is_too_large and size or f[4] or f[3] and -1 or ''
   outputs[#outputs + 1] = f[1] == 'finished' and (f[2] and { output } or output)
 end
 return outputs

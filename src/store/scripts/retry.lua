@@ -62,9 +62,9 @@ local function retry(id)
   redis.call('LREM', DEAD .. f[2], 1, id)
   redis.call('PERSIST', JOB .. id)
   redis.pcall('EXPIRE', FILES .. id, 34560000)
-  redis.call('DEL', REPLY .. id)
+  redis.call('DEL', REPLY .. id, OUTPUT .. id)
   note_attempt(id, status, status == 'error' and f[10], f[11])
-  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at',
+  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
     'limits', 'held_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'

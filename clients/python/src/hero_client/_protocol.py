@@ -94,6 +94,8 @@ class Protocol:
         if not pairs:
             raise NoSuchJob(job_id)
         output = pairs.pop(b"output", None)
+        if output is None and b"output_key" in pairs:
+            output = yield ("GET", self._output(job_id))
         values = {_text(name): _text(value) for name, value in pairs.items()}
         return job_of({**values, "id": job_id}, output)
 
@@ -104,7 +106,12 @@ class Protocol:
             raise NoSuchJob(job_id)
         if _state(status) == "error":
             raise JobFailed(Job(job_id, "error", error=_text(error or b"")))
-        return (output or b"") if _state(status) == "finished" else None
+        if _state(status) != "finished":
+            return None
+        if output is None:
+            # A large one has a key of its own.
+            output = yield ("GET", self._output(job_id))
+        return output or b""
 
     def log(self, job_id: str) -> Steps[List[LogEntry]]:
         """Reads the log of a job."""
@@ -209,6 +216,9 @@ class Protocol:
 
     def _job(self, job_id: str) -> str:
         return self._key("job:" + checked_id(job_id))
+
+    def _output(self, job_id: str) -> str:
+        return self._key("meta:job:output:" + checked_id(job_id))
 
     def _log(self, job_id: str) -> str:
         return self._key("meta:job:log:" + checked_id(job_id))

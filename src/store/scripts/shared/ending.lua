@@ -20,12 +20,13 @@ end
 -- Sets the expiry of an ended job and returns, in ms, when it has expired for sure: by that the index
 -- keeps the order of the ends. `seconds` is the retention of the job itself; `retention` is
 -- 'DEFAULT_MS MAX_MS FAILED_MS', the last for a job that ended in `error`.
--- The log has the default already. `has_files` is false if the job is known to have no files.
+-- The log has the default already. `has_files` is false if the job is known to have no files; `is_apart` is
+-- true if its output has a key of its own.
 local set_expiry
 do
   local known, default_ms, max_ms, failed_ms
 
-  function set_expiry(id, status, seconds, retention, has_files)
+  function set_expiry(id, status, seconds, retention, has_files, is_apart)
     -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
     -- share of its retention, and of at most an hour; its id says by which part.
     local spread_share, spread_max_ms = 0.05, 3600000
@@ -42,6 +43,7 @@ do
     local spread_ms = math.floor(math.min(for_ms * spread_share, spread_max_ms))
     local own_ms = for_ms + math.floor(spread_ms * part)
     redis.call('PEXPIRE', JOB .. id, own_ms)
+    if is_apart then redis.call('PEXPIRE', OUTPUT .. id, own_ms) end
     if has_files ~= false then redis.pcall('PEXPIRE', FILES .. id, own_ms) end
     if is_own or for_ms ~= default_ms then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
     return for_ms + spread_ms
@@ -67,13 +69,14 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply and has_files, which may be nil; graph_id and reply_format, which are nil only if nobody has
--- looked for them; and entries, which takes its entry of the index, to be written by the caller, if not nil.
+-- ready_reply, has_files and is_apart (`text` is then the key of its output), which may be nil; graph_id and
+-- reply_format, which are nil only if nobody has looked for them; and entries, which takes its entry of the
+-- index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
 -- `settle` has callbacks of its graph to start.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
-  local text_field = status == 'finished' and 'output' or 'error'
+  local text_field = job.is_apart and 'output_key' or status == 'finished' and 'output' or 'error'
   log_event(id, status, job.script_type)
   local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
   if present(exit_code) then
@@ -81,7 +84,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     fields[#fields + 1] = exit_code
   end
   redis.call('HSET', JOB .. id, unpack(fields))
-  local for_ms = set_expiry(id, status, job.retention, retention, job.has_files)
+  local for_ms = set_expiry(id, status, job.retention, retention, job.has_files, job.is_apart)
   if job.entries then
     register(TYPES, job.script_type)
     local index = index_of(status, job.script_type)

@@ -40,13 +40,13 @@ local function run_again(id, hash, queue, own_type, at)
   redis.call('LREM', DEAD .. script_type, 1, id)
   redis.call('PERSIST', JOB .. id)
   if f.input_files or f.output_files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-  redis.call('DEL', REPLY .. id)
+  redis.call('DEL', REPLY .. id, OUTPUT .. id)
   note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
   if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
   -- The attempts count on.
-  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
-    'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
+  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at',
+    'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
     'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))

@@ -1,0 +1,178 @@
+//! Large outputs, each under a key of its own: a script of Redis that carries one stops Redis for a millisecond
+//! per MiB and copy, a plain command for some microseconds. So an actor stages the output and its reply by plain
+//! commands, and the script that records the end only renames the keys. Here every reader finds an output,
+//! wherever it is: other programs write theirs into the hash.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, Job, JobId, JobOutput, JobStatus, ReplyFormat};
+use crate::proto::message::Reply;
+
+/// The largest output in the hash of a job, unless the configuration says otherwise.
+pub(super) const INLINE_MAX: u64 = 64 << 10;
+/// The time that a staged output waits for the record of its end.
+const STAGED_TTL: Duration = Duration::from_mins(1);
+/// The prefix of the ids of jobs that were tasks of rhailib, which get their outputs from a script.
+const TASK_JOB: &str = "rhai-";
+
+/// How often a job is read that changes meanwhile.
+pub(super) const READS_MAX: usize = 3;
+
+/// The state of a job and, where it is terminal, its output or error.
+pub type Outcome = (JobStatus, Option<Vec<u8>>);
+
+impl Store {
+    /// Sets the largest output that stays in the hash of its job.
+    #[must_use]
+    pub fn with_inline_outputs(mut self, bytes_max: u64) -> Self {
+        self.output_inline_max = bytes_max;
+        self
+    }
+
+    /// Returns whether an output gets a key of its own. Older programs know only the hash and its copies.
+    pub(super) fn is_apart(&self, id: &JobId, output: &JobOutput) -> bool {
+        output.as_bytes().len() as u64 > self.output_inline_max
+            && self.keys.legacy().is_empty()
+            && !id.as_str().starts_with(TASK_JOB)
+    }
+
+    /// Stages the output of an attempt, and the reply with it in this format if one is wanted. Both expire
+    /// unless the end of the attempt is recorded.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub(super) async fn stage_apart(
+        &self,
+        (id, boot, claimed_at): (&JobId, &BootId, u64),
+        output: &JobOutput,
+        reply: Option<ReplyFormat>,
+    ) -> Result<(), StoreError> {
+        let ttl_s = STAGED_TTL.as_secs();
+        let key = self.keys.staged_output(id, boot, claimed_at);
+        let mut staging = redis::pipe();
+        staging.cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
+        if let Some(format) = reply {
+            let key = self.keys.staged_reply(id, boot, claimed_at);
+            staging.cmd("DEL").arg(&key).cmd("RPUSH").arg(&key);
+            match format {
+                ReplyFormat::Json => staging.arg(Reply::json_of(id, output)),
+                ReplyFormat::Plain => staging.arg(output.as_bytes()),
+            };
+            staging.cmd("EXPIRE").arg(&key).arg(ttl_s);
+        }
+        self.link.pipeline::<Value>("storing a large output", &staging).await?;
+        Ok(())
+    }
+
+    /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
+    /// job does not exist, or its status is illegal.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
+        let fields = self.link.query(READING, &self.outcome_command(id)).await?;
+        self.whole_outcome(id, fields).await
+    }
+
+    /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
+    /// end, also if its submitter wanted none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
+        let mut asking = redis::pipe();
+        asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
+        asking.add_command(self.outcome_command(id));
+        match self.link.pipeline::<([Value; 3],)>("asking for the reply of a job", &asking).await {
+            Ok((fields,)) => self.whole_outcome(id, fields).await,
+            // Without the permission to write, the end is found in the hash.
+            Err(StoreError::Failed { .. }) => self.outcome(id).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the state of a job. `None` if the job does not exist, or its status is illegal.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>, StoreError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.job(id)).arg("status");
+        let status: Option<String> = self.link.query(READING, &command).await?;
+        Ok(status.and_then(|status| status.parse().ok()))
+    }
+
+    fn outcome_command(&self, id: &JobId) -> redis::Cmd {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
+        command
+    }
+
+    /// Adds the output that is not among the fields.
+    async fn whole_outcome(
+        &self,
+        id: &JobId,
+        fields: [Value; 3],
+    ) -> Result<Option<Outcome>, StoreError> {
+        let outcome = read_outcome(fields);
+        if !matches!(outcome, Some((JobStatus::Finished, None))) {
+            return Ok(outcome);
+        }
+        // In one step, as the job may run again meanwhile.
+        let (job, key) = (self.keys.job(id), self.keys.output(id));
+        let mut reading = redis::pipe();
+        reading.atomic().add_command(self.outcome_command(id));
+        reading.cmd("HGET").arg(job).arg("output_key").cmd("GET").arg(&key);
+        let (fields, named, output): ([Value; 3], Option<Vec<u8>>, Option<Vec<u8>>) =
+            self.link.pipeline(READING, &reading).await?;
+        match read_outcome(fields) {
+            Some((JobStatus::Finished, None)) if named.is_some() => match output {
+                Some(output) => Ok(Some((JobStatus::Finished, Some(output)))),
+                None => {
+                    let reason = format!("key {key} is gone, though the job has not expired");
+                    Err(StoreError::Failed { doing: "reading the output of a job", reason })
+                }
+            },
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Adds the output that the hash of a job only names. Returns false if the job has changed meanwhile.
+    pub(super) async fn add_output(&self, job: &mut Job) -> Result<bool, StoreError> {
+        const NAMED: &str = "output_key";
+        let is_whole = job.status != JobStatus::Finished || job.output.is_some();
+        if is_whole || !job.extra.contains_key(NAMED) {
+            return Ok(true);
+        }
+        match self.outcome(&job.id).await {
+            Ok(Some((status, output))) if status == job.status => {
+                job.extra.remove(NAMED);
+                job.output = output.map(JobOutput::from);
+                Ok(true)
+            }
+            Ok(_) => Ok(false),
+            // The rest of the job is worth to be seen.
+            Err(StoreError::Failed { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+const READING: &str = "reading the state of a job";
+
+fn read_outcome(fields: [Value; 3]) -> Option<Outcome> {
+    let [status, output, error] = fields.map(|value| match value {
+        Value::BulkString(bytes) => Some(bytes),
+        _ => None,
+    });
+    let status: JobStatus = String::from_utf8(status?).ok()?.parse().ok()?;
+    let bytes = match status {
+        JobStatus::Finished => output,
+        JobStatus::Error => error,
+        _ => None,
+    };
+    Some((status, bytes))
+}

@@ -1,0 +1,285 @@
+//! Outputs above the bound of the hash: under a key of their own, found by every reader, gone with the job.
+
+use std::time::Duration;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{BootId, Job, JobId, JobOutput, JobStatus};
+use hero::proto::legacy::LegacyQueue;
+use hero::proto::message::{Reply, ReplyOutcome};
+use hero::store::{Recorded, RetryOutcome, Verdict};
+
+use crate::support::{Life, RETENTION, World, job, keys, wait_until};
+
+/// The bound, as `[job]` has it by default.
+const INLINE_MAX: usize = 64 << 10;
+
+fn large() -> String {
+    "line \"1\"\n".repeat(INLINE_MAX / 9 + 1)
+}
+
+fn finished(output: impl Into<JobOutput>) -> Verdict {
+    Verdict::Finished { output: output.into(), exit_code: None }
+}
+
+fn own_key(id: &str) -> String {
+    format!("{}{id}", keys::prefix("OUTPUT"))
+}
+
+/// Submits a job and ends it with an output.
+async fn ended(world: &World, life: &Life, job: Job, output: impl Into<JobOutput>) -> JobId {
+    world.accepts(&[job]).await;
+    let id = world.claim(life, 1).await.attempts.remove(0).id;
+    assert_eq!(world.finish(life, &id, finished(output)).await, Recorded::Recorded);
+    id
+}
+
+async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
+    world.store.job(id).await.expect("reading").expect("a job").expect("legal").output
+}
+
+#[tokio::test]
+async fn large_output_has_a_key_of_its_own_which_expires_with_the_job() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    assert_eq!(
+        (world.field("a", "output"), world.field("a", "output_key")),
+        (None, Some(own_key("a")))
+    );
+    assert_eq!(world.redis.get::<String>(&own_key("a")), large());
+    assert_eq!(world.redis.all("OUTPUT"), [own_key("a")]);
+    let ttl = |key: &str| world.redis.ask::<u64>(&format!("PTTL {key}"));
+    assert!(ttl(&own_key("a")).abs_diff(ttl(&keys::job("a"))) < 1000);
+    let outcome = world.store.outcome(&id).await.expect("reading").expect("a job");
+    assert_eq!(outcome, (JobStatus::Finished, Some(large().into_bytes())));
+    let read = world.store.job(&id).await.expect("reading").expect("a job").expect("legal");
+    assert_eq!(read.output, Some(large().into()));
+    assert!(!read.extra.contains_key("output_key"));
+}
+
+#[tokio::test]
+async fn output_at_the_bound_stays_in_the_hash() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let output = "x".repeat(INLINE_MAX);
+    ended(&world, &life, job("a"), output.as_str()).await;
+    assert_eq!(world.field("a", "output"), Some(output));
+    assert_eq!(world.field("a", "output_key"), None);
+    assert!(world.redis.all("OUTPUT").is_empty());
+}
+
+#[tokio::test]
+async fn bound_may_be_raised_for_programs_that_read_the_hash_alone() {
+    let (mut world, life) = (World::new(), Life::of("osis-default-1"));
+    world.store = world.store.clone().with_inline_outputs(1 << 20);
+    ended(&world, &life, job("a"), large()).await;
+    assert_eq!(world.field("a", "output"), Some(large()));
+    assert!(world.redis.all("OUTPUT").is_empty());
+}
+
+#[tokio::test]
+async fn reply_has_the_whole_output_in_its_format_and_wakes_who_waits() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let mut link = world.store.blocking();
+    let waits = tokio::spawn(async move {
+        link.pop(&[keys::reply("a")], Duration::from_secs(60)).await.expect("a reply")
+    });
+    wait_until("the reply is awaited", || {
+        world.redis.ask::<String>("INFO clients").contains("blocked_clients:1\r")
+    });
+    let id = ended(&world, &life, job("a"), large()).await;
+    let reply = waits.await.expect("no panic").expect("before the time is over").entry;
+    let reply = Reply::parse(&reply).expect("a legible reply");
+    assert_eq!((reply.job_id, reply.ending), (id, ReplyOutcome::Finished(large().into())));
+
+    let bytes = vec![0xff; INLINE_MAX + 1];
+    ended(&world, &life, job("b"), bytes.clone()).await;
+    let reply = Reply::parse(world.redis.list(&keys::reply("b"))[0].as_bytes()).expect("legible");
+    assert_eq!(reply.ending, ReplyOutcome::Finished(bytes.into()));
+    assert!((50..=60).contains(&world.redis.ttl(&keys::reply("b"))));
+
+    let plain = JobBuilder::new("osis", "1").id("c").reply_format("plain");
+    ended(&world, &life, plain.build().expect("legal"), large()).await;
+    assert_eq!(world.redis.list(&keys::reply("c")), [large()]);
+
+    let silent = JobBuilder::new("osis", "1").id("d").reply(false).build().expect("legal");
+    ended(&world, &life, silent, large()).await;
+    assert_eq!(world.redis.all("REPLY").len(), 2);
+    assert_eq!(world.redis.all("OUTPUT").len(), 4);
+}
+
+#[tokio::test]
+async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let a = ended(&world, &life, job("a"), large()).await;
+    let b = ended(&world, &life, job("b"), "small").await;
+    let asked = [vec![a.clone(), b.clone()], vec![b.clone()]];
+    let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let of = inputs[0].as_ref().expect("they fit");
+    assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
+    let (inputs, _) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
+    assert_eq!((inputs[0].is_none(), inputs[1].is_some()), (true, true));
+}
+
+#[tokio::test]
+async fn broker_gets_a_large_answer_and_another_actor_still_writes_into_the_hash() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.set_job("a", "message {}");
+    let end = world.store.message_end(&id).await.expect("reading").expect("an end");
+    assert_eq!((end.is_finished, end.text), (true, large()));
+    world.redis.set_job("foreign", "script 1 status finished output 42");
+    let foreign: JobId = "foreign".parse().expect("legal");
+    assert_eq!(output_of(&world, &foreign).await, Some("42".into()));
+}
+
+#[tokio::test]
+async fn job_that_is_deleted_or_runs_again_takes_its_output_along() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let deleted = ended(&world, &life, job("a"), large()).await;
+    world.store.delete(&deleted, RETENTION).await.expect("deleting");
+    assert!(world.redis.all("OUTPUT").is_empty());
+
+    let again = ended(&world, &life, job("b"), large()).await;
+    let moved = world.store.retry(&again).await.expect("retrying");
+    assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
+    assert_eq!(world.field("b", "output_key"), None);
+    assert!(world.redis.all("OUTPUT").is_empty());
+    world.claim(&life, 1).await;
+    world.finish(&life, &again, finished("small")).await;
+    assert_eq!(output_of(&world, &again).await, Some("small".into()));
+
+    let pushed = ended(&world, &life, job("c"), large()).await;
+    world.redis.push(&keys::work("type:osis"), &["c"]);
+    let claimed = world.claim(&life, 1).await;
+    assert_eq!(claimed.again, ["c"]);
+    assert!(claimed.attempts[0].job.as_ref().is_ok_and(|job| job.extra.is_empty()));
+    assert!(world.redis.all("OUTPUT").is_empty());
+    world.finish(&life, &pushed, finished(large())).await;
+    assert_eq!(output_of(&world, &pushed).await, Some(large().into()));
+}
+
+#[tokio::test]
+async fn output_is_gone_when_its_job_has_expired() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let short = JobBuilder::new("osis", "1").id("a").retention(Duration::from_millis(50));
+    ended(&world, &life, short.reply(false).build().expect("legal"), large()).await;
+    wait_until("the job has expired", || world.redis.keys("hero:job:").is_empty());
+    wait_until("its output has expired", || world.redis.all("OUTPUT").is_empty());
+}
+
+#[tokio::test]
+async fn actor_without_the_job_stores_nothing() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let claimed_at = world.claimed_at(&life, &id);
+    let other = Life { boot: BootId::random(), ..life.clone() };
+    assert_eq!(
+        world.finish_claimed(&other, &id, claimed_at, finished(large())).await,
+        Recorded::Lost
+    );
+    // The same boot has claimed it once more.
+    assert_eq!(
+        world.finish_claimed(&life, &id, claimed_at - 2, finished(large())).await,
+        Recorded::Before
+    );
+    assert!(world.redis.all("OUTPUT").is_empty() && world.redis.all("REPLY").is_empty());
+    assert_eq!(world.status("a"), JobStatus::Started);
+}
+
+#[tokio::test]
+async fn staged_output_without_an_end_expires_within_a_minute() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let claimed_at = world.claimed_at(&life, &id);
+    world.redis.delete(&keys::job("a"));
+    let ending = [world.ending(&life, id.clone(), finished(large()))];
+    let recorded = world.store.finish(&life.boot, RETENTION, &ending).await.expect("recording");
+    assert_eq!(recorded, [Recorded::Lost]);
+    let staged = world.store.keys().staged_output(&id, &life.boot, claimed_at);
+    let mut left = world.redis.all("OUTPUT");
+    left.sort();
+    assert_eq!(
+        left,
+        [staged.clone(), world.store.keys().staged_reply(&id, &life.boot, claimed_at)]
+    );
+    assert!(left.iter().all(|key| (1..=60).contains(&world.redis.ttl(key))), "{left:?}");
+}
+
+#[tokio::test]
+async fn many_ends_in_one_call_keep_their_order_whatever_their_outputs() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = (0..6).map(|number| job(&format!("j{number}"))).collect();
+    world.accepts(&jobs).await;
+    let claimed = world.claim(&life, 6).await.attempts;
+    let verdicts = claimed.iter().enumerate().map(|(number, attempt)| {
+        let error = Verdict::Error { error: large(), exit_code: None, dead: false };
+        let verdict = match number % 3 {
+            0 => finished(format!("{number}{}", large())),
+            1 => finished(number.to_string()),
+            _ => error,
+        };
+        world.ending(&life, attempt.id.clone(), verdict)
+    });
+    let mut endings: Vec<_> = verdicts.collect();
+    endings[3].claimed_at -= 2;
+    let recorded = world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording");
+    let mut expected = vec![Recorded::Recorded; 6];
+    expected[3] = Recorded::Before;
+    assert_eq!(recorded, expected);
+    let first = output_of(&world, &claimed[0].id).await;
+    assert_eq!(first, Some(format!("0{}", large()).into()));
+    assert_eq!(output_of(&world, &claimed[4].id).await, Some("4".into()));
+    assert_eq!(world.redis.all("OUTPUT"), [own_key("j0")]);
+    let again = world.store.finish(&life.boot, RETENTION, &endings[..1]).await.expect("recording");
+    assert_eq!(again, [Recorded::Before]);
+}
+
+#[tokio::test]
+async fn jobs_of_older_programs_keep_their_outputs_in_the_hash() {
+    let (mut world, life) = (World::new(), Life::of("osis-default-1"));
+    ended(&world, &life, job("rhai-x"), large()).await;
+    assert_eq!(world.field("rhai-x", "output"), Some(large()));
+    let queue = LegacyQueue {
+        legacy: "hero:work_queue:w1".to_owned(),
+        script_type: "osis".parse().expect("legal"),
+        group: "default".parse().expect("legal"),
+        instance: None,
+    };
+    world.store = world.store.clone().beside(&[queue]).expect("legal");
+    ended(&world, &life, job("a"), large()).await;
+    assert_eq!(world.field("a", "output"), Some(large()));
+    assert!(world.redis.all("OUTPUT").is_empty());
+}
+
+#[tokio::test]
+async fn output_whose_key_another_program_deleted_is_an_error_and_the_job_is_read() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.delete(&own_key("a"));
+    let error = world.store.outcome(&id).await.expect_err("it is gone").to_string();
+    assert!(error.contains(&format!("key {} is gone", own_key("a"))), "{error}");
+    assert_eq!(output_of(&world, &id).await, None);
+    // A field of this name that a submitter wrote means nothing.
+    world.redis.set_job("b", "script 1 status dispatched output_key hero:job:a");
+    let own = world.store.job(&"b".parse().expect("legal")).await.expect("reading");
+    assert_eq!(own.expect("a job").expect("legal").extra["output_key"], "hero:job:a");
+}
+
+#[tokio::test]
+async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
+    let (mut world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let all = keys::kinds(&keys::keys()).into_iter().filter(|(kind, _)| kind != "OUTPUT");
+    let mut rules = vec!["on".to_owned(), "nopass".to_owned(), "+@all".to_owned()];
+    rules.extend(all.map(|(_, prefix)| format!("~{prefix}*")).filter(|rule| rule != "~hero:*"));
+    world.redis.ask_with::<String, _>("ACL SETUSER older", &rules);
+    let mut config = world.redis.config("hero");
+    config.username = Some("older".to_owned());
+    let claimed_at = world.claimed_at(&life, &id);
+    world.store = hero::store::Store::open(&config).expect("settings");
+    assert_eq!(
+        world.finish_claimed(&life, &id, claimed_at, finished(large())).await,
+        Recorded::Recorded
+    );
+    assert_eq!(world.field("a", "output"), Some(large()));
+    assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+}
