@@ -108,8 +108,8 @@ impl Store {
                 let answers = self.finish_portion(boot, &retention, portion).await?;
                 for (end, answer) in portion.iter().zip(answers) {
                     match answer {
-                        Answer::Known(answer) => recorded[end.place] = Some(answer),
-                        Answer::Stage(reply) => unstaged.push((end.place, end.ending, reply)),
+                        AnswerToEnd::Known(answer) => recorded[end.place] = Some(answer),
+                        AnswerToEnd::Stage(reply) => unstaged.push((end.place, end.ending, reply)),
                     }
                 }
             }
@@ -148,7 +148,7 @@ impl Store {
         boot: &BootId,
         retention: &str,
         endings: &[UnsentEnd<'_>],
-    ) -> Result<Vec<Answer>, StoreError> {
+    ) -> Result<Vec<AnswerToEnd>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
         for UnsentEnd { ending, reply, is_apart, .. } in endings {
@@ -196,13 +196,13 @@ impl Store {
             .into_iter()
             .take(endings.len())
             .map(|result| match result.as_str() {
-                "ok" => Answer::Known(Recorded::Recorded),
-                "done" => Answer::Known(Recorded::Before),
-                "lost" => Answer::Known(Recorded::Lost),
-                "stage" => Answer::Stage(None),
-                "stage json" => Answer::Stage(Some(ReplyFormat::Json)),
-                "stage plain" => Answer::Stage(Some(ReplyFormat::Plain)),
-                _ => Answer::Known(Recorded::Failed(self.scripts.finish.with_files(&result))),
+                "ok" => AnswerToEnd::Known(Recorded::Recorded),
+                "done" => AnswerToEnd::Known(Recorded::Before),
+                "lost" => AnswerToEnd::Known(Recorded::Lost),
+                "stage" => AnswerToEnd::Stage(None),
+                "stage json" => AnswerToEnd::Stage(Some(ReplyFormat::Json)),
+                "stage plain" => AnswerToEnd::Stage(Some(ReplyFormat::Plain)),
+                _ => AnswerToEnd::Known(Recorded::Failed(self.scripts.finish.with_files(&result))),
             })
             .collect())
     }
@@ -211,13 +211,13 @@ impl Store {
 /// The bytes from which the reply with an output is made here. Redis escapes a megabyte in 15 ms.
 const LONG_OUTPUT: usize = 16 << 10;
 
-/// How often a large output is staged at most.
+/// The limit on stagings of one large output.
 const STAGINGS_MAX: u32 = 3;
 
 const DOING: &str = "recording how jobs ended";
 
 /// The answer to one end.
-enum Answer {
+enum AnswerToEnd {
     Known(Recorded),
     /// The output is to be staged first, and the reply in this format if one is wanted.
     Stage(Option<ReplyFormat>),

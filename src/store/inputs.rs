@@ -12,7 +12,7 @@ pub type Outputs = BTreeMap<JobId, Option<String>>;
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
-/// What `inputs.lua` answers for an output with a key of its own.
+/// The answer of `inputs.lua` for an output with a key of its own.
 const APART: i64 = -1;
 
 impl Store {

@@ -18,7 +18,7 @@ const STAGED_TTL: Duration = Duration::from_mins(1);
 /// The prefix of the ids of jobs that were tasks of rhailib, which get their outputs from a script.
 const TASK_JOB: &str = "rhai-";
 
-/// How often a job is read that changes meanwhile.
+/// The limit on reads of one job that changes meanwhile.
 pub(super) const READS_MAX: usize = 3;
 
 /// The state of a job and, where it is terminal, its output or error.

@@ -53,6 +53,30 @@ fn exec_shows_the_output_of_a_slow_job_once() {
 }
 
 #[test]
+fn large_output_is_found_by_every_command_and_by_dependents() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let output = "x".repeat(100_000);
+    let script = "head -c 100000 /dev/zero | tr '\\0' x";
+    let exec = ["exec", "-t", "bash", "--id", "a", "-e", script];
+    hero.run(&exec).code(0).stdout(&format!("{output}\n"));
+    assert_eq!(field(&redis, "a", "output"), None);
+    hero.run(&["job", "output", "a"]).code(0).stdout(&output);
+    hero.run(&["job", "wait", "a"]).code(0).stdout(&format!("{output}\n"));
+    for words in [&["job", "show", "a"][..], &["job", "show", "a", "--json"]] {
+        assert!(hero.run(words).code(0).stdout.contains(&output), "{words:?}");
+    }
+    assert!(!hero.run(&["job", "show", "a", "--json"]).stdout.contains("output_key"));
+    let counts = "wc -c < \"$HERO_INPUTS\"";
+    let after = ["exec", "-t", "bash", "--after", "a", "-e", counts];
+    let bytes: usize = hero.run(&after).code(0).stdout.trim().parse().expect("a number");
+    assert!(bytes > 100_000, "{bytes}");
+    hero.run(&["job", "delete", "a"]).code(0);
+    assert!(redis.all("OUTPUT").is_empty());
+}
+
+#[test]
 fn large_output_is_cut_at_its_begin_unless_job_or_type_wants_a_failure() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)

@@ -69,6 +69,9 @@ async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
                 let output = |bytes: &[u8]| hero::proto::job::JobOutput::from(bytes.to_vec());
                 let (exit_code, error) = (Some(3), "failed".to_owned());
                 let verdict = match rng.u8(..6) {
+                    0 if ids.len() % 2 == 0 => {
+                        Verdict::Finished { output: output(&[b'x'; 100_000]), exit_code: None }
+                    }
                     0 => Verdict::Finished { output: output(b"text"), exit_code: Some(0) },
                     1 => Verdict::Finished { output: output(&[0, 255, 1]), exit_code: None },
                     2 => Verdict::Error { error, exit_code, dead: true },
@@ -84,8 +87,14 @@ async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
 }
 
 fn hash(world: &World, id: &str) -> Fields {
-    let key = world.store.keys().job(&id.parse().expect("legal"));
-    world.redis.ask_with("HGETALL", &[key])
+    let id = id.parse().expect("legal");
+    let mut fields: Fields = world.redis.ask_with("HGETALL", &[world.store.keys().job(&id)]);
+    // A large output is restored into the hash.
+    if fields.remove("output_key").is_some() {
+        let output = world.redis.ask_with("GET", &[world.store.keys().output(&id)]);
+        fields.insert("output".to_owned(), output);
+    }
+    fields
 }
 
 fn status(fields: &Fields) -> &str {

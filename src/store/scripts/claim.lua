@@ -129,25 +129,26 @@ if LEGACY then
   end
 end
 
-local limits_text = ARGV[last_popped + 2]
-local has_limits = present(limits_text) and limits_text ~= '[]'
-local under_limits, take_over, adopt
 local runs_again, again = ARGV[last_popped + 4] == '1', {}
-
--- Adopts a job that no script of Hero has put into its queue. Returns true if it may start.
-local function may_start(id, hash, list, legacy)
-  local fields = {}
-  for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
-  -- One that Hero put there has an entry, or a limit holds it.
-  if present(legacy) or present(fields.held_by) or has_wrong_type[READY .. queue_of_list(list)] then
-    return true
-  end
-  adopt = adopt or adopting(at, ARGV[last_popped + 3])
-  return adopt(id, fields, legal_type(fields.script_type) or own_type) == 'dispatched'
-end
 
 local take
 do
+  local limits_text = ARGV[last_popped + 2]
+  local has_limits = present(limits_text) and limits_text ~= '[]'
+  local under_limits, take_over, adopt
+
+  -- Adopts a job that no script of Hero has put into its queue. Returns true if it may start.
+  local function may_start(id, hash, list, legacy)
+    local fields = {}
+    for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
+    -- One that Hero put there has an entry, or a limit holds it.
+    if present(legacy) or present(fields.held_by) or has_wrong_type[READY .. queue_of_list(list)] then
+      return true
+    end
+    adopt = adopt or adopting(at, ARGV[last_popped + 3])
+    return adopt(id, fields, legal_type(fields.script_type) or own_type) == 'dispatched'
+  end
+
   -- The fields that decide about a claim.
   local DECIDING = { status = true, attempt = true, script_type = true, boot_id = true, legacy = true,
     concurrent = true, crashes = true }
