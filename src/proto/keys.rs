@@ -150,17 +150,6 @@ impl Keys {
         self.key(format_args!("meta:job:log:{id}"))
     }
 
-    /// Hash, TTL: the files of a job.
-    pub fn files(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:files:{id}"))
-    }
-
-    /// Sorted set: the contents in the folder of `[artifacts]` with the jobs that name them, `HASH:ID`. No
-    /// job has this id.
-    pub fn contents(&self) -> String {
-        self.key(format_args!("meta:job:files:#contents"))
-    }
-
     /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
     pub fn ready(&self, queue: &Queue) -> String {
         self.key(format_args!("meta:queue:ready:{queue}"))
@@ -431,15 +420,6 @@ mod tests {
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),
             (keys.stats(&osis), "hero:meta:queue:stats:type:osis"),
             (keys.log(&id), "hero:meta:job:log:job-1"),
-            (keys.output(&id), "hero:meta:job:output:job-1"),
-            (
-                keys.staged_output(&id, &boot, 7),
-                "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7",
-            ),
-            (
-                keys.staged_reply(&id, &boot, 7),
-                "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7:reply",
-            ),
             (keys.files(&id), "hero:meta:job:files:job-1"),
             (
                 keys.ready(&queue(Priority::Background)),

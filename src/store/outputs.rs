@@ -128,15 +128,15 @@ impl Store {
         reading.cmd("HGET").arg(job).arg("output_key").cmd("GET").arg(&key);
         let (fields, named, output): ([Value; 3], Option<Vec<u8>>, Option<Vec<u8>>) =
             self.link.pipeline(READING, &reading).await?;
-        match read_outcome(fields) {
-            Some((JobStatus::Finished, None)) if named.is_some() => match output {
-                Some(output) => Ok(Some((JobStatus::Finished, Some(output)))),
-                None => {
-                    let reason = format!("key {key} is gone, though the job has not expired");
-                    Err(StoreError::Failed { doing: "reading the output of a job", reason })
-                }
-            },
-            outcome => Ok(outcome),
+        match (read_outcome(fields), output) {
+            (Some((JobStatus::Finished, None)), Some(output)) if named.is_some() => {
+                Ok(Some((JobStatus::Finished, Some(output))))
+            }
+            (Some((JobStatus::Finished, None)), None) if named.is_some() => {
+                let reason = format!("key {key} is gone, though the job has not expired");
+                Err(StoreError::Failed { doing: "reading the output of a job", reason })
+            }
+            (outcome, _) => Ok(outcome),
         }
     }
 

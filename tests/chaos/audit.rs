@@ -17,6 +17,7 @@ struct Account {
     lost: Vec<String>,
     wrong_end: Vec<String>,
     never_ran: Vec<String>,
+    wrong_output: Vec<String>,
     unexplained: Vec<String>,
     reruns: usize,
     crashes: usize,
@@ -38,6 +39,7 @@ pub(crate) fn check(storm: &mut Storm) {
     assert_eq!(ends, jobs, "ends by the counters; SEED={seed}");
     assert!(account.wrong_end.is_empty(), "ended wrongly: {:?}; SEED={seed}", account.wrong_end);
     assert!(account.never_ran.is_empty(), "never ran: {:?}; SEED={seed}", account.never_ran);
+    assert!(account.wrong_output.is_empty(), "outputs: {:?}; SEED={seed}", account.wrong_output);
     let unexplained = &account.unexplained;
     assert!(unexplained.is_empty(), "ran more often than faults explain: {unexplained:?}; {seed}");
     for kind in ["WORK", "READY", "RUNNING"] {
@@ -45,6 +47,23 @@ pub(crate) fn check(storm: &mut Storm) {
         assert!(left.is_empty(), "all jobs have ended, and these are not empty: {left:?}");
     }
     storm.world.check();
+}
+
+/// The jobs whose large output is not whole, or not the one copy of it that stays.
+fn wrong_outputs(storm: &Storm) -> Vec<String> {
+    let mut link = storm.world.redis.link();
+    let large = storm.expected.iter().filter_map(|(id, of)| Some((id, of.large_output?)));
+    let is_wrong = |(id, len): &(&String, usize)| {
+        let job: hero::proto::job::JobId = id.parse().expect("legal");
+        let mut asking = redis::pipe();
+        asking.cmd("HGET").arg(keys::job(id)).arg("status");
+        asking.cmd("STRLEN").arg(keys::keys().output(&job));
+        asking.cmd("HSTRLEN").arg(keys::job(id)).arg("output");
+        let (status, apart, inline): (Option<String>, usize, usize) =
+            asking.query(&mut link).expect("redis answers");
+        status.as_deref() == Some("finished") && apart + inline != *len
+    };
+    large.filter(is_wrong).map(|(id, _)| id.clone()).collect()
 }
 
 fn account(storm: &Storm) -> Account {
@@ -60,6 +79,7 @@ fn account(storm: &Storm) -> Account {
     }
     let hashes: Vec<(Option<String>, Option<usize>, Option<String>)> =
         pipeline.query(&mut storm.world.redis.link()).expect("redis answers");
+    account.wrong_output = wrong_outputs(storm);
     for ((id, expected), (status, crashes, attempts)) in storm.expected.iter().zip(hashes) {
         // A job that was claimed ahead is not charged the first time.
         let uncharged = usize::from(crashes.is_some());

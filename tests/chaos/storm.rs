@@ -369,7 +369,8 @@ impl Storm {
             }
         });
         assert!(stored, "redis answers, and takes no probe");
-        let expected = Expected { retries: 0, leaves_lines: false, finishes: true };
+        let expected =
+            Expected { retries: 0, leaves_lines: false, finishes: true, large_output: None };
         let ids: Vec<String> = probes.iter().map(|job| job.id.to_string()).collect();
         for id in &ids {
             self.observer.open.insert(id.clone());

@@ -23,6 +23,8 @@ pub(crate) struct Expected {
     /// True if its script writes a line per run.
     pub(crate) leaves_lines: bool,
     pub(crate) finishes: bool,
+    /// The length of its output, if that is too large for its hash.
+    pub(crate) large_output: Option<usize>,
 }
 
 /// Makes jobs, the same from the same seed.
@@ -45,12 +47,19 @@ impl Work {
     pub(crate) fn next(&mut self) -> (Job, Expected) {
         let id = format!("c{}", self.made);
         let effects = self.effects.display();
-        let (mut leaves_lines, mut fails) = (true, false);
+        let (mut leaves_lines, mut fails, mut large_output) = (true, false, None);
         let (of, script) = match self.rng.u8(..100) {
             0..40 => {
                 leaves_lines = false;
+                large_output = (self.made % LARGE_EVERY == 0).then_some(16 << LARGE_TURNS);
                 let turns = 1000 * self.rng.u32(1..20);
-                ("osis", format!("let n = 0; while n < {turns} {{ n += 1; }} n"))
+                let end = match large_output {
+                    Some(_) => format!(
+                        "let s = \"0123456789abcdef\"; for i in 0..{LARGE_TURNS} {{ s += s; }} s"
+                    ),
+                    None => "n".to_owned(),
+                };
+                ("osis", format!("let n = 0; while n < {turns} {{ n += 1; }} {end}"))
             }
             40..88 => ("sal", format!("file_write_append(\"{effects}\", \"{id}\\n\")")),
             88..90 => {
@@ -74,13 +83,15 @@ impl Work {
             job = job.after(&format!("p{}", self.rng.usize(..PILLARS)));
         }
         self.made += 1;
-        let expected = Expected { retries: usize::from(fails), leaves_lines, finishes: !fails };
+        let (retries, finishes) = (usize::from(fails), !fails);
+        let expected = Expected { retries, leaves_lines, finishes, large_output };
         (job.build().expect("a legal job"), expected)
     }
 
     /// Jobs that others wait for, to be submitted before them.
     pub(crate) fn pillars() -> Vec<(Job, Expected)> {
-        let expected = Expected { retries: 0, leaves_lines: false, finishes: true };
+        let (leaves_lines, finishes, large_output) = (false, true, None);
+        let expected = Expected { retries: 0, leaves_lines, finishes, large_output };
         (0..PILLARS)
             .map(|number| {
                 let delay = Duration::from_millis(200 * number as u64);
@@ -90,6 +101,11 @@ impl Work {
             .collect()
     }
 }
+
+/// Of so many jobs, one leaves a large output if it is one of `osis`.
+const LARGE_EVERY: usize = 10;
+/// How often such a script doubles 16 bytes.
+const LARGE_TURNS: usize = 13;
 
 /// Jobs that others have as their prerequisite.
 const PILLARS: usize = 20;

@@ -1,4 +1,4 @@
-//! The keys of large outputs.
+//! The keys of large outputs, and of files.
 
 use super::Keys;
 use crate::proto::job::{BootId, JobId};
@@ -18,5 +18,34 @@ impl Keys {
     /// List, a minute: the reply with a staged output.
     pub fn staged_reply(&self, id: &JobId, boot: &BootId, claimed_at: u64) -> String {
         self.key(format_args!("meta:job:output:{id}:{boot}:{claimed_at}:reply"))
+    }
+
+    /// Hash, TTL: the files of a job.
+    pub fn files(&self, id: &JobId) -> String {
+        self.key(format_args!("meta:job:files:{id}"))
+    }
+
+    /// Sorted set: the contents in the folder of `[artifacts]` with the jobs that name them, `HASH:ID`. No
+    /// job has this id.
+    pub fn contents(&self) -> String {
+        self.key(format_args!("meta:job:files:#contents"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_staged_under_names_that_no_job_has() {
+        let keys = Keys::default();
+        let id: JobId = "job-1".parse().expect("legal");
+        let boot: BootId = "b7e151628aed4a6abf7158809cf4f3c7".parse().expect("legal");
+        let (own, staged) = (keys.output(&id), keys.staged_output(&id, &boot, 7));
+        assert_eq!(own, "hero:meta:job:output:job-1");
+        assert_eq!(staged, "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7");
+        assert_eq!(keys.staged_reply(&id, &boot, 7), format!("{staged}:reply"));
+        assert!(keys.lua().contains("local OUTPUT = 'hero:meta:job:output:'\n"));
+        assert!("job-1:x".parse::<JobId>().is_err());
     }
 }
