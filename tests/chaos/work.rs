@@ -51,7 +51,7 @@ impl Work {
         let (of, script) = match self.rng.u8(..100) {
             0..40 => {
                 leaves_lines = false;
-                large_output = (self.made % LARGE_EVERY == 0).then_some(16 << LARGE_TURNS);
+                large_output = self.made.is_multiple_of(LARGE_EVERY).then_some(16 << LARGE_TURNS);
                 let turns = 1000 * self.rng.u32(1..20);
                 let end = match large_output {
                     Some(_) => format!(

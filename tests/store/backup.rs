@@ -69,8 +69,8 @@ async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
                 let output = |bytes: &[u8]| hero::proto::job::JobOutput::from(bytes.to_vec());
                 let (exit_code, error) = (Some(3), "failed".to_owned());
                 let verdict = match rng.u8(..6) {
-                    0 if ids.len() % 2 == 0 => {
-                        Verdict::Finished { output: output(&[b'x'; 100_000]), exit_code: None }
+                    0 if ids.len().is_multiple_of(2) => {
+                        Verdict::Finished { output: output(&b"x".repeat(100_000)), exit_code: None }
                     }
                     0 => Verdict::Finished { output: output(b"text"), exit_code: Some(0) },
                     1 => Verdict::Finished { output: output(&[0, 255, 1]), exit_code: None },

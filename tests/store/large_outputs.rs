@@ -80,7 +80,7 @@ async fn reply_has_the_whole_output_in_its_format_and_wakes_who_waits() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let mut link = world.store.blocking();
     let waits = tokio::spawn(async move {
-        link.pop(&[keys::reply("a")], Duration::from_secs(60)).await.expect("a reply")
+        link.pop(&[keys::reply("a")], Duration::from_mins(1)).await.expect("a reply")
     });
     wait_until("the reply is awaited", || {
         world.redis.ask::<String>("INFO clients").contains("blocked_clients:1\r")
