@@ -12,7 +12,7 @@ use super::boot::Boot;
 use super::identity::presence_of_all;
 use super::machine;
 use crate::proto::report::ServiceReport;
-use crate::store::Backoff;
+use crate::store::{Backoff, Renewal};
 
 /// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -34,14 +34,16 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
         let asked_at = Instant::now();
         let beats = boot.health.beats();
         match boot.store.heartbeat(&boot.id, boot.lease, &presence, &beats).await {
-            Ok(true) => {
+            Ok(Renewal::Lost) => return,
+            Ok(renewal) => {
                 boot.health.beat_written();
                 boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
                 debug!("heartbeat");
-                hand_on_control(boot).await;
+                if renewal == Renewal::Unsupervised {
+                    hand_on_control(boot).await;
+                }
             }
-            Ok(false) => return,
             Err(error) if error.is_transient() => {
                 ticks.reset_after(backoff.failed().min(every));
                 if boot.health.outage.failed(Instant::now()) {

@@ -22,6 +22,15 @@ pub struct Woken {
     pub entry: Vec<u8>,
 }
 
+/// Control messages for types that were handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandedOn {
+    /// Their number.
+    pub messages: u64,
+    /// Messages stay in their lists for foreign actors.
+    pub are_left: bool,
+}
+
 /// The answer to a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
@@ -132,14 +141,16 @@ impl Store {
         self.link.pipeline::<()>("sending a control message", &pipeline).await
     }
 
-    /// Hands control messages for types to each of their live actors. Returns their number.
+    /// Hands control messages for types to each of their live actors.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn fan_out(&self, lease: Duration) -> Result<u64, StoreError> {
+    pub async fn fan_out(&self, lease: Duration) -> Result<HandedOn, StoreError> {
         let mut script = self.scripts.fan_out.prepare_invoke();
         script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("");
-        self.invoke("handing on control messages", &script).await
+        let (messages, left): (u64, u64) =
+            self.invoke("handing on control messages", &script).await?;
+        Ok(HandedOn { messages, are_left: left > 0 })
     }
 
     /// Does the same for these types, unless a supervisor is live.
@@ -156,7 +167,8 @@ impl Store {
         for script_type in types {
             script.arg(script_type.as_str());
         }
-        self.invoke("handing on control messages", &script).await
+        let (messages, _): (u64, u64) = self.invoke("handing on control messages", &script).await?;
+        Ok(messages)
     }
 
     /// Answers a ping into the list it names, which must be a reply list of this namespace.

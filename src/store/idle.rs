@@ -1,32 +1,83 @@
-//! Looks whether there is work for a duty, each one command: most of the time there is none.
+//! Looks for work of supervisors, all of it in one call: most of the time there is none.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Store, StoreError};
+use crate::proto::text::text_of;
+
+/// A kind of work of a supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkKind {
+    /// Queues are known, or wait for long.
+    Queues,
+    /// A limit holds jobs.
+    Limits,
+    /// Jobs have ended whose dependents are not all told, batches are committed by half, or notes on
+    /// jobs wait to be logged.
+    Unsettled,
+    /// Objects of `osis` exist.
+    Objects,
+    /// Keys of a wrong type are noted.
+    WrongTypes,
+    /// Control messages for a type wait.
+    Control,
+    /// Foreign actors run jobs.
+    Foreign,
+    /// Jobs are in the indexes that nothing else walks through.
+    Orphans,
+    /// A scheduled job is due soon. [`Store::look`] tells when instead.
+    Scheduled,
+    /// The periodic jobs have changed. [`Store::look`] tells their revision instead.
+    Crontab,
+    /// Keys came or went since the latest search through all. [`Store::look`] tells their number instead.
+    Keys,
+}
+
+impl WorkKind {
+    fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "queues" => Self::Queues,
+            "limits" => Self::Limits,
+            "unsettled" => Self::Unsettled,
+            "objects" => Self::Objects,
+            "wrong_types" => Self::WrongTypes,
+            "control" => Self::Control,
+            "foreign" => Self::Foreign,
+            "orphans" => Self::Orphans,
+            _ => return None,
+        })
+    }
+}
+
+/// The work that a look has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// The kinds of work.
+    pub work: BTreeSet<WorkKind>,
+    /// The time until the first scheduled job is due, if one is scheduled.
+    pub next_due: Option<Duration>,
+    /// The revision of the periodic jobs in Redis; none before the first.
+    pub cron_revision: Option<String>,
+    /// The number of keys in Redis, those of other programs too.
+    pub keys: u64,
+}
 
 impl Store {
-    /// Returns whether a limit holds jobs.
+    /// Looks for work of supervisors.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn limits_hold_jobs(&self) -> Result<bool, StoreError> {
-        self.any_exists(&[self.keys.limits()]).await
-    }
-
-    /// Returns whether jobs have ended whose dependents are not all told, batches are committed by half,
-    /// or notes on jobs wait to be logged.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn has_unsettled_jobs(&self) -> Result<bool, StoreError> {
-        self.any_exists(&[self.keys.settling(), self.keys.committing(), self.keys.notes()]).await
-    }
-
-    async fn any_exists(&self, keys: &[String]) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("EXISTS");
-        command.arg(keys);
-        let number: u64 = self.link.query("looking for work", &command).await?;
-        Ok(number > 0)
+    pub async fn look(&self) -> Result<Outlook, StoreError> {
+        let script = self.scripts.look.prepare_invoke();
+        let (keys, revision, next_us, words): (u64, Vec<u8>, i64, Vec<String>) =
+            self.invoke("looking for work", &script).await?;
+        Ok(Outlook {
+            work: words.iter().filter_map(|word| WorkKind::from_word(word)).collect(),
+            next_due: u64::try_from(next_us).ok().map(Duration::from_micros),
+            cron_revision: Some(text_of(&revision)).filter(|revision| !revision.is_empty()),
+            keys,
+        })
     }
 
     /// Returns the time until the first lease of a boot ends, if it is not renewed; `None` without boots.

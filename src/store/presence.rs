@@ -27,6 +27,25 @@ pub enum Appearance {
     Held(String),
 }
 
+/// The answer to a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease is extended.
+    Kept,
+    /// The same, and no supervisor is live.
+    Unsupervised,
+    /// The lease had run out and the boot was declared dead, or another process holds one of its names: it
+    /// has lost its jobs.
+    Lost,
+}
+
+impl Renewal {
+    /// Returns whether the lease is extended.
+    pub fn is_kept(self) -> bool {
+        self != Self::Lost
+    }
+}
+
 /// An actor and its presence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresenceOf {
@@ -72,8 +91,7 @@ impl Store {
     }
 
     /// Extends the lease of a boot and refreshes its actors' presence. `beats` are those that it has
-    /// written, or may have. `false` if the lease had run out and the boot was declared dead, or if
-    /// another process holds one of its names: it has lost its jobs.
+    /// written, or may have.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -83,7 +101,7 @@ impl Store {
         lease: Duration,
         actors: &[PresenceOf],
         beats: &[String],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Renewal, StoreError> {
         let mut script = self.scripts.heartbeat.prepare_invoke();
         script.arg(boot.as_str()).arg(millis(lease)).arg(PRESENCE_TTL_SECS).arg(actors.len());
         for PresenceOf { actor, presence } in actors {
@@ -93,7 +111,11 @@ impl Store {
             script.arg(beat);
         }
         let code: String = self.invoke("keeping the lease", &script).await?;
-        Ok(code == "ok")
+        Ok(match code.as_str() {
+            "ok" => Renewal::Kept,
+            "unsupervised" => Renewal::Unsupervised,
+            _ => Renewal::Lost,
+        })
     }
 
     /// Gives up the identities of a boot. Returns how many jobs it still owned.

@@ -33,6 +33,10 @@ pub struct SearchStep {
     pub adopted: u64,
     /// The steps of a whole search.
     pub steps: u32,
+    /// The keys in Redis.
+    pub keys: u64,
+    /// It was the last step of a search.
+    pub is_last: bool,
 }
 
 /// A popped job that no actor claims within this time is lost.
@@ -113,10 +117,10 @@ impl Store {
     ) -> Result<SearchStep, StoreError> {
         let mut script = self.scripts.adopt_unqueued.prepare_invoke();
         script.arg(KEYS_PER_STEP).arg(kept(retention));
-        let (adopted, keys): (u64, usize) =
+        let (adopted, keys, last): (u64, u64, u64) =
             self.invoke("searching for jobs in no queue", &script).await?;
-        let steps = u32::try_from(keys / KEYS_PER_STEP + 1).unwrap_or(u32::MAX);
-        Ok(SearchStep { adopted, steps })
+        let steps = u32::try_from(keys / KEYS_PER_STEP as u64 + 1).unwrap_or(u32::MAX);
+        Ok(SearchStep { adopted, steps, keys, is_last: last > 0 })
     }
 
     /// Moves jobs that have waited for longer than `after` in group and instance queues without live

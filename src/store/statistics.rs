@@ -14,20 +14,31 @@ use crate::proto::target::ScriptType;
 /// The most steps of one sample, each of which removes some thousand entries of expired jobs.
 const STEPS_MAX: usize = 100;
 
+/// A sample of the throughput.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// The types that were sampled.
+    pub types: u64,
+    /// Jobs of a type have ended since the sample before.
+    pub jobs_end: bool,
+}
+
 impl Store {
     /// Samples the throughput of every type that was not sampled within `least`, and cleans the
-    /// indexes of ended jobs and the list of queues. Returns how many types were sampled.
+    /// indexes of ended jobs and the list of queues.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn sample(&self, least: Duration) -> Result<u64, StoreError> {
-        let mut sampled = 0;
+    pub async fn sample(&self, least: Duration) -> Result<Sampled, StoreError> {
+        let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
             let mut script = self.scripts.sample.prepare_invoke();
             script.arg(millis(least));
-            let (types, is_left): (u64, u64) = self.invoke("sampling statistics", &script).await?;
-            sampled += types;
+            let (types, is_left, busy): (u64, u64, u64) =
+                self.invoke("sampling statistics", &script).await?;
+            sampled.types += types;
+            sampled.jobs_end |= busy > 0;
             if is_left == 0 {
                 break;
             }

@@ -1,10 +1,9 @@
 //! Duty: forwards control messages for a script type to each live actor of the type.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// Forwards control messages.
 pub(super) struct ControlFanOut;
@@ -12,9 +11,15 @@ pub(super) struct ControlFanOut;
 impl Duty for ControlFanOut {
     const NAME: &'static str = "forwarding control messages";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
-        let forwarded = round.store.fan_out(round.settings.actor.lease).await?;
-        counts.forwarded.fetch_add(forwarded, Ordering::Relaxed);
-        Ok(round.settings.supervisor.sweep_interval)
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
+        let handed_on = round.store.fan_out(round.settings.actor.lease).await?;
+        counts.forwarded.fetch_add(handed_on.messages, Ordering::Relaxed);
+        let pause = round.settings.supervisor.sweep_interval;
+        // The next round has to notice when foreign actors have taken them.
+        Ok(if handed_on.are_left {
+            Next::After(pause)
+        } else {
+            round.until(WorkKind::Control, pause)
+        })
     }
 }

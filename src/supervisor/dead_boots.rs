@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::store::StoreError;
 
 /// Recovers the jobs of dead actors.
@@ -13,7 +13,7 @@ impl Duty for DeadBoots {
     // Leases expire during an outage. Live actors renew theirs within a second after it.
     const AFTER_OUTAGE: Duration = Duration::from_secs(3);
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let recovered = round
             .store
             .recover_boots(None, round.settings.job.crash_limit, round.settings.job.kept())
@@ -22,6 +22,6 @@ impl Duty for DeadBoots {
         // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
         let sweep = round.settings.supervisor.sweep_interval;
         let next = round.store.next_lease_end().await?.unwrap_or(Duration::MAX);
-        Ok(next.clamp(sweep, round.long_pause()))
+        Ok(Next::After(next.clamp(sweep, round.long_pause())))
     }
 }

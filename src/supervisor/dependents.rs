@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::proto::report::JOB_FAILURE;
-use crate::store::StoreError;
+use crate::store::{StoreError, WorkKind};
 
 /// Notes on jobs that one call takes.
 const NOTES_PER_STEP: usize = 500;
@@ -19,10 +19,7 @@ pub(super) struct Dependents;
 impl Duty for Dependents {
     const NAME: &'static str = "notifying dependents";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
-        if !round.store.has_unsettled_jobs().await? {
-            return Ok(round.settings.supervisor.sweep_interval);
-        }
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let kept = round.settings.job.kept();
         let more_to_tell = round.store.settle(kept).await?;
         let more_to_commit = round.store.commit_left(kept).await?;
@@ -32,9 +29,9 @@ impl Duty for Dependents {
         }
         let more_to_log = notes.len() == NOTES_PER_STEP;
         Ok(if more_to_tell || more_to_commit || more_to_log {
-            Duration::ZERO
+            Next::After(Duration::ZERO)
         } else {
-            round.settings.supervisor.sweep_interval
+            round.until(WorkKind::Unsettled, round.settings.supervisor.sweep_interval)
         })
     }
 }

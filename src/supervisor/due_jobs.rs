@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::proto::report::JOB_COURSE;
-use crate::store::{Dispatched, StoreError};
+use crate::store::{Dispatched, StoreError, WorkKind};
 
 /// The jobs per round; if more are due, the next round follows at once.
 const PER_ROUND: usize = 250;
@@ -18,7 +18,7 @@ pub(super) struct DueJobs;
 impl Duty for DueJobs {
     const NAME: &'static str = "dispatching due jobs";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND).await?;
         counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
         for note in &notes {
@@ -27,7 +27,8 @@ impl Duty for DueJobs {
         if jobs > notes.len() {
             info!(jobs = jobs - notes.len(), "further jobs were due: dispatched to their queues");
         }
-        // The next sweep finds jobs that are scheduled for an earlier time meanwhile.
-        Ok(next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval))
+        // A look finds jobs that are scheduled for an earlier time meanwhile, and those that are due soon.
+        let pause = next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval);
+        Ok(round.until(WorkKind::Scheduled, pause))
     }
 }

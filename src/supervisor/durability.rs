@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::store::StoreError;
 
 /// The longest time between two checks.
@@ -17,7 +17,7 @@ pub(super) struct Durability;
 impl Duty for Durability {
     const NAME: &'static str = "checking what redis keeps";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let state = round.store.redis_state(false).await?;
         // The daemon logs what Redis keeps at its start.
         if counts.note_redis_state(&state) {
@@ -26,6 +26,7 @@ impl Duty for Durability {
                 warn!("{danger}");
             }
         }
-        Ok(round.settings.supervisor.sweep_interval.saturating_mul(10).min(INTERVAL_MAX))
+        let pause = round.settings.supervisor.sweep_interval.saturating_mul(10);
+        Ok(Next::After(pause.min(INTERVAL_MAX)))
     }
 }

@@ -12,10 +12,12 @@ use super::whole_crontab::WholeCrontab;
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
-use crate::store::{Backoff, Outage, Recovered, RedisState, Store, StoreError};
+use crate::store::{Backoff, Outage, Outlook, Recovered, RedisState, Store, StoreError, WorkKind};
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
+/// The longest wait for work to be seen, as a multiple of the sweep interval.
+const UNSEEN_FACTOR: u32 = 30;
 
 /// The configuration of a supervisor. Each round of a duty uses the latest.
 #[derive(Debug, Clone)]
@@ -46,6 +48,44 @@ impl Round {
     pub(super) fn long_pause(&self) -> Duration {
         self.settings.supervisor.sweep_interval.saturating_mul(5)
     }
+
+    /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. One
+    /// that is never told of it has its next round after 30 sweep intervals all the same.
+    pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
+        let unseen = self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR);
+        Next::Seen { work, pause, at_latest: unseen.max(pause) }
+    }
+}
+
+/// The time of the next round of a duty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// After a pause.
+    After(Duration),
+    /// After a pause, as soon as a look has found work.
+    Seen {
+        /// The kind of work.
+        work: WorkKind,
+        /// The shortest pause.
+        pause: Duration,
+        /// The longest pause.
+        at_latest: Duration,
+    },
+}
+
+impl Next {
+    /// Waits for the next round.
+    async fn wait(self, outlook: &watch::Sender<Outlook>) {
+        match self {
+            Self::After(pause) => tokio::time::sleep(pause).await,
+            Self::Seen { work, pause, at_latest } => {
+                tokio::time::sleep(pause).await;
+                let mut seen = outlook.subscribe();
+                let is_there = seen.wait_for(|outlook| outlook.work.contains(&work));
+                drop(tokio::time::timeout(at_latest.saturating_sub(pause), is_there).await);
+            }
+        }
+    }
 }
 
 /// The counters of all duties, for the status line.
@@ -61,6 +101,10 @@ pub(super) struct DutyCounts {
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
+    /// The work that the latest look has found.
+    pub(super) outlook: watch::Sender<Outlook>,
+    /// The number of keys at the end of the latest search through all.
+    pub(super) keys_searched: AtomicU64,
     /// The periodic jobs of files and of Redis, as last read.
     pub(super) crontab: WholeCrontab,
     /// Scheduled jobs dispatched.
@@ -163,11 +207,11 @@ pub(super) trait Duty: Send + 'static {
     /// The pause after an outage of Redis, in which actors do what they could not do meanwhile.
     const AFTER_OUTAGE: Duration = Duration::ZERO;
 
-    /// Runs the task once. Returns the pause before the next round.
+    /// Runs the task once. Returns when it is needed again.
     fn round(
         round: &Round,
         counts: &DutyCounts,
-    ) -> impl Future<Output = Result<Duration, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Next, StoreError>> + Send;
 }
 
 /// Repeats a duty until the task is dropped; a failed round is retried with backoff.
@@ -187,16 +231,16 @@ pub(super) async fn repeat<D: Duty>(
             tokio::time::sleep(D::AFTER_OUTAGE).await;
         }
         let round = Round { store: store.clone(), settings: Arc::clone(&settings.borrow()) };
-        let pause = match D::round(&round, &counts).await {
-            Ok(pause) => {
+        let next = match D::round(&round, &counts).await {
+            Ok(next) => {
                 backoff.succeeded();
                 lock(&counts.failing).remove(name);
-                pause
+                next
             }
             Err(error) if error.is_transient() => {
                 away = true;
                 counts.redis_failed(name, &error);
-                backoff.failed()
+                Next::After(backoff.failed())
             }
             Err(error) => {
                 lock(&counts.failing).insert(name, error.to_string());
@@ -206,16 +250,35 @@ pub(super) async fn repeat<D: Duty>(
                 } else {
                     debug!("{name}: {error}");
                 }
-                backoff.failed()
+                Next::After(backoff.failed())
             }
         };
-        tokio::time::sleep(pause).await;
+        next.wait(&counts.outlook).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn duty_rests_until_its_work_is_seen_but_not_for_ever() {
+        let outlook = watch::Sender::new(Outlook::default());
+        let until =
+            |at_latest| Next::Seen { work: WorkKind::Queues, pause: Duration::ZERO, at_latest };
+        until(Duration::from_millis(1)).wait(&outlook).await;
+
+        let seen = |work| Outlook { work: [work].into(), ..Outlook::default() };
+        let rests = until(Duration::from_hours(1));
+        let tell = async {
+            outlook.send_replace(seen(WorkKind::Limits));
+            tokio::task::yield_now().await;
+            outlook.send_replace(seen(WorkKind::Queues));
+        };
+        tokio::join!(rests.wait(&outlook), tell);
+        // Its work is there already.
+        rests.wait(&outlook).await;
+    }
 
     #[test]
     fn status_says_that_redis_is_not_durable() {

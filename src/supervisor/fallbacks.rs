@@ -1,12 +1,10 @@
 //! Duty: moves jobs from group and instance queues without live actors to the next wider queue, where
 //! they may go there.
 
-use std::time::Duration;
-
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// Moves jobs that fall back.
 pub(super) struct Fallbacks;
@@ -14,12 +12,12 @@ pub(super) struct Fallbacks;
 impl Duty for Fallbacks {
     const NAME: &'static str = "moving jobs from queues without live actors";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let settings = &round.settings;
         let after = settings.supervisor.fallback_after;
         for note in round.store.fall_back(after, &settings.fallbacks).await? {
             info!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
         }
-        Ok(settings.supervisor.sweep_interval)
+        Ok(round.until(WorkKind::Queues, settings.supervisor.sweep_interval))
     }
 }

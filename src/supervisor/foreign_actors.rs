@@ -1,9 +1,7 @@
 //! Duty: notices the end of jobs that foreign actors run, and recovers those that never end.
 
-use std::time::Duration;
-
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// Checks the jobs of foreign actors.
 pub(super) struct ForeignActors;
@@ -11,7 +9,7 @@ pub(super) struct ForeignActors;
 impl Duty for ForeignActors {
     const NAME: &'static str = "checking jobs of foreign actors";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let recovered = round
             .store
             .recover_foreign(
@@ -22,6 +20,6 @@ impl Duty for ForeignActors {
             )
             .await?;
         counts.note(Self::NAME, recovered);
-        Ok(round.settings.supervisor.sweep_interval)
+        Ok(round.until(WorkKind::Foreign, round.settings.supervisor.sweep_interval))
     }
 }

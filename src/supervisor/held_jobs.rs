@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tracing::{debug, info};
 
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// The limits per round; if more are due, the next round follows at once.
 const PER_ROUND: usize = 25;
@@ -17,10 +17,7 @@ pub(super) struct HeldJobs;
 impl Duty for HeldJobs {
     const NAME: &'static str = "checking limits";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
-        if !round.store.limits_hold_jobs().await? {
-            return Ok(round.settings.supervisor.sweep_interval);
-        }
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let tended = round.store.tend_limits(PER_ROUND).await?;
         if tended.taken_back > 0 {
             info!(slots = tended.taken_back, "freed slots of jobs that no longer run");
@@ -28,7 +25,8 @@ impl Duty for HeldJobs {
         if tended.released > 0 {
             debug!(jobs = tended.released, "released held jobs to try again");
         }
-        // The next sweep finds limits that begin to hold jobs meanwhile.
-        Ok(tended.next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval))
+        // A look finds limits that begin to hold jobs meanwhile.
+        let pause = tended.next.unwrap_or(Duration::MAX);
+        Ok(round.until(WorkKind::Limits, pause.min(round.settings.supervisor.sweep_interval)))
     }
 }

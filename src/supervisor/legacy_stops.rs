@@ -1,11 +1,9 @@
 //! Duty: serves the stop requests of older clients in the stop queues of old workers, for Hero's
 //! jobs.
 
-use std::time::Duration;
-
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::store::StoreError;
 
 /// Serves the stop queues of old workers.
@@ -14,11 +12,11 @@ pub(super) struct LegacyStops;
 impl Duty for LegacyStops {
     const NAME: &'static str = "serving stop queues of old workers";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let done = round.store.serve_legacy_stops(round.settings.job.kept()).await?;
         if done > 0 {
             info!(requests = done, "{}", Self::NAME);
         }
-        Ok(round.settings.supervisor.sweep_interval)
+        Ok(Next::After(round.settings.supervisor.sweep_interval))
     }
 }

@@ -1,12 +1,10 @@
 //! Duty: logs a queue whose first job waits for long, once, and once more when that is over.
 
-use std::time::Duration;
-
 use tracing::{info, warn};
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::config::format_duration;
-use crate::store::StoreError;
+use crate::store::{StoreError, WorkKind};
 
 /// Checks how long jobs wait.
 pub(super) struct LongWaits;
@@ -14,7 +12,7 @@ pub(super) struct LongWaits;
 impl Duty for LongWaits {
     const NAME: &'static str = "checking for long waits";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let long = round.settings.supervisor.wait_warning;
         if !long.is_zero() {
             for (queue, waited) in round.store.long_waits(long).await? {
@@ -32,6 +30,6 @@ impl Duty for LongWaits {
                 }
             }
         }
-        Ok(round.long_pause())
+        Ok(round.until(WorkKind::Queues, round.long_pause()))
     }
 }

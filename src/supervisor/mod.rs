@@ -17,6 +17,7 @@ mod legacy_pushes;
 mod legacy_queues;
 mod legacy_stops;
 mod long_waits;
+mod look;
 mod lost_pops;
 mod object_indexes;
 mod orphaned_entries;
@@ -97,6 +98,7 @@ impl Supervisor {
         self.start::<foreign_jobs::ForeignJobs>(&mut duties, counts);
         self.start::<held_jobs::HeldJobs>(&mut duties, counts);
         self.start::<long_waits::LongWaits>(&mut duties, counts);
+        self.start::<look::LookForWork>(&mut duties, counts);
         self.start::<lost_pops::LostPops>(&mut duties, counts);
         self.start::<object_indexes::ObjectIndexes>(&mut duties, counts);
         self.start::<orphaned_entries::OrphanedEntries>(&mut duties, counts);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// The contexts per call of the store.
 const CONTEXTS: usize = 100;
@@ -20,7 +20,7 @@ pub(super) struct ObjectIndexes;
 impl Duty for ObjectIndexes {
     const NAME: &'static str = "building indexes of objects";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let started = Instant::now();
         let mut after = None;
         loop {
@@ -43,6 +43,6 @@ impl Duty for ObjectIndexes {
             }
         }
         let pause = started.elapsed().saturating_mul(PAUSE_FACTOR).max(Duration::from_secs(1));
-        Ok(pause.max(round.long_pause()))
+        Ok(round.until(WorkKind::Objects, pause.max(round.long_pause())))
     }
 }

@@ -1,9 +1,7 @@
 //! Duty: removes index entries of jobs that no longer exist.
 
-use std::time::Duration;
-
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// Removes orphaned index entries.
 pub(super) struct OrphanedEntries;
@@ -11,9 +9,9 @@ pub(super) struct OrphanedEntries;
 impl Duty for OrphanedEntries {
     const NAME: &'static str = "removing orphaned index entries";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let recovered = round.store.recover_orphans().await?;
         counts.note(Self::NAME, recovered);
-        Ok(round.long_pause())
+        Ok(round.until(WorkKind::Orphans, round.long_pause()))
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{error, info, warn};
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::config::CronEntry;
 use crate::proto::report::JOB_COURSE;
-use crate::store::{Fired, StoreError};
+use crate::store::{Fired, StoreError, WorkKind};
 
 /// The firings of one job per round; if more are due, the next round follows at once.
 const FIRINGS_PER_ROUND: usize = 100;
@@ -20,17 +20,18 @@ pub(super) struct PeriodicJobs;
 impl Duty for PeriodicJobs {
     const NAME: &'static str = "submitting periodic jobs";
 
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let crontab = counts.crontab.with(&round.settings.crontab, &round.store).await?;
         let entries = &crontab.entries;
-        // A reload takes effect within one sweep interval.
-        let longest = round.settings.supervisor.sweep_interval;
+        // A look finds changes, and reloads.
+        let sweep = round.settings.supervisor.sweep_interval;
         if entries.is_empty() {
-            return Ok(longest);
+            return Ok(round.until(WorkKind::Crontab, sweep));
         }
         let names = entries.iter().map(|entry| &entry.name);
         let (now, state) = round.store.cron_state(names).await?;
-        let mut next = longest;
+        // Not for longer, as Redis's clock may be set.
+        let mut next = round.long_pause();
         for (entry, last) in entries.iter().zip(state) {
             let due = entry.schedule.due(last, now, entry.catch_up);
             let left = due.len().saturating_sub(FIRINGS_PER_ROUND);
@@ -42,7 +43,7 @@ impl Duty for PeriodicJobs {
             }
             next = next.min(until_next(entry, now));
         }
-        Ok(next)
+        Ok(Next::Seen { work: WorkKind::Crontab, pause: next.min(sweep), at_latest: next })
     }
 }
 

@@ -2,11 +2,10 @@
 //! folder does nothing.
 
 use std::io;
-use std::time::Duration;
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Round};
+use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::artifacts::{AgedContents, ContentFolder, SetAside};
 use crate::config::format_duration;
 use crate::error::reason;
@@ -27,9 +26,11 @@ pub(super) struct UnusedContents;
 impl Duty for UnusedContents {
     const NAME: &'static str = "deleting files that no job names";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let pause = round.settings.supervisor.sweep_interval.saturating_mul(PAUSE_FACTOR);
-        let Some(place) = round.settings.job.artifacts.clone() else { return Ok(pause) };
+        let Some(place) = round.settings.job.artifacts.clone() else {
+            return Ok(Next::After(pause));
+        };
         let folder = ContentFolder::new(place);
         let now = on_disk(&folder, ContentFolder::begin_round).await?;
         // Another part is the first of each round, so all have their turn.
@@ -52,7 +53,7 @@ impl Duty for UnusedContents {
                 format_duration(pause)
             );
         }
-        Ok(pause)
+        Ok(Next::After(pause))
     }
 }
 

@@ -18,7 +18,18 @@ struct CrontabAsRead {
     whole: Arc<Crontab>,
 }
 
+impl CrontabAsRead {
+    fn is_of(&self, files: &Arc<Crontab>, revision: Option<&str>) -> bool {
+        self.revision.as_deref() == revision && Arc::ptr_eq(&self.files, files)
+    }
+}
+
 impl WholeCrontab {
+    /// Returns whether those that were last read are of these files and this revision.
+    pub(super) fn is_of(&self, files: &Arc<Crontab>, revision: Option<&str>) -> bool {
+        lock(&self.0).as_ref().is_some_and(|read| read.is_of(files, revision))
+    }
+
     /// Returns them all.
     ///
     /// # Errors
@@ -30,8 +41,7 @@ impl WholeCrontab {
     ) -> Result<Arc<Crontab>, StoreError> {
         let revision = store.cron_revision().await?;
         if let Some(read) = &*lock(&self.0)
-            && read.revision == revision
-            && Arc::ptr_eq(&read.files, files)
+            && read.is_of(files, revision.as_deref())
         {
             return Ok(Arc::clone(&read.whole));
         }

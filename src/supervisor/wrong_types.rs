@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tracing::error;
 
-use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
 
 /// The time between two log lines about one key.
 const AGAIN: Duration = Duration::from_mins(10);
@@ -16,7 +16,7 @@ pub(super) struct WrongTypes;
 impl Duty for WrongTypes {
     const NAME: &'static str = "reporting keys with a wrong type";
 
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
         let found = round.store.report_wrong_types(AGAIN).await?;
         if !found.is_empty() {
             let keys: Vec<String> = found.iter().map(|(key, of)| format!("{key} ({of})")).collect();
@@ -26,6 +26,6 @@ impl Duty for WrongTypes {
                 keys.join(", ")
             );
         }
-        Ok(round.long_pause())
+        Ok(round.until(WorkKind::WrongTypes, round.long_pause()))
     }
 }

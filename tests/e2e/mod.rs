@@ -21,6 +21,7 @@ mod files;
 mod full_disk;
 mod graphs;
 mod held;
+mod idle;
 mod jobs;
 mod limits;
 mod load;

@@ -627,7 +627,7 @@ impl Walk {
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
         let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence, &[]).await;
-        let kept = kept.expect("redis answers");
+        let kept = kept.expect("redis answers").is_kept();
         // Its name may be a successor's by now, that took it for dead.
         let lease = self.model.leases.get_mut(life.boot.as_str()).filter(|_| !taken);
         let expected = lease.map(|out| *out = false);

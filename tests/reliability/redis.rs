@@ -40,7 +40,8 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     world.redis.run(FULL);
     // A lease that could not be renewed would cost the actor its jobs.
     let actors = [PresenceOf { actor: life.actor.clone(), presence }];
-    assert!(world.store.heartbeat(&life.boot, RETENTION, &actors, &[]).await.expect("beating"));
+    let renewed = world.store.heartbeat(&life.boot, RETENTION, &actors, &[]).await;
+    assert!(renewed.expect("beating").is_kept());
     assert_eq!(world.finish(&life, &own, done()).await, Recorded::Recorded);
     let delay = Duration::from_micros(1);
     let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };

@@ -20,8 +20,8 @@ async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
     for message in [Control::Drain, Control::Resume] {
         world.store.tell_type(&osis, &message).await.expect("telling");
     }
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 2);
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 0);
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 2);
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 0);
     for (list, expected) in [
         (keys::control("osis:default:1"), vec![Control::Drain, Control::Resume]),
         (keys::control("osis:io:2"), vec![Control::Drain, Control::Resume]),
@@ -44,7 +44,7 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.redis.put(&keys().actors(), 1, "osis:default:1");
     world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 1);
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 1);
     assert!(world.redis.list(&keys::control("osis:default:1")).is_empty());
 }
 

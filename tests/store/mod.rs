@@ -15,6 +15,7 @@ mod large_outputs;
 mod limits;
 mod limits_walk;
 mod listing;
+mod look;
 mod lua;
 mod moves;
 mod outage;

@@ -21,7 +21,7 @@ async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearan
 
 async fn beat(world: &World, life: &Life) -> bool {
     let presence = PresenceOf { actor: life.actor.clone(), presence: life.presence() };
-    world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await.expect("beating")
+    world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await.expect("beating").is_kept()
 }
 
 fn boot_of_presence(world: &World) -> Option<BootId> {
@@ -157,7 +157,8 @@ async fn copy_of_a_process_loses_the_lease_by_the_heartbeat_of_the_other() {
     world.store.appear(&life.actor, &first, LEASE, None).await.expect("appearing");
     let beat = async |beat: &str, known: &[&str]| {
         let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-        world.store.heartbeat(&life.boot, LEASE, &[with(beat)], &known).await.expect("beating")
+        let renewed = world.store.heartbeat(&life.boot, LEASE, &[with(beat)], &known).await;
+        renewed.expect("beating").is_kept()
     };
     assert!(beat("b", &["a", "b"]).await);
     // The machine was cloned before: its copy knows of the first beat.

@@ -54,9 +54,13 @@ async fn entries_of_expired_jobs_are_trimmed_from_indexes_and_dead_letters() {
 async fn throughput_is_what_ended_between_two_samples() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "before", done()).await;
-    assert_eq!(world.store.sample(Duration::ZERO).await.expect("sampling"), 1);
+    assert_eq!(world.store.sample(Duration::ZERO).await.expect("sampling").types, 1);
     let hour = Duration::from_hours(1);
-    assert_eq!(world.store.sample(hour).await.expect("sampling"), 0, "it was sampled just now");
+    assert_eq!(
+        world.store.sample(hour).await.expect("sampling").types,
+        0,
+        "it was sampled just now"
+    );
     for name in ["a", "b", "c"] {
         world.ended(&life, name, done()).await;
     }
@@ -66,7 +70,7 @@ async fn throughput_is_what_ended_between_two_samples() {
         let at = world.redis.field(&keys::rate("osis"), "at_us").expect("sampled");
         s * 1_000_000 + us > at.parse::<i64>().expect("a number") + 1000
     });
-    assert_eq!(world.store.sample(Duration::from_millis(1)).await.expect("sampling"), 1);
+    assert_eq!(world.store.sample(Duration::from_millis(1)).await.expect("sampling").types, 1);
     let states = world.store.queue_states().await.expect("listing");
     let rate = states[0].type_throughput_per_s.expect("it was sampled");
     assert!(rate > 0.0, "{rate}");

@@ -8,7 +8,7 @@
 -- The search also finds actors of foreign programs, which only write their presence.
 --
 -- ARGV: 1 limit on keys  2 retention
--- returns { adopted, keys in Redis }
+-- returns { adopted, keys in Redis, 1 after the last step of a search }
 -- needs: wrong_type time names routing job sweep counters index legacy adoption leftovers
 
 -- A longer queue is not searched before it is shorter.
@@ -106,4 +106,4 @@ end
 redis.call('ZREMRANGEBYSCORE', FOREIGN_ACTORS, '-inf', integer(at - DAY_US))
 if found[1] == '0' then redis.call('HDEL', MARKS, 'search') else redis.call('HSET', MARKS, 'search', found[1]) end
 write_counts()
-return { adopted, redis.call('DBSIZE') }
+return { adopted, redis.call('DBSIZE'), found[1] == '0' and 1 or 0 }

@@ -4,13 +4,12 @@
 -- ARGV: 1 lease in ms, within which an actor counts as live  2 limit on messages
 --       3 'unsupervised' to do nothing while a supervisor is live, or ''
 --       4... the types; none for those that are known
--- returns how many messages were handed on
+-- returns { messages that were handed on, types whose messages stay in their lists }
 -- needs: wrong_type time sweep control foreign_actors
 
 local LEFT_FOR_S = 60
-local SUPERVISOR_US = 15000000
 local at = now_us()
-local handed_on = 0
+local handed_on, left_for_others = 0, 0
 
 -- Returns how many messages at the head of the list are the last of those before: programs take from the
 -- head and append.
@@ -57,21 +56,21 @@ local function hand_on(script_type, most)
   if #foreign_actors_of(script_type) == 0 then
     redis.call('LTRIM', list, #messages, -1)
     redis.call('HDEL', MARKS, mark)
-  elseif #news > 0 then
-    redis.call('HSET', MARKS, mark, cjson.encode(messages))
-    redis.call('EXPIRE', list, LEFT_FOR_S)
+  else
+    left_for_others = left_for_others + 1
+    if #news > 0 then
+      redis.call('HSET', MARKS, mark, cjson.encode(messages))
+      redis.call('EXPIRE', list, LEFT_FOR_S)
+    end
   end
   return #news
 end
 
-if ARGV[3] == 'unsupervised' then
-  local live = redis.call('ZCOUNT', SUPERVISORS, integer(at - SUPERVISOR_US), '+inf')
-  if live > 0 or has_wrong_type[SUPERVISORS] then return 0 end
-end
+if ARGV[3] == 'unsupervised' and is_supervised(at) then return { 0, 0 } end
 local types = { unpack(ARGV, 4) }
 if #types == 0 then types = some_types(at) end
 for _, script_type in ipairs(types) do
   local left = tonumber(ARGV[2]) - handed_on
   if left > 0 then handed_on = handed_on + hand_on(script_type, left) end
 end
-return handed_on
+return { handed_on, left_for_others }

@@ -3,9 +3,9 @@
 -- ARGV: 1 boot  2 lease in ms  3 presence TTL in s
 --       4 number of actors, then for each: TYPE:GROUP:INSTANCE, presence JSON; then the beats that
 --       the boot has written, or may have: its last, and those without an answer
--- returns 'ok', or 'lost' if the boot was declared dead, or another boot, or a copy of this one on a
+-- returns 'ok', 'unsupervised' if no supervisor is live, or 'lost' if the boot was declared dead, or another boot, or a copy of this one on a
 --       cloned machine, holds one of its names
--- needs: wrong_type time owner sweep
+-- needs: wrong_type time owner sweep control
 
 local boot, lease_us, ttl_s = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
 local at = now_us()
@@ -30,4 +30,4 @@ for number = 1, tonumber(ARGV[4]) do
 end
 -- Forgets actors without a heartbeat for a day.
 redis.call('ZREMRANGEBYSCORE', ACTORS, '-inf', integer(at - 86400000000))
-return 'ok'
+return is_supervised(at) and 'ok' or 'unsupervised'

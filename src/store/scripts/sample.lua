@@ -2,14 +2,15 @@
 -- unused types and entries of expired jobs.
 --
 -- ARGV: 1 least time between samples in ms
--- returns { types that were sampled, 1 if entries of expired jobs are left }
+-- returns { types that were sampled, 1 if entries of expired jobs are left, types of which jobs have ended
+--           since the sample before }
 -- needs: wrong_type time sweep index
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
 local MINUTE_US, HOUR_US = 60000000, 3600000000
 local DEAD_LETTERS_PER_STEP, QUEUES_PER_STEP, SAMPLES_PER_STEP = 500, 500, 200
-local sampled = 0
+local sampled, busy = 0, 0
 -- What this step may still remove, of all types together.
 local entries, letters = TRIMMED_PER_STEP, DEAD_LETTERS_PER_STEP
 despite_full_memory()
@@ -66,6 +67,7 @@ for _, script_type in ipairs(some_types()) do
   local done = (tonumber(now[1]) or 0) + (tonumber(now[2]) or 0)
   local last = redis.call('HMGET', RATE .. script_type, 'at_us', 'done')
   keep_hour(script_type, now, not last[1])
+  if last[2] ~= integer(done) then busy = busy + 1 end
   local since = at - (tonumber(last[1]) or 0)
   if since >= least_us then
     local rate = last[1] and math.max(done - (tonumber(last[2]) or 0), 0) / (since / 1000000) or 0
@@ -91,4 +93,4 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
     redis.call('HDEL', MARKS, queue)
   end
 end
-return { sampled, (entries <= 0 or letters <= 0) and 1 or 0 }
+return { sampled, (entries <= 0 or letters <= 0) and 1 or 0, busy }

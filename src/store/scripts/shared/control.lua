@@ -1,8 +1,15 @@
 -- Control messages for actors.
--- needs: time
+-- needs: wrong_type time
 
 local CONTROL_LEN_MAX = 10000
 local CONTROL_TTL_S = 86400
+
+local SUPERVISOR_US = 15000000
+
+-- Tells if a supervisor is live, which hands on the messages for a type.
+local function is_supervised(at)
+  return redis.call('ZCOUNT', SUPERVISORS, integer(at - SUPERVISOR_US), '+inf') > 0 or has_wrong_type[SUPERVISORS]
+end
 
 -- Appends messages to the control list of one actor.
 local function tell_actor(list, messages)

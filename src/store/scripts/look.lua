@@ -1,0 +1,56 @@
+-- Looks which duties of supervisors have work, so that the others need not look themselves.
+--
+-- ARGV: none
+-- returns { keys in Redis, revision of the periodic jobs in Redis or '', us until the first scheduled
+--           job is due or -1, the kinds of work }
+-- needs: wrong_type time sweep index
+
+local types = some_types()
+-- Each duty looks at a choice of the types of its own.
+local is_choice = #types >= TYPES_PER_STEP
+local of_types = { control = {}, scheduled = {}, foreign = {}, orphans = {} }
+for place, script_type in ipairs(types) do
+  of_types.control[place] = CONTROL .. script_type
+  of_types.scheduled[place] = index_of('scheduled', script_type)
+  of_types.foreign[place] = index_of('started', script_type)
+  of_types.orphans[2 * place - 1] = index_of('created', script_type)
+  of_types.orphans[2 * place] = index_of('waiting_for_prerequisites', script_type)
+end
+local keys_of = {
+  { 'queues', { QUEUES, SLOW } },
+  { 'limits', { LIMITS } },
+  { 'unsettled', { SETTLING, COMMITTING, NOTES } },
+  { 'objects', { OSIS_CONTEXTS, OSIS_UNDECLARED } },
+  { 'wrong_types', { WRONG_TYPES } },
+}
+for kind, keys in pairs(of_types) do keys_of[#keys_of + 1] = { kind, keys, is_of_types = true } end
+
+local all = {}
+for _, of in ipairs(keys_of) do
+  for _, key in ipairs(of[2]) do all[#all + 1] = key end
+end
+local size, revision = redis.call('DBSIZE'), redis.call('HGET', CRON_ADDED, '#') or ''
+-- Most of the time no such key exists.
+if not is_choice and redis.call('EXISTS', unpack(all)) == 0 then return { size, revision, -1, {} } end
+
+-- Returns the us until the first job of these indexes is due.
+local function first_due(indexes)
+  local first
+  for _, index in ipairs(indexes) do
+    local score = tonumber(redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')[2])
+    if score and (not first or score < first) then first = score end
+  end
+  return first and math.max(first - now_us(), 0) or -1
+end
+
+local next_due, kinds = -1, {}
+for _, of in ipairs(keys_of) do
+  local kind, keys = of[1], of[2]
+  local is_there = is_choice and of.is_of_types or #keys > 0 and redis.call('EXISTS', unpack(keys)) > 0
+  if is_there and kind == 'scheduled' then
+    next_due = is_choice and 0 or first_due(keys)
+  elseif is_there then
+    kinds[#kinds + 1] = kind
+  end
+end
+return { size, revision, next_due, kinds }

@@ -1,0 +1,31 @@
+//! Duty: looks for work of all other duties in one call. Most of the time there is none, and they rest.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::store::{StoreError, WorkKind};
+
+/// Looks for work.
+pub(super) struct LookForWork;
+
+impl Duty for LookForWork {
+    const NAME: &'static str = "looking for work";
+
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
+        let pause = round.settings.supervisor.sweep_interval;
+        let mut outlook = round.store.look().await?;
+        let is_due_soon = |next: Duration| next <= pause;
+        let also = [
+            (WorkKind::Scheduled, outlook.next_due.is_some_and(is_due_soon)),
+            (WorkKind::Keys, outlook.keys != counts.keys_searched.load(Ordering::Relaxed)),
+            (
+                WorkKind::Crontab,
+                !counts.crontab.is_of(&round.settings.crontab, outlook.cron_revision.as_deref()),
+            ),
+        ];
+        outlook.work.extend(also.into_iter().filter(|(_, is_there)| *is_there).map(|(of, _)| of));
+        counts.outlook.send_replace(outlook);
+        Ok(Next::After(pause))
+    }
+}
