@@ -17,16 +17,22 @@ local function is_live(actor)
   return type(redis.pcall('GET', PRESENCE .. actor)) == 'string'
 end
 
+-- The types and groups with a live actor, looked up once: there may be thousands of actors, and queues.
+local with_actor
+
 -- Tells if an actor of a type and group is live.
 local function has_live_actor(script_type, group, instance)
   if instance then return is_live(script_type .. ':' .. group .. ':' .. instance) end
-  local prefix = script_type .. ':' .. group .. ':'
-  for _, index in ipairs({ ACTORS, FOREIGN_ACTORS }) do
-    for _, actor in ipairs(redis.call('ZRANGE', index, 0, -1)) do
-      if string.sub(actor, 1, #prefix) == prefix and is_live(actor) then return true end
+  if not with_actor then
+    with_actor = {}
+    for _, index in ipairs({ ACTORS, FOREIGN_ACTORS }) do
+      for _, actor in ipairs(redis.call('ZRANGE', index, 0, -1)) do
+        local of = string.match(actor, '^([^:]+:[^:]+):')
+        if of and not with_actor[of] and is_live(actor) then with_actor[of] = true end
+      end
     end
   end
-  return false
+  return with_actor[script_type .. ':' .. group]
 end
 
 -- How far a job may go: nil for nowhere.
