@@ -6,15 +6,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hero::client::{Graph, JobBuilder};
-use hero::proto::job::{BootId, Job, JobId, JobOutput, Retention};
-use hero::proto::message::Presence;
+use hero::proto::job::{Job, JobId, JobOutput, Retention};
 use hero::proto::queue::Queue;
-use hero::proto::target::{ActorId, ScriptType};
-use hero::store::{AttemptEnd, Claim, ClaimLimits, PresenceOf, Verdict};
+use hero::proto::target::ScriptType;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::Stage;
+use super::performer::Performer;
+use super::{Stage, many};
 use crate::bench::Done;
 
 /// Jobs in one call of a bulk submission.
@@ -24,19 +22,18 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const GLANCE: Duration = Duration::from_millis(20);
 /// As `[job]` allows by default.
 const OUTPUT_LEN: usize = 1 << 20;
-const LEASE: Duration = Duration::from_hours(1);
 
 /// Runs every load that is asked for, each divided in size.
 pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
+    if stage.is_asked("idle") {
+        many::idle(stage, by).await?;
+    }
     if stage.is_asked("queued") {
         let size = 1_000_000 / by;
         stage.load("queued", size, async |on| on.submit("bulk", size, |job| job).await).await?;
         let ended = 20_000 / by;
         let drain = async |on: &Stage<'_>| on.drain("bulk", 64, ended, "1").await;
         stage.load("claim and record among them", ended, drain).await?;
-        let list =
-            async |on: &Stage<'_>| on.client.list_queues().await.map(drop).map_err(Into::into);
-        stage.load("hero queue list", 1, list).await?;
     }
     if stage.is_asked("expiry") {
         expiry(stage, 500_000 / by).await?;
@@ -47,6 +44,9 @@ pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
     if stage.is_asked("graphs") {
         graphs(stage, by).await?;
     }
+    if stage.is_asked("many") {
+        many::many(stage, by).await?;
+    }
     if stage.is_asked("due") {
         let size = 100_000 / by;
         let at = Timestamp::now() + Duration::from_secs(5 + size as u64 / 5000);
@@ -54,9 +54,6 @@ pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
         stage.load("scheduled", size, submit).await?;
         let until = async |on: &Stage<'_>| on.until_depth("type:due", size as u64).await;
         stage.load("due at once", size, until).await?;
-    }
-    if stage.is_asked("queues") {
-        queues(stage, by).await?;
     }
     if stage.is_asked("deaths") {
         deaths(stage, by).await?;
@@ -175,7 +172,7 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
     stage.load("the ends of all", size, drain).await?;
     let read = async |on: &Stage<'_>| {
         let actor = Performer::appear(on, "last", 1).await?;
-        let claimed = actor.claim(on, 1).await?;
+        let claimed = actor.claim(on, 1, &[]).await?;
         let attempt = claimed.first().ok_or("the last job was not claimed")?;
         let job = attempt.job.as_ref().map_err(ToString::to_string)?;
         let ids: Vec<JobId> = job.spec.waits_for().cloned().collect();
@@ -194,46 +191,6 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
     stage.load("one after all, by their ids", size, submit).await
 }
 
-/// Many queues, and actors that wait for work.
-async fn queues(stage: &mut Stage<'_>, by: usize) -> Done {
-    let size = (2000 / by).max(1);
-    let submit = async |on: &Stage<'_>| {
-        let jobs = (0..5 * size).map(|number| {
-            let job = JobBuilder::new("many", "1").group(&format!("g{}", number % size));
-            Ok(job.build()?)
-        });
-        accepted(on.client.submit_all(&jobs.collect::<Done<Vec<_>>>()?).await?)
-    };
-    stage.load("queues with five jobs each", size, submit).await?;
-    let number = (200 / by).max(1);
-    let mut actors = Vec::new();
-    for instance in 1..=number {
-        let actor = Performer::appear(stage, "idle", instance).await?;
-        let mut link = stage.store.blocking();
-        let lists = actor.lists(stage);
-        // Ends with the program.
-        let wait = async move { while link.pop(&lists, Duration::from_secs(5)).await.is_ok() {} };
-        actors.push((actor, tokio::spawn(wait)));
-    }
-    let watch = async |on: &Stage<'_>| {
-        for _ in 0..3 {
-            for (actor, _) in &actors {
-                let present = [actor.present.clone()];
-                on.store.heartbeat(&actor.boot, LEASE, &present, &[]).await?;
-            }
-            on.client.list_queues().await?;
-            on.client.list_actors(None).await?;
-            tokio::time::sleep(Duration::from_secs(3)).await;
-        }
-        Ok(())
-    };
-    stage.load("idle actors beside them", number, watch).await?;
-    for (_, wait) in &actors {
-        wait.abort();
-    }
-    Ok(())
-}
-
 /// A boot that dies with many jobs.
 async fn deaths(stage: &mut Stage<'_>, by: usize) -> Done {
     let size = 10_000 / by;
@@ -241,7 +198,7 @@ async fn deaths(stage: &mut Stage<'_>, by: usize) -> Done {
     let actor = Performer::appear(stage, "lost", 1).await?;
     let mut claimed = 0;
     while claimed < size {
-        claimed += actor.claim(stage, 1000).await?.len();
+        claimed += actor.claim(stage, 1000, &[]).await?.len();
     }
     actor.renew(stage, Duration::from_millis(1)).await?;
     let until = async |on: &Stage<'_>| on.until_depth("type:lost", size as u64).await;
@@ -252,7 +209,7 @@ fn job(script_type: &str, script: &str) -> Done<Job> {
     Ok(JobBuilder::new(script_type, script).build()?)
 }
 
-fn accepted<E: std::error::Error + 'static>(results: Vec<Result<JobId, E>>) -> Done {
+pub(super) fn accepted<E: std::error::Error + 'static>(results: Vec<Result<JobId, E>>) -> Done {
     results.into_iter().try_for_each(|result| result.map(drop)).map_err(Into::into)
 }
 
@@ -265,7 +222,7 @@ fn patient(since: Instant) -> Done {
 }
 
 impl Stage<'_> {
-    async fn submit(
+    pub(super) async fn submit(
         &self,
         script_type: &str,
         size: usize,
@@ -296,16 +253,9 @@ impl Stage<'_> {
             let mut endings = Vec::new();
             loop {
                 let wanted = tasks.min(size - ended) - endings.len();
-                let claimed = actor.claim(self, wanted).await?;
+                let claimed = actor.claim(self, wanted, &[]).await?;
                 let is_all = claimed.is_empty() || claimed.len() == wanted;
-                endings.extend(claimed.into_iter().map(|attempt| AttemptEnd {
-                    id: attempt.id,
-                    claimed_at: attempt.claimed_at,
-                    script_type: actor.present.actor.script_type.clone(),
-                    verdict: Verdict::Finished { output: output.clone().into(), exit_code: None },
-                    used: Vec::new(),
-                    counts: Vec::new(),
-                }));
+                endings.extend(claimed.iter().map(|attempt| actor.end_of(attempt, output.clone())));
                 if is_all {
                     break;
                 }
@@ -344,57 +294,5 @@ impl Stage<'_> {
             tokio::time::sleep(GLANCE).await;
         }
         Ok(())
-    }
-}
-
-/// An actor that claims and ends jobs without running them.
-struct Performer {
-    boot: BootId,
-    present: PresenceOf,
-}
-
-impl Performer {
-    async fn appear(on: &Stage<'_>, script_type: &str, instance: usize) -> Done<Self> {
-        let boot = BootId::random();
-        let now = Timestamp::now().to_string();
-        let presence = json!({
-            "pid": std::process::id(), "hostname": "here", "boot_id": boot.as_str(),
-            "started_at": now, "version": "0", "capabilities": [], "last_heartbeat": now,
-            "tasks": 64, "running": 0, "state": "ready",
-        });
-        let presence = Presence::parse(presence.to_string().as_bytes())?;
-        let actor: ActorId = format!("{script_type}:default:{instance}").parse()?;
-        let performer = Self { boot, present: PresenceOf { actor, presence } };
-        performer.renew(on, LEASE).await?;
-        Ok(performer)
-    }
-
-    /// Renews the lease and the presence. If another process has the name, takes it over.
-    async fn renew(&self, on: &Stage<'_>, lease: Duration) -> Done {
-        let PresenceOf { actor, presence } = &self.present;
-        let key = on.store.keys().presence(actor);
-        let before: Option<String> = redis::cmd("GET").arg(key).query(&mut on.watch.connect()?)?;
-        on.store.appear(actor, presence, lease, before.as_deref()).await?;
-        Ok(())
-    }
-
-    fn lists(&self, on: &Stage<'_>) -> Vec<String> {
-        self.present.actor.queues().iter().map(|queue| on.store.keys().work(queue)).collect()
-    }
-
-    async fn claim(&self, on: &Stage<'_>, wanted: usize) -> Done<Vec<hero::store::Attempt>> {
-        let claim = Claim {
-            boot: &self.boot,
-            actor: &self.present.actor,
-            lists: &self.lists(on),
-            wanted,
-            ahead: 0,
-            popped: &[],
-            size_max_bytes: on.config.job.script_size_max + (1 << 20),
-            limits: &ClaimLimits::default(),
-            retention: on.config.job.kept(),
-            requeue_by_push: true,
-        };
-        Ok(on.store.claim(&claim).await?.attempts)
     }
 }

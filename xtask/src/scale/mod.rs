@@ -9,6 +9,8 @@
 //! ```
 
 mod loads;
+mod many;
+mod performer;
 mod watch;
 
 use std::time::{Duration, Instant};
@@ -99,8 +101,8 @@ impl Stage<'_> {
 #[expect(clippy::print_stdout, reason = "the result of a command line program")]
 fn print_head() {
     println!(
-        "{:<34} {:>9} {:>7} {:>7}  {:>6} {:>6} {:>6}  longest calls, ms",
-        "load", "size", "s", "calls", "p50", "p99", "max"
+        "{:<34} {:>9} {:>7} {:>8} {:>9}  {:>6} {:>6} {:>6}  longest calls, ms",
+        "load", "size", "s", "scripts", "commands", "p50", "p99", "max"
     );
 }
 
@@ -115,9 +117,10 @@ fn print(name: &str, size: usize, took: Duration, observed: &mut Observed) {
     let shown: Vec<String> =
         longest.chain(events).map(|(name, took)| format!("{name} {:.1}", millis(*took))).collect();
     println!(
-        "{name:<34} {size:>9} {:>7.1} {:>7}  {p50:>6.2} {p99:>6.2} {max:>6.1}  {}",
+        "{name:<34} {size:>9} {:>7.1} {:>8} {:>9}  {p50:>6.2} {p99:>6.2} {max:>6.1}  {}",
         took.as_secs_f64(),
-        observed.calls,
+        observed.scripts,
+        observed.commands,
         shown.join(", ")
     );
 }

@@ -25,7 +25,9 @@ const PING_EVERY: Duration = Duration::from_millis(1);
 /// One load, as Redis saw it.
 pub(super) struct Observed {
     /// Calls of scripts.
-    pub(super) calls: u64,
+    pub(super) scripts: u64,
+    /// Calls of all commands, those in scripts too.
+    pub(super) commands: u64,
     /// The longest call of each script or command that is in the slow log.
     pub(super) longest: BTreeMap<String, Duration>,
     /// Times of PINGs.
@@ -86,8 +88,11 @@ impl Watch {
         drop(stop);
         let pings = prober.join().map_err(|_| "the thread of the PINGs failed")??;
         let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.link)?;
-        let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-        let calls = calls.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or_default();
+        let calls: BTreeMap<&str, u64> = stats.lines().filter_map(calls_of).collect();
+        let scripts = calls.get("evalsha").copied().unwrap_or_default();
+        let is_own = |name: &str| name == "ping" || OWN.iter().any(|own| of_command(name, own));
+        let others = calls.iter().filter(|(name, _)| !is_own(name));
+        let commands = others.map(|(_, calls)| calls).sum();
         let mut longest = BTreeMap::new();
         let log: Vec<Vec<Value>> =
             redis::cmd("SLOWLOG").arg("GET").arg(SLOWLOG_LEN).query(&mut self.link)?;
@@ -107,7 +112,7 @@ impl Watch {
         let latest: Vec<(String, u64, u64, u64)> =
             redis::cmd("LATENCY").arg("LATEST").query(&mut self.link)?;
         let events = latest.into_iter().map(|(name, _, _, max)| (name, Duration::from_millis(max)));
-        Ok(Observed { calls, longest, pings, events: events.collect() })
+        Ok(Observed { scripts, commands, longest, pings, events: events.collect() })
     }
 
     fn name(&self, words: &[Cow<'_, str>]) -> String {
@@ -123,6 +128,17 @@ impl Watch {
             (None, None) => "?".to_owned(),
         }
     }
+}
+
+/// Reads how often a command was called.
+fn calls_of(line: &str) -> Option<(&str, u64)> {
+    let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+    Some((name, rest.split(',').next()?.parse().ok()?))
+}
+
+/// Returns whether this is the name of a command, or of a part of it.
+fn of_command(name: &str, command: &str) -> bool {
+    name.split('|').next().is_some_and(|name| name.eq_ignore_ascii_case(command))
 }
 
 /// Lets Redis run before the loads and the actors, where this user may: the slow log counts time in which
