@@ -96,15 +96,17 @@ use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::text_of;
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome, Store,
-    StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, Shards, StopOutcome,
+    Store, StoreError, Submitted,
 };
 use wait::Waiters;
 
 /// A handle on the jobs of one namespace in one Redis.
 #[derive(Clone)]
 pub struct Client {
+    /// The store of the home shard.
     store: Store,
+    shards: Shards,
     job: JobConfig,
     waiters: Arc<Waiters>,
 }
@@ -115,11 +117,13 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self, ClientError> {
-        let store = Store::open(&config.redis)?
-            .with_events(config.job.events)
-            .with_replies(config.job.reply_format)
-            .beside(config.supervisor.served_legacy_queues())?;
-        Ok(Self::on(store, config.job.clone()))
+        let shards = Shards::open(&config.redis, |store| {
+            store
+                .with_events(config.job.events)
+                .with_replies(config.job.reply_format)
+                .beside(config.supervisor.served_legacy_queues())
+        })?;
+        Ok(Self::on(shards, config.job.clone()))
     }
 
     /// Creates a client from the two tables that it needs: `[redis]` and `[job]`. It serves no
@@ -128,8 +132,10 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
-        let store = Store::open(redis)?.with_events(job.events).with_replies(job.reply_format);
-        Ok(Self::on(store, job))
+        let shards = Shards::open(redis, |store| {
+            Ok(store.with_events(job.events).with_replies(job.reply_format))
+        })?;
+        Ok(Self::on(shards, job))
     }
 
     /// Pings Redis.

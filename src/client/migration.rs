@@ -8,12 +8,18 @@ use super::{Client, ClientError};
 use crate::config::{JobConfig, format_duration};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::text::counted;
-use crate::store::{CircleState, LegacyState, Store};
+use crate::store::{CircleState, LegacyState, Shards};
 
 impl Client {
     /// Creates a client of a store, which knows its legacy queues.
-    pub(super) fn on(store: Store, job: JobConfig) -> Self {
-        Self { waiters: Arc::new(Waiters::new(store.clone())), store: store.unawaited(), job }
+    pub(super) fn on(shards: Shards, job: JobConfig) -> Self {
+        let store = shards.home().clone();
+        Self {
+            waiters: Arc::new(Waiters::new(store.clone())),
+            store: store.unawaited(),
+            shards,
+            job,
+        }
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.

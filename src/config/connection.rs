@@ -11,6 +11,7 @@ use super::error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
 use crate::proto::keys::Namespace;
+use crate::proto::shard::{Shard, ShardCount};
 
 /// `[redis]`: the address of Redis and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,12 @@ pub struct RedisConfig {
     pub tls_key_file: Option<PathBuf>,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
     pub require_durable: bool,
+    /// How many shards hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
+    pub shards: u16,
+    /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
+    pub shard_urls: Vec<RedisUrl>,
+    /// The shards that the units of this machine serve; all without one.
+    pub serve: Vec<u16>,
 }
 
 impl Default for RedisConfig {
@@ -53,6 +60,9 @@ impl Default for RedisConfig {
             tls_cert_file: None,
             tls_key_file: None,
             require_durable: false,
+            shards: 1,
+            shard_urls: Vec::new(),
+            serve: Vec::new(),
         }
     }
 }
@@ -61,6 +71,31 @@ impl RedisConfig {
     /// Returns the url without its password, for messages.
     pub fn redacted_url(&self) -> String {
         self.url.redacted()
+    }
+
+    /// How many shards hold the jobs.
+    pub fn shard_count(&self) -> ShardCount {
+        ShardCount::new(self.shards).unwrap_or_default()
+    }
+
+    /// Returns the settings of one shard: its url and namespace, and no further shards.
+    pub fn of_shard(&self, shard: Shard) -> Self {
+        let own = usize::from(shard.number()).checked_sub(1).and_then(|at| self.shard_urls.get(at));
+        Self {
+            url: own.unwrap_or(&self.url).clone(),
+            namespace: shard.namespace(&self.namespace),
+            shards: 1,
+            shard_urls: Vec::new(),
+            serve: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the shards that the units of this machine serve.
+    pub fn served_shards(&self) -> Vec<Shard> {
+        let is_served =
+            |shard: &Shard| self.serve.is_empty() || self.serve.contains(&shard.number());
+        self.shard_count().shards().filter(is_served).collect()
     }
 
     /// Reads the password from `password_file`, else from the systemd credential
@@ -104,11 +139,43 @@ impl RedisConfig {
         ))
     }
 
+    /// Rejects shards that are not there, and namespaces that would be too long.
+    fn check_shards(&self) -> Result<(), Fault> {
+        let key = |name| KeyPath::of(&["redis", name]);
+        let Some(count) = ShardCount::new(self.shards) else {
+            let message = format!("must be 1 to {}", ShardCount::MAX);
+            return Err(Fault::new(key("shards"), message));
+        };
+        let last = count.shards().last().unwrap_or(Shard::HOME);
+        if last != Shard::HOME && last.namespace(&self.namespace) == self.namespace {
+            let message = format!("is too long: shard {last} adds its number to it");
+            return Err(Fault::new(key("namespace"), message));
+        }
+        let further = usize::from(self.shards - 1);
+        if !self.shard_urls.is_empty() && self.shard_urls.len() != further {
+            let message = format!(
+                "must have one url for each shard but the first, which is at redis.url: {further}, as \
+                 redis.shards is {}",
+                self.shards
+            );
+            return Err(Fault::new(key("shard_urls"), message).or(key("shards")));
+        }
+        for url in &self.shard_urls {
+            url.check().map_err(|reason| Fault::new(key("shard_urls"), reason))?;
+        }
+        if let Some(unknown) = self.serve.iter().find(|number| **number >= self.shards) {
+            let message = format!("has {unknown}, but the shards are 0 to {last}");
+            return Err(Fault::new(key("serve"), message));
+        }
+        Ok(())
+    }
+
     /// Rejects settings with which no connection is possible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
         self.check_slot().map_err(|reason| Fault::new(key("namespace"), reason).or(key("url")))?;
+        self.check_shards()?;
         let files = [
             ("password_file", &self.password_file),
             ("tls_ca_file", &self.tls_ca_file),

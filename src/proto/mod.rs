@@ -16,6 +16,7 @@ pub mod pattern;
 pub mod queue;
 pub mod report;
 pub mod script_reply;
+pub mod shard;
 pub mod spoken_time;
 pub mod target;
 pub mod text;

@@ -47,6 +47,7 @@ mod scripts;
 mod search_jobs;
 mod sentinel;
 mod server;
+mod shards;
 mod short_ids;
 mod state_counts;
 mod statistics;
@@ -95,6 +96,7 @@ pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
 pub use search_jobs::{CancelledJobs, FoundJobs, JobSearch};
 pub use server::Reach;
+pub use shards::Shards;
 pub use short_ids::IdsFound;
 pub use statistics::Sampled;
 pub use status::{LastHour, TypeState};
@@ -108,6 +110,7 @@ use redis::{FromRedisValue, ScriptInvocation};
 use crate::config::RedisConfig;
 use crate::proto::job::ReplyFormat;
 use crate::proto::keys::Keys;
+use crate::proto::shard::Shard;
 use connection::SharedConnection;
 use scripts::Scripts;
 use server::Server;
@@ -122,6 +125,8 @@ pub struct Store {
     is_unawaited: bool,
     /// The largest output in the hash of its job.
     output_inline_max: u64,
+    /// The shard of its namespace.
+    shard: Shard,
 }
 
 impl Store {
@@ -138,7 +143,13 @@ impl Store {
             keys: Arc::new(keys),
             is_unawaited: false,
             output_inline_max: outputs::INLINE_MAX,
+            shard: Shard::HOME,
         })
+    }
+
+    /// The shard of its namespace.
+    pub fn shard(&self) -> Shard {
+        self.shard
     }
 
     /// Submits jobs that push no reply, as nobody waits for them. [`Store::outcome_or_reply`] asks for one
