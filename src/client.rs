@@ -42,9 +42,11 @@ mod limits;
 mod logs;
 mod many;
 mod migration;
+mod new_batch;
 mod objects;
 pub(crate) mod overview;
 mod periodic_jobs;
+mod placement;
 mod queues;
 mod samples;
 mod scripts;
@@ -74,8 +76,8 @@ pub use graph::{Graph, GraphNode};
 pub use graph_around::{GraphJob, JobGraph};
 pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument};
 pub use logs::LogFollower;
-pub use many::NewBatch;
 pub use migration::blockers;
+pub use new_batch::NewBatch;
 pub use overview::{ActorCount, Overview};
 pub use samples::{SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
@@ -92,23 +94,23 @@ use std::time::Duration;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
-use crate::proto::message::Control;
-use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, Shards, StopOutcome,
-    Store, StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, RetryOutcome, Shards, StopOutcome, Store,
+    StoreError, Submitted,
 };
 use wait::Waiters;
 
-/// A handle on the jobs of one namespace in one Redis.
+/// A handle on the jobs of one system: of its namespace, and of its further shards if it has some.
 #[derive(Clone)]
 pub struct Client {
     /// The store of the home shard.
     store: Store,
     shards: Shards,
     job: JobConfig,
-    waiters: Arc<Waiters>,
+    /// The waiters of each shard.
+    waiters: Arc<[Waiters]>,
 }
 
 impl Client {
@@ -123,7 +125,7 @@ impl Client {
                 .with_replies(config.job.reply_format)
                 .beside(config.supervisor.served_legacy_queues())
         })?;
-        Ok(Self::on(shards, config.job.clone()))
+        Ok(Self::on(&shards, config.job.clone()))
     }
 
     /// Creates a client from the two tables that it needs: `[redis]` and `[job]`. It serves no
@@ -135,15 +137,16 @@ impl Client {
         let shards = Shards::open(redis, |store| {
             Ok(store.with_events(job.events).with_replies(job.reply_format))
         })?;
-        Ok(Self::on(shards, job))
+        Ok(Self::on(&shards, job))
     }
 
-    /// Pings Redis.
+    /// Pings Redis, that of every shard.
     ///
     /// # Errors
     /// [`ClientError::Store`] if Redis does not answer.
     pub async fn ping(&self) -> Result<(), ClientError> {
-        Ok(self.store.ping().await?)
+        self.shards.each(Store::ping).await?;
+        Ok(())
     }
 
     /// Returns keys of Hero that have the wrong type, each as a sentence.
@@ -151,7 +154,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn wrong_types(&self) -> Result<Vec<String>, ClientError> {
-        Ok(self.store.wrong_types().await?)
+        Ok(self.shards.each(Store::wrong_types).await?.concat())
     }
 
     /// Stores a job without starting it; [`Client::start_job`] does that.
@@ -168,7 +171,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
     pub async fn start_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        let outcome = self.store.start(id, self.job.kept()).await?;
+        let outcome = self.of(id)?.start(id, self.job.kept()).await?;
         moved("start", id, outcome)
     }
 
@@ -183,8 +186,15 @@ impl Client {
         self.store_one(job, true).await
     }
 
-    async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
-        self.store_one_on(&self.store, job, start).await
+    async fn store_one(&self, mut job: Job, start: bool) -> Result<JobId, ClientError> {
+        self.check(&job)?;
+        self.place(&mut job)?;
+        self.store_one_on(self.of(&job.id)?, job, start).await
+    }
+
+    fn waiters(&self, id: &JobId) -> Result<&Waiters, ClientError> {
+        let shard = usize::from(self.of(id)?.shard().number());
+        Ok(self.waiters.get(shard).unwrap_or(&self.waiters[0]))
     }
 
     async fn store_one_on(
@@ -193,7 +203,6 @@ impl Client {
         job: Job,
         start: bool,
     ) -> Result<JobId, ClientError> {
-        self.check(&job)?;
         let job = [job];
         let job = self.completed(&job).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
@@ -227,12 +236,15 @@ impl Client {
     /// [`ClientError::GaveUp`].
     pub async fn run_job_and_await_result(
         &self,
-        job: Job,
+        mut job: Job,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
+        self.check(&job)?;
+        self.place(&mut job)?;
+        let waiters = self.waiters(&job.id)?;
         let (own, replies) = (job.id.clone(), job.spec.reply);
-        let id = self.store_one_on(self.waiters.store(), job, true).await?;
-        self.waiters.wait(&id, patience, replies && id == own).await
+        let id = self.store_one_on(waiters.store(), job, true).await?;
+        waiters.wait(&id, patience, replies && id == own).await
     }
 
     /// Waits for the end of a job and returns its output. The actor may push a reply or only
@@ -247,7 +259,7 @@ impl Client {
         id: &JobId,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
-        self.waiters.wait(id, patience, false).await
+        self.waiters(id)?.wait(id, patience, false).await
     }
 
     /// Reads a job.
@@ -255,7 +267,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if its hash cannot be parsed.
     pub async fn get_job(&self, id: &JobId) -> Result<Job, ClientError> {
-        let job = self.store.job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+        let job = self.of(id)?.job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
         Ok(job?)
     }
 
@@ -283,7 +295,7 @@ impl Client {
     }
 
     async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<Vec<u8>>), ClientError> {
-        self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
+        self.of(id)?.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Lists one page of jobs; the page has the cursor of the next one.
@@ -291,7 +303,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, ClientError> {
-        Ok(self.store.list_jobs(query).await?)
+        Ok(self.shards.list_jobs(query).await?)
     }
 
     /// Stops a job: at once if it has not started, through its actor if it runs. Returns whether
@@ -306,7 +318,7 @@ impl Client {
             id: id.clone(),
             status: status.to_owned(),
         };
-        match self.store.stop(id, self.job.kept(), None).await? {
+        match self.of(id)?.stop(id, self.job.kept(), None).await? {
             StopOutcome::Stopped => Ok(true),
             StopOutcome::Requested | StopOutcome::Own => Ok(false),
             StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
@@ -323,7 +335,7 @@ impl Client {
     /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
     /// without an input.
     pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        moved("retry", id, self.store.retry(id).await?)
+        moved("retry", id, self.of(id)?.retry(id).await?)
     }
 
     /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that
@@ -336,7 +348,7 @@ impl Client {
         &self,
         id: &JobId,
     ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
-        let graph = self.store.retry_with_dependents(id).await?;
+        let graph = self.of(id)?.retry_with_dependents(id).await?;
         let own = moved("retry", id, graph.outcome)?;
         let mut jobs = vec![(id.clone(), Ok(own))];
         jobs.extend(graph.retried.into_iter().map(|(id, status)| (id, Ok(status))));
@@ -352,7 +364,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
     pub async fn delete_job(&self, id: &JobId) -> Result<(), ClientError> {
-        match self.store.delete(id, self.job.kept()).await? {
+        match self.of(id)?.delete(id, self.job.kept()).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
             DeleteOutcome::Running => {
@@ -369,16 +381,17 @@ impl Client {
     pub async fn clear_all_jobs(&self) -> Result<u64, ClientError> {
         let mut deleted = 0;
         let states = JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Started);
-        for status in states {
+        let all = self.shards.all().iter();
+        for (store, status) in all.flat_map(|store| states.clone().map(move |of| (store, of))) {
             let mut query = ListQuery {
                 statuses: vec![status],
                 limit: ListQuery::LIMIT_MAX,
                 ..ListQuery::default()
             };
             loop {
-                let page = self.store.list_jobs(&query).await?;
+                let page = store.list_jobs(&query).await?;
                 for job in &page.items {
-                    let outcome = self.store.delete(&job.id, self.job.kept()).await?;
+                    let outcome = store.delete(&job.id, self.job.kept()).await?;
                     deleted += u64::from(outcome == DeleteOutcome::Deleted);
                 }
                 match page.next {
@@ -390,19 +403,6 @@ impl Client {
         Ok(deleted)
     }
 
-    /// Lists the live actors by name, of one script type if one is given.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn list_actors(
-        &self,
-        script_type: Option<&ScriptType>,
-    ) -> Result<Vec<PresenceOf>, ClientError> {
-        let mut live = self.store.actors(script_type).await?;
-        self.store.count_running(&mut live).await?;
-        Ok(live)
-    }
-
     /// Returns the counters of a script type: submitted, started, finished, failed, retried, dead,
     /// skipped.
     ///
@@ -412,15 +412,8 @@ impl Client {
         &self,
         script_type: &ScriptType,
     ) -> Result<BTreeMap<String, u64>, ClientError> {
-        Ok(self.store.counters(script_type).await?)
-    }
-
-    /// Sends one actor a control message: drain, resume, shut down.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), ClientError> {
-        Ok(self.store.tell_actor(actor, message).await?)
+        let counters = self.counters_of(std::slice::from_ref(script_type)).await?;
+        Ok(counters.into_iter().next().unwrap_or_default())
     }
 }
 

@@ -40,12 +40,13 @@ impl LimitCommand {
 }
 
 fn table(limits: &[LimitDocument]) -> TextTable {
-    let titles = ["~LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
+    let mut titles = vec!["~LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
+    titles.extend(limits.iter().any(|limit| limit.shard.is_some()).then_some(">SHARD"));
     let mut table = TextTable::new(&titles);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     for limit in limits {
         let of = limit.per.as_deref().zip(limit.value.as_deref());
-        table.row([
+        let cells = [
             limit.name.clone(),
             of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default(),
             limit.running.to_string(),
@@ -53,7 +54,8 @@ fn table(limits: &[LimitDocument]) -> TextTable {
             number(limit.started),
             limit.rate.clone().unwrap_or_default(),
             limit.held.to_string(),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(limit.shard.map(|shard| shard.to_string())));
     }
     table
 }

@@ -13,7 +13,7 @@ impl Client {
         if let Some(mut last) = job.last_attempt() {
             if let (None, Some(boot)) = (&last.hostname, &job.boot_id) {
                 // Unknown to a user of Redis whose access list is of an older version.
-                last.hostname = self.store.hostname_of(boot).await.unwrap_or_default();
+                last.hostname = self.of(&job.id)?.hostname_of(boot).await.unwrap_or_default();
             }
             all.push(last);
         }

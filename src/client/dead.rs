@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
-use crate::store::{DeadCursor, DeadFilter, DeadPage, DeleteOutcome, RetryOutcome, Store};
+use crate::store::{DeadCursor, DeadFilter, DeadPage, DeleteOutcome, RetryOutcome, Shards, Store};
 
 /// The result of an operation on many dead letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Client {
         limit: usize,
         after: Option<&DeadCursor>,
     ) -> Result<DeadPage, ClientError> {
-        Ok(self.store.list_dead(filter, limit, after).await?)
+        Ok(self.shards.list_dead(filter, limit, after).await?)
     }
 
     /// Reads a dead letter.
@@ -44,7 +44,7 @@ impl Client {
         let job = self.get_job(id).await?;
         let dead = match &job.spec.script_type {
             Some(script_type) if job.status == JobStatus::Error => {
-                self.store.is_dead(script_type, id).await?
+                self.of(id)?.is_dead(script_type, id).await?
             }
             _ => false,
         };
@@ -79,7 +79,7 @@ impl Client {
         change: DeadLetterChange,
     ) -> Result<Option<bool>, ClientError> {
         Ok(match change {
-            DeadLetterChange::Retry => match self.store.retry(id).await? {
+            DeadLetterChange::Retry => match self.of(id)?.retry(id).await? {
                 RetryOutcome::Moved(_) => Some(true),
                 RetryOutcome::Illegal
                 | RetryOutcome::Duplicate(_)
@@ -87,14 +87,14 @@ impl Client {
                 | RetryOutcome::LostPrerequisite(_) => Some(false),
                 RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
             },
-            DeadLetterChange::Delete => match self.store.delete(id, self.job.kept()).await? {
+            DeadLetterChange::Delete => match self.of(id)?.delete(id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => Some(true),
                 DeleteOutcome::Missing | DeleteOutcome::Running => None,
             },
         })
     }
 
-    /// Applies an operation to each dead letter, page by page. Pages go from newer to older, so
+    /// Applies an operation to each dead letter, shard by shard and page by page. Pages go from newer to older, so
     /// dead letters added meanwhile are left out.
     async fn each_dead(
         &self,
@@ -102,20 +102,23 @@ impl Client {
         change: DeadLetterChange,
     ) -> Result<DeadTally, ClientError> {
         let mut tally = DeadTally::default();
-        let mut after = None;
-        loop {
-            let page = self.list_dead(filter, Store::DEAD_PAGE_MAX, after.as_ref()).await?;
-            for letter in &page.items {
-                match self.change_dead(&letter.id, change).await? {
-                    Some(true) => tally.done += 1,
-                    Some(false) => tally.left += 1,
-                    None => {}
+        for store in self.shards.all() {
+            let (of_shard, mut after) = (Shards::from(store.clone()), None);
+            loop {
+                let page = of_shard.list_dead(filter, Store::DEAD_PAGE_MAX, after.as_ref()).await?;
+                for letter in &page.items {
+                    match self.change_dead(&letter.id, change).await? {
+                        Some(true) => tally.done += 1,
+                        Some(false) => tally.left += 1,
+                        None => {}
+                    }
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
                 }
             }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(tally),
-            }
         }
+        Ok(tally)
     }
 }

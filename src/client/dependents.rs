@@ -65,7 +65,7 @@ impl Client {
             }
             level = level.end..leaves.len();
             let ids: Vec<JobId> = leaves[level.clone()].iter().map(|l| l.id.clone()).collect();
-            let found = self.store.dependents(&ids).await?;
+            let found = self.of(&job.id)?.dependents(&ids).await?;
             for (leaf, kin) in leaves[level.clone()].iter_mut().zip(found) {
                 leaf.kin = kin;
             }
@@ -80,7 +80,7 @@ impl Client {
     pub async fn dependents(&self, job: &Job) -> Result<Vec<JobId>, ClientError> {
         let mut all = job.dependents.clone();
         if job.dependents_more > 0 {
-            all.extend(self.store.more_dependents(&job.id).await?);
+            all.extend(self.of(&job.id)?.more_dependents(&job.id).await?);
         }
         Ok(all)
     }

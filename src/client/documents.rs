@@ -241,6 +241,9 @@ pub struct LimitDocument {
     pub held: u64,
     /// Jobs that started within the time of its rate.
     pub started: Option<u64>,
+    /// The shard that counts so, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u16>,
 }
 
 impl LimitDocument {
@@ -262,6 +265,7 @@ impl LimitDocument {
             configured,
             running,
             held,
+            shard: None,
         }
     }
 }

@@ -16,7 +16,7 @@ impl Client {
     pub async fn edit_job(&self, id: &JobId, edit: &JobEdit) -> Result<JobStatus, ClientError> {
         let wrong =
             |status: String| ClientError::WrongState { doing: "edit", id: id.clone(), status };
-        match self.store.edit(id, edit).await? {
+        match self.of(id)?.edit(id, edit).await? {
             EditOutcome::Edited(status) => Ok(status),
             EditOutcome::Refused(status) => Err(wrong(format!(
                 "{status}; only a job that has not started can be changed: hero job clone {id}"
@@ -40,7 +40,7 @@ impl Client {
         mut edit: JobEdit,
         delay: Duration,
     ) -> Result<JobStatus, ClientError> {
-        let now = self.now().await?;
+        let now = self.of(id)?.now().await?;
         edit.run_at = Some(now.checked_add(delay).unwrap_or(jiff::Timestamp::MAX));
         self.edit_job(id, &edit).await
     }

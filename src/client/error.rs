@@ -6,6 +6,7 @@ use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
+use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::did_you_mean;
 use crate::store::StoreError;
@@ -110,6 +111,29 @@ pub enum ClientError {
     /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
+    /// Its prerequisites are on different shards.
+    #[error(
+        "prerequisites {first} and {second} are on different shards; give the jobs the same shard_key"
+    )]
+    PrerequisitesApart {
+        /// The first prerequisite.
+        first: JobId,
+        /// One that is on another shard.
+        second: JobId,
+    },
+    /// Its id or a prerequisite is on another shard than it, or than its graph.
+    #[error(
+        "{id} is on shard {of}, but the job or its graph on shard {shard}; give the jobs the same \
+         shard_key, and no ids of other shards"
+    )]
+    OtherShard {
+        /// The id.
+        id: JobId,
+        /// Its shard.
+        of: Shard,
+        /// The shard of the job.
+        shard: Shard,
+    },
     /// Another job that has not ended, or that is submitted with it, holds its unique key.
     #[error("its unique key is held by job {0}")]
     KeyHeld(JobId),
@@ -248,6 +272,8 @@ impl ClientError {
             | Self::Name(_)
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)
+            | Self::PrerequisitesApart { .. }
+            | Self::OtherShard { .. }
             | Self::AmbiguousId { .. }
             | Self::AmbiguousGraph { .. }
             | Self::KeyHeld(_)

@@ -60,6 +60,7 @@ impl Client {
             return self.store_one(job, start).await;
         }
         self.check(&job)?;
+        self.place(&mut job)?;
         let own = job.id.clone();
         self.give_files(&mut job, files).await?;
         let stored = self.store_one(job, start).await;
@@ -74,14 +75,15 @@ impl Client {
     }
 
     /// Stores the files of a job that is about to be submitted, and names them in the job. They go by
-    /// themselves if it is not, or by [`Client::take_files_back`].
+    /// themselves if it is not, or by [`Client::take_files_back`]. The id of the job stays from now on.
     ///
     /// # Errors
     /// [`ClientError::IdTaken`]; [`ClientError::Invalid`] and [`ClientError::File`] of the files.
     pub async fn give_files(&self, job: &mut Job, files: &JobFiles) -> Result<(), ClientError> {
+        self.place(job)?;
         let files = &self.settled(files).await?;
         files.check(self.job.files_size_max)?;
-        if !self.store.stage_files(&job.id, files).await? {
+        if !self.of(&job.id)?.stage_files(&job.id, files).await? {
             return Err(ClientError::IdTaken(job.id.clone()));
         }
         job.extra.insert(INPUT_FILES.to_owned(), files.listed());
@@ -92,7 +94,9 @@ impl Client {
     pub async fn take_files_back(&self, jobs: impl Iterator<Item = &JobId>) {
         for id in jobs {
             // Else they go by themselves.
-            let _ = self.store.drop_files(id).await;
+            if let Ok(store) = self.of(id) {
+                let _ = store.drop_files(id).await;
+            }
         }
     }
 
@@ -152,13 +156,13 @@ impl Client {
     pub async fn input_files(&self, id: &JobId) -> Result<JobFiles, ClientError> {
         let (names, has_stdin) = self.get_job(id).await?.input_files();
         let gone = || InvalidJob::new(INPUT_FILES, "are gone");
-        let read = self.store.read_files(id, FileSide::Input, &names).await?;
+        let read = self.of(id)?.read_files(id, FileSide::Input, &names).await?;
         let mut files = JobFiles::default();
         for (name, bytes) in names.into_iter().zip(read) {
             files.inputs.insert(name, bytes.ok_or_else(gone)?);
         }
         if has_stdin {
-            files.stdin = Some(self.store.read_stdin(id).await?.ok_or_else(gone)?);
+            files.stdin = Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?);
         }
         Ok(files)
     }
@@ -172,7 +176,7 @@ impl Client {
         let outputs = job.output_files().into_iter().map(|name| (FileSide::Output, name));
         let inputs = job.input_files().0.into_iter().map(|name| (FileSide::Input, name));
         let files: Vec<(FileSide, FileName)> = outputs.chain(inputs).collect();
-        let sizes = self.store.file_sizes(id, &files).await?;
+        let sizes = self.of(id)?.file_sizes(id, &files).await?;
         let files = files.into_iter().zip(sizes);
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
     }
@@ -193,7 +197,7 @@ impl Client {
             (FileSide::Input, job.input_files().0, INPUT_FILES),
         ] {
             if names.contains(name) {
-                let read = self.store.read_files(id, side, std::slice::from_ref(name)).await?;
+                let read = self.of(id)?.read_files(id, side, std::slice::from_ref(name)).await?;
                 let gone = || InvalidJob::new(field, format!("of job {id}: `{name}` is gone"));
                 return Ok(Some(read.into_iter().next().flatten().ok_or_else(gone)?));
             }

@@ -37,7 +37,8 @@ pub struct JobNews {
 impl Client {
     /// Follows the states of a job, and its log after a place, on its own connection.
     pub fn follow_job(&self, id: &JobId, after: String) -> JobFollower {
-        let (connection, store) = (self.store.blocking(), self.store.clone());
+        let store = self.of_or_home(id).clone();
+        let connection = store.blocking();
         JobFollower { store, connection, id: id.clone(), after, status: None, wait: WAIT }
     }
 }

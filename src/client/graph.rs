@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::ClientError;
+use super::placement::rename;
 use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName};
+use crate::proto::shard::Shard;
 use crate::proto::text::nearest;
 use crate::store::NewGraph;
 
@@ -22,6 +24,7 @@ use crate::store::NewGraph;
 #[derive(Debug, Clone)]
 pub struct Graph {
     id: JobId,
+    has_fixed_id: bool,
     name: Option<JobName>,
     nodes: Vec<GraphNode>,
     callbacks: BTreeMap<GraphCallback, Job>,
@@ -29,7 +32,9 @@ pub struct Graph {
 
 impl Default for Graph {
     fn default() -> Self {
-        Self { id: JobId::random(), name: None, nodes: Vec::new(), callbacks: BTreeMap::new() }
+        let (id, has_fixed_id) = (JobId::random(), false);
+        let (nodes, callbacks) = (Vec::new(), BTreeMap::new());
+        Self { id, has_fixed_id, name: None, nodes, callbacks }
     }
 }
 
@@ -90,7 +95,34 @@ impl Graph {
 
     /// Gives it an id.
     pub fn set_id(&mut self, id: JobId) {
-        self.id = id;
+        (self.id, self.has_fixed_id) = (id, true);
+    }
+
+    /// Returns true if its id stays: its submitter chose it, or it tells its shard already.
+    pub(super) fn has_fixed_id(&self) -> bool {
+        self.has_fixed_id
+    }
+
+    /// Puts it on a shard: gives it and its jobs ids that tell it, except for those that stay.
+    pub(super) fn settle(&mut self, shard: Shard) {
+        if !self.has_fixed_id {
+            self.set_id(shard.id(&self.id));
+        }
+        let mut renamed = HashMap::new();
+        for job in self.nodes.iter_mut().map(|node| &mut node.job).filter(|job| !job.has_fixed_id) {
+            let new = shard.id(&job.id);
+            let old = std::mem::replace(&mut job.id, new);
+            job.has_fixed_id = true;
+            renamed.insert(old, job.id.clone());
+        }
+        for node in &mut self.nodes {
+            rename(&mut node.job, &renamed);
+            for name in node.after.iter_mut().chain(&mut node.after_any) {
+                if let Some(id) = name.parse().ok().and_then(|id: JobId| renamed.get(&id)) {
+                    *name = id.to_string();
+                }
+            }
+        }
     }
 
     /// Gives it a name, by which people know it in lists; several may have the same.

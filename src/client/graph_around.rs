@@ -37,10 +37,10 @@ impl Client {
     pub async fn graph_around(&self, id: &JobId, most: usize) -> Result<JobGraph, ClientError> {
         let mut known: HashSet<JobId> = HashSet::from([id.clone()]);
         let mut graph = JobGraph { jobs: Vec::new(), is_cut: false };
-        let mut step = vec![id.clone()];
+        let (store, mut step) = (self.of(id)?, vec![id.clone()]);
         while !step.is_empty() {
-            let relations = self.store.dependents(&step).await?;
-            let summaries = self.store.summaries(step.clone()).await?;
+            let relations = store.dependents(&step).await?;
+            let summaries = store.summaries(step.clone()).await?;
             let mut summaries: HashMap<JobId, JobSummary> =
                 summaries.into_iter().flatten().map(|job| (job.id.clone(), job)).collect();
             let mut near: Vec<JobId> = Vec::new();
@@ -64,11 +64,11 @@ impl Client {
         Ok(graph)
     }
 
-    /// Reads jobs as lists show them, in one round trip. A job that does not exist is left out.
+    /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn job_summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>, ClientError> {
-        Ok(self.store.summaries(ids).await?.into_iter().flatten().collect())
+        Ok(self.shards.summaries(ids).await?.into_iter().flatten().collect())
     }
 }

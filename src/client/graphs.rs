@@ -159,7 +159,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn graph(&self, id: &JobId) -> Result<GraphInfo, ClientError> {
-        self.store.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
+        self.of(id)?.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
     }
 
     /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
@@ -167,7 +167,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, ClientError> {
-        Ok(self.store.graphs(limit, after).await?)
+        Ok(self.shards.graphs(limit, after).await?)
     }
 
     /// Lists jobs of a graph or batch: those that failed, then the cancelled, then those that have not
@@ -184,9 +184,9 @@ impl Client {
         limit: usize,
     ) -> Result<Vec<JobOfGraph>, ClientError> {
         let outcomes = outcome.as_ref().map_or(&GraphJobOutcome::ALL[..], std::slice::from_ref);
-        let members = self.store.graph_members(id, outcomes, after, limit).await?;
+        let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
-        let jobs = self.store.summaries(ids).await?;
+        let jobs = self.of(id)?.summaries(ids).await?;
         let of_graph =
             |job: &JobSummary| job.fields.get("graph_id").is_some_and(|of| of == id.as_str());
         let rows = members.into_iter().zip(jobs);
@@ -210,7 +210,7 @@ impl Client {
                 if graph.counts.state() != GraphState::Running {
                     return Ok(graph);
                 }
-                self.waiters.next_reply(id).await?;
+                self.waiters(id)?.next_reply(id).await?;
             }
         };
         let Some(patience) = patience else { return ended.await };
@@ -227,7 +227,7 @@ impl Client {
         let mut change = GraphChange::default();
         // In the order of the graph: a job is retried after its prerequisites.
         for member in self.all_members(id, &NOT_FINISHED).await? {
-            match self.store.retry(&member.id).await? {
+            match self.of(id)?.retry(&member.id).await? {
                 RetryOutcome::Moved(_) => change.done += 1,
                 other => {
                     if let Err(error) = super::moved("retry", &member.id, other) {
@@ -247,7 +247,7 @@ impl Client {
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match self.store.stop(&member.id, self.job.kept(), None).await? {
+            match self.of(id)?.stop(&member.id, self.job.kept(), None).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
@@ -272,23 +272,23 @@ impl Client {
         let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
         for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids = some.iter().map(|member| member.id.clone()).collect();
-            let jobs = self.store.summaries(ids).await?;
+            let jobs = self.of(id)?.summaries(ids).await?;
             let running = jobs.iter().flatten().find(|job| job.status == JobStatus::Started);
             if let Some(job) = running {
                 return Err(runs(&job.id));
             }
         }
         // A deleted job ends its dependents, and with them the graph.
-        self.store.drop_callbacks(id).await?;
+        self.of(id)?.drop_callbacks(id).await?;
         let mut change = GraphChange::default();
         for member in self.all_members(id, &GraphJobOutcome::ALL).await?.iter().rev() {
-            match self.store.delete(&member.id, self.job.kept()).await? {
+            match self.of(id)?.delete(&member.id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => change.done += 1,
                 DeleteOutcome::Missing => {}
                 DeleteOutcome::Running => return Err(runs(&member.id)),
             }
         }
-        self.store.drop_graph(id).await?;
+        self.of(id)?.drop_graph(id).await?;
         Ok(change)
     }
 
@@ -297,8 +297,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn drop_empty_batch(&self, id: &JobId) -> Result<(), ClientError> {
-        if self.store.graph(id).await?.is_some_and(|batch| batch.counts.jobs == 0) {
-            self.store.drop_graph(id).await?;
+        if self.of(id)?.graph(id).await?.is_some_and(|batch| batch.counts.jobs == 0) {
+            self.of(id)?.drop_graph(id).await?;
         }
         Ok(())
     }
@@ -313,7 +313,7 @@ impl Client {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let most = Store::GRAPHS_PER_PAGE_MAX;
-            let page = self.store.graph_members(id, outcomes, after, most).await?;
+            let page = self.of(id)?.graph_members(id, outcomes, after, most).await?;
             after = page.last().map(|member| member.score);
             let is_last = page.len() < most;
             all.extend(page);

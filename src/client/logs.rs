@@ -22,7 +22,7 @@ impl Client {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LogLine>, ClientError> {
-        let lines = self.store.read_log(id, after, limit).await?;
+        let lines = self.of(id)?.read_log(id, after, limit).await?;
         if lines.is_empty() && after.is_none() {
             self.get_job_status(id).await?;
         }
@@ -38,18 +38,18 @@ impl Client {
         id: &JobId,
         limit: usize,
     ) -> Result<Vec<LogLine>, ClientError> {
-        Ok(self.store.read_log_end(id, limit).await?)
+        Ok(self.of(id)?.read_log_end(id, limit).await?)
     }
 
     /// Follows a job's log from its start to the job's end, on its own connection.
     pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        LogFollower::new(self.store.clone(), id.clone(), None)
+        LogFollower::new(self.of_or_home(id).clone(), id.clone(), None)
     }
 
     /// Follows a job's log from a position on, as [`LogLine::id`] and [`LogLine::place_before`]
     /// give it.
     pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
-        LogFollower::new(self.store.clone(), id.clone(), Some(place))
+        LogFollower::new(self.of_or_home(id).clone(), id.clone(), Some(place))
     }
 
     /// Returns the time of Redis's clock, which logs and schedules use.

@@ -2,43 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use futures_util::future::try_join_all;
+
 use super::files::may_be_accepted;
 use super::graph::Graph;
+use super::new_batch::{NewBatch, members};
 use super::{Client, ClientError, accepted};
-use crate::proto::graph::{GraphCallback, GraphKind};
-use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::graph::GraphCallback;
+use crate::proto::job::{Job, JobId};
+use crate::proto::shard::{Shard, ShardCount};
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
-
-/// A batch as an object, which is known by its id and name.
-#[derive(Debug, Clone)]
-pub struct NewBatch {
-    /// Its id.
-    pub id: JobId,
-    /// Its name; several may have the same.
-    pub name: Option<JobName>,
-    /// The jobs that start at its end, with the settings of a graph's.
-    pub callbacks: BTreeMap<GraphCallback, Job>,
-}
-
-impl Default for NewBatch {
-    /// A batch with a random id and without a name.
-    fn default() -> Self {
-        Self { id: JobId::random(), name: None, callbacks: BTreeMap::new() }
-    }
-}
-
-impl NewBatch {
-    fn stored_with(&self, jobs: &[Job]) -> NewGraph {
-        let caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
-        NewGraph {
-            id: self.id.clone(),
-            kind: GraphKind::Batch,
-            name: self.name.clone(),
-            caller,
-            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
-        }
-    }
-}
 
 impl Client {
     /// Submits a batch, some hundred jobs per round trip, fewer if they are large. Each job is
@@ -55,19 +28,55 @@ impl Client {
             self.check(job)?;
         }
         let jobs = &*self.completed(jobs).await?;
-        let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
-        Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect())
+        if self.shards.count() == ShardCount::ONE {
+            let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
+            return Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect());
+        }
+        self.submit_placed(self.placed(jobs, None)).await
+    }
+
+    /// Submits the jobs of each shard, all shards at the same time.
+    async fn submit_placed(
+        &self,
+        placed: Vec<Result<Job, ClientError>>,
+    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let mut results: Vec<Option<Result<JobId, ClientError>>> = Vec::new();
+        let mut of_shards: BTreeMap<Shard, (Vec<usize>, Vec<Job>)> = BTreeMap::new();
+        for (place, job) in placed.into_iter().enumerate() {
+            results.push(match job {
+                Ok(job) => {
+                    let (own, jobs) = of_shards.entry(self.of(&job.id)?.shard()).or_default();
+                    own.push(place);
+                    jobs.push(job);
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            });
+        }
+        let submit = |(shard, (places, jobs)): (Shard, (Vec<usize>, Vec<Job>))| async move {
+            let submitted = self.shards.at(shard).submit(&jobs, true, self.job.kept()).await?;
+            let all = places.into_iter().zip(jobs).zip(submitted);
+            let all = all.map(|((place, job), what)| (place, accepted(&job, what)));
+            Ok::<_, ClientError>(all.collect::<Vec<_>>())
+        };
+        for (place, result) in
+            try_join_all(of_shards.into_iter().map(submit)).await?.into_iter().flatten()
+        {
+            results[place] = Some(result);
+        }
+        Ok(results.into_iter().flatten().collect())
     }
 
     /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch. May be called
     /// again for more jobs of the same batch, the first time with `is_new`: up to
-    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks.
+    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks. All of
+    /// them are on one shard, which the id of the batch tells afterwards.
     ///
     /// # Errors
     /// [`ClientError::GraphTaken`] if another has the id; as [`Client::submit_all`].
     pub async fn submit_all_of(
         &self,
-        batch: &NewBatch,
+        batch: &mut NewBatch,
         jobs: &[Job],
         is_new: bool,
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
@@ -75,10 +84,13 @@ impl Client {
             self.check(job)?;
         }
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
-        if is_new && !self.store.open_batch(&batch.stored_with(jobs)).await? {
+        self.place_batch(batch, jobs)?;
+        let store = self.of(&batch.id)?;
+        if is_new && !store.open_batch(&batch.stored_with(jobs)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
-        self.submit_all(&members(jobs, &batch.id)).await
+        let jobs = self.completed(&members(jobs, &batch.id)).await?.into_owned();
+        self.submit_placed(self.placed(&jobs, Some(store.shard()))).await
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
@@ -89,11 +101,12 @@ impl Client {
         if batch.callbacks.is_empty() {
             return Ok(());
         }
-        Ok(self.store.close_batch(&batch.id, self.job.kept()).await?)
+        Ok(self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?)
     }
 
     /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
-    /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs.
+    /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs. All of them are on one shard, which its id tells
+    /// afterwards.
     ///
     /// # Errors
     /// [`ClientError::Cycle`] names jobs that wait for each other; [`ClientError::UnknownInGraph`]
@@ -101,14 +114,20 @@ impl Client {
     /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
     pub async fn submit_graph(
         &self,
-        graph: &Graph,
+        graph: &mut Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
+        self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;
         let new = graph.stored_with(&jobs);
         let mut jobs = members(&jobs, graph.id());
+        for (place, job) in jobs.iter_mut().enumerate() {
+            self.place_beside(graph.id(), job)
+                .map_err(|error| refused(place, graph.name(place), error))?;
+        }
         let given = self.give_graph_files(graph, &mut jobs).await?;
-        let submitted = self.submit_batch(&jobs, Some(&new), &|place| graph.name(place)).await;
+        let on = self.of(graph.id())?;
+        let submitted = self.submit_batch(on, &jobs, Some(&new), &|place| graph.name(place)).await;
         if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
             self.take_files_back(given.iter()).await;
         }
@@ -149,14 +168,15 @@ impl Client {
     }
 
     /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other
-    /// in any order.
+    /// in any order. Returns their ids.
     ///
     /// # Errors
     /// As [`Client::submit_graph`]; a prerequisite that does not exist is
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
-        self.submit_batch(jobs, None, &|place| jobs[place].id.to_string()).await?;
-        Ok(jobs.iter().map(|job| job.id.clone()).collect())
+        let mut batch = NewBatch::default();
+        self.place_batch(&mut batch, jobs)?;
+        self.submit_members(jobs.to_vec(), &batch, None).await
     }
 
     /// Submits an atomic batch as [`Client::submit_all_or_none`] does, its jobs known by the id of the
@@ -166,18 +186,35 @@ impl Client {
     /// As [`Client::submit_all_or_none`]; [`ClientError::GraphTaken`] if another has the id.
     pub async fn submit_all_or_none_of(
         &self,
-        batch: &NewBatch,
+        batch: &mut NewBatch,
         jobs: &[Job],
     ) -> Result<Vec<JobId>, ClientError> {
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
+        self.place_batch(batch, jobs)?;
         let new = batch.stored_with(jobs);
-        let jobs = members(jobs, &batch.id);
-        self.submit_batch(&jobs, Some(&new), &|place| jobs[place].id.to_string()).await?;
+        self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
+    }
+
+    /// Submits jobs on the shard of a batch, all or none.
+    async fn submit_members(
+        &self,
+        jobs: Vec<Job>,
+        batch: &NewBatch,
+        new: Option<&NewGraph>,
+    ) -> Result<Vec<JobId>, ClientError> {
+        let name = |place: usize| jobs[place].id.to_string();
+        let on = self.of(&batch.id)?;
+        let placed = self.placed(&jobs, Some(on.shard())).into_iter().enumerate();
+        let placed =
+            placed.map(|(place, job)| job.map_err(|error| refused(place, name(place), error)));
+        let jobs = placed.collect::<Result<Vec<Job>, ClientError>>()?;
+        self.submit_batch(on, &jobs, new, &|place| jobs[place].id.to_string()).await?;
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
     async fn submit_batch(
         &self,
+        on: &Store,
         jobs: &[Job],
         graph: Option<&NewGraph>,
         name: &(dyn Fn(usize) -> String + Sync),
@@ -186,17 +223,13 @@ impl Client {
             return Ok(());
         }
         self.check_batch(jobs, name)?;
-        let refused = |place, error| ClientError::Refused {
-            place,
-            name: name(place),
-            error: Box::new(error),
-        };
+        let refused = |place, error| refused(place, name(place), error);
         let jobs = &*self.completed(jobs).await?;
         // A job may have got its unique key only now.
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
         }
-        let submitted = self.store.submit_atomic_graph(jobs, graph, self.job.kept()).await;
+        let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first job stands for all.
             StoreError::Unreachable { sent: true, .. } => {
@@ -236,11 +269,7 @@ impl Client {
         if jobs.len() > Store::WHOLE_MAX {
             return Err(ClientError::TooMany { jobs: jobs.len(), most: Store::WHOLE_MAX });
         }
-        let refused = |place, error| ClientError::Refused {
-            place,
-            name: name(place),
-            error: Box::new(error),
-        };
+        let refused = |place, error| refused(place, name(place), error);
         for (place, job) in jobs.iter().enumerate() {
             self.check(job).map_err(|error| refused(place, error.into()))?;
         }
@@ -259,10 +288,8 @@ impl Client {
     }
 }
 
-/// Returns jobs as those of a graph or batch.
-fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
-    let member = |job: &Job| Job { graph_id: Some(graph.clone()), ..job.clone() };
-    jobs.iter().map(member).collect()
+fn refused(place: usize, name: String, error: ClientError) -> ClientError {
+    ClientError::Refused { place, name, error: Box::new(error) }
 }
 
 /// Returns the first job that has the id or the unique key of an earlier one.

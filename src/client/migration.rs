@@ -1,6 +1,5 @@
 //! The state of the migration from older programs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::wait::Waiters;
@@ -8,18 +7,14 @@ use super::{Client, ClientError};
 use crate::config::{JobConfig, format_duration};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::text::counted;
-use crate::store::{CircleState, LegacyState, Shards};
+use crate::store::{CircleState, LegacyState, Shards, Store};
 
 impl Client {
     /// Creates a client of a store, which knows its legacy queues.
-    pub(super) fn on(shards: Shards, job: JobConfig) -> Self {
-        let store = shards.home().clone();
-        Self {
-            waiters: Arc::new(Waiters::new(store.clone())),
-            store: store.unawaited(),
-            shards,
-            job,
-        }
+    pub(super) fn on(shards: &Shards, job: JobConfig) -> Self {
+        let waiters: Vec<Waiters> = shards.all().iter().cloned().map(Waiters::new).collect();
+        let shards = shards.map(Store::unawaited);
+        Self { waiters: waiters.into(), store: shards.home().clone(), shards, job }
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.

@@ -74,6 +74,7 @@ impl Client {
     pub async fn run_periodic_job(&self, crontab: &Crontab, name: &str) -> Result<JobId, Error> {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
+        // Its id is fixed, and so on the home shard.
         Ok(self.submit(job_of(entry, self.now().await?)).await?)
     }
 

@@ -10,7 +10,7 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Priority, Target};
 use crate::proto::text::{did_you_mean, nearest};
-use crate::store::{Hindrance, JobSummary, ListQuery, QueueState};
+use crate::store::{Hindrance, JobSummary, ListQuery, QueueState, Store};
 
 /// The start of the names of all queues.
 const TYPE: &str = "type:";
@@ -21,7 +21,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states().await?)
+        self.list_queues_with([]).await
     }
 
     /// Lists every queue that may hold jobs or is paused, by name, for programs.
@@ -86,7 +86,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn paused_queues(&self) -> Result<Vec<Queue>, ClientError> {
-        Ok(self.store.paused_queues().await?.into_iter().collect())
+        let paused = self.shards.each(Store::paused_queues).await?;
+        let paused: BTreeSet<Queue> = paused.into_iter().flatten().collect();
+        Ok(paused.into_iter().collect())
     }
 
     /// Counts the running jobs of these queues, or all.
@@ -101,7 +103,7 @@ impl Client {
         };
         let mut running = 0;
         loop {
-            let page = self.store.list_jobs(&query).await?;
+            let page = self.shards.list_jobs(&query).await?;
             let is_of = |job: &&JobSummary| {
                 job.status == JobStatus::Started
                     && of.is_none_or(|of| job.queue().is_some_and(|own| of.contains(&own)))
@@ -133,7 +135,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn known_targets(&self) -> Result<BTreeSet<Target>, ClientError> {
-        Ok(self.store.known_targets().await?)
+        Ok(self.shards.each(Store::known_targets).await?.into_iter().flatten().collect())
     }
 
     /// Returns the reason why a dispatched job does not start, if it has one.
@@ -141,7 +143,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, ClientError> {
-        Ok(self.store.hindrance(id).await?)
+        Ok(self.of(id)?.hindrance(id).await?)
     }
 
     /// Pauses a queue: no actor claims its jobs until it is resumed. Running jobs go on, and jobs
@@ -151,8 +153,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn pause_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let news = self.store.pause(std::slice::from_ref(queue)).await?;
-        Ok(news.contains(&true))
+        let queue = std::slice::from_ref(queue);
+        let news = self.shards.each(|store| store.pause(queue)).await?;
+        Ok(news.concat().contains(&true))
     }
 
     /// Resumes a paused queue. Returns whether it was paused.
@@ -160,8 +163,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn resume_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let news = self.store.resume(std::slice::from_ref(queue)).await?;
-        Ok(news.contains(&true))
+        let queue = std::slice::from_ref(queue);
+        let news = self.shards.each(|store| store.resume(queue)).await?;
+        Ok(news.concat().contains(&true))
     }
 
     /// Stops every job that waits in a queue, as [`Client::stop_job`] does. Jobs that run, or are
@@ -170,6 +174,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the jobs before it are stopped.
     pub async fn purge_queue(&self, queue: &Queue) -> Result<u64, ClientError> {
-        Ok(self.store.purge(queue, self.job.kept()).await?)
+        let kept = self.job.kept();
+        Ok(self.shards.each(|store| store.purge(queue, kept)).await?.into_iter().sum())
     }
 }

@@ -1,13 +1,15 @@
 //! The last hour, minute by minute, from the samples that supervisors keep.
 
-use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::documents::TypeStatsDocument;
 use super::stats::{Counters, counted};
 use super::{Client, ClientError};
-use crate::store::CounterSample;
+use crate::store::{CounterSample, Store};
 
 /// The last hour, minute by minute.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -35,26 +37,49 @@ pub struct SampleDocument {
     pub types: Vec<TypeStatsDocument>,
 }
 
-impl SampleDocument {
-    fn between(earlier: &CounterSample, later: &CounterSample) -> Self {
-        let grown = later.grown_since(earlier);
+/// A minute of all shards together.
+#[derive(Default)]
+struct SummedMinute {
+    end_us: i64,
+    length_us: i64,
+    queued: u64,
+    held: u64,
+    running: u64,
+    types: BTreeMap<String, Counters>,
+}
+
+impl SummedMinute {
+    /// Adds what happened on a shard between two samples.
+    fn add(&mut self, earlier: &CounterSample, later: &CounterSample) {
+        self.end_us = self.end_us.max(later.at_us);
+        self.length_us = self.length_us.max(later.at_us - earlier.at_us);
+        self.queued += later.queued;
+        self.held += later.held;
+        self.running += later.running;
+        for (of, grown) in later.grown_since(earlier) {
+            add(self.types.entry(of).or_default(), &grown);
+        }
+    }
+
+    fn document(&self) -> SampleDocument {
         let mut all = Counters::new();
-        for (name, number) in grown.values().flatten() {
-            *all.entry(name.clone()).or_default() += number;
-        }
-        let types = grown.iter().map(|(of, counters)| document(of, counters)).collect();
-        let time = |sample: &CounterSample| Timestamp::from_microsecond(sample.at_us).ok();
-        let (from, to) = (time(earlier), time(later));
-        let length = from.zip(to).map(|(from, to)| to.duration_since(from).as_secs_f64());
-        Self {
-            at: to.map(|at| format!("{at:.3}")).unwrap_or_default(),
-            seconds: length.unwrap_or_default(),
-            queued: later.queued,
-            held: later.held,
-            running: later.running,
+        self.types.values().for_each(|counters| add(&mut all, counters));
+        let end = Timestamp::from_microsecond(self.end_us).ok();
+        SampleDocument {
+            at: end.map(|at| format!("{at:.3}")).unwrap_or_default(),
+            seconds: SignedDuration::from_micros(self.length_us).as_secs_f64(),
+            queued: self.queued,
+            held: self.held,
+            running: self.running,
             all: document("", &all),
-            types,
+            types: self.types.iter().map(|(of, counters)| document(of, counters)).collect(),
         }
+    }
+}
+
+fn add(sum: &mut Counters, counters: &Counters) {
+    for (name, number) in counters {
+        *sum.entry(name.clone()).or_default() += number;
     }
 }
 
@@ -68,8 +93,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn samples(&self) -> Result<SamplesDocument, ClientError> {
-        let samples = self.store.samples().await?;
-        let pairs = samples.windows(2).map(|pair| SampleDocument::between(&pair[0], &pair[1]));
-        Ok(SamplesDocument { samples: pairs.collect() })
+        const MINUTE_US: i64 = 60_000_000;
+        let mut minutes: BTreeMap<i64, SummedMinute> = BTreeMap::new();
+        // A shard keeps one sample a minute.
+        for samples in self.shards.each(Store::samples).await? {
+            for pair in samples.windows(2) {
+                let minute = minutes.entry(pair[1].at_us.div_euclid(MINUTE_US)).or_default();
+                minute.add(&pair[0], &pair[1]);
+            }
+        }
+        Ok(SamplesDocument { samples: minutes.values().map(SummedMinute::document).collect() })
     }
 }

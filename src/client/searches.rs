@@ -66,7 +66,7 @@ impl Client {
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, ClientError> {
-        Ok(self.store.find_jobs(query, search, sees).await?)
+        Ok(self.shards.find_jobs(query, search, sees).await?)
     }
 
     /// Looks for all jobs that a query and a search find and that are `wanted`, at most `query.limit`, the
@@ -85,7 +85,7 @@ impl Client {
         let (mut jobs, mut looked) = (Vec::new(), 0);
         loop {
             query.limit = (most - jobs.len()).min(ListQuery::LIMIT_MAX);
-            let found = self.store.find_jobs(&query, search, &wanted).await?;
+            let found = self.shards.find_jobs(&query, search, &wanted).await?;
             looked += found.looked;
             jobs.extend(found.items);
             query.cursor = found.next;
@@ -96,12 +96,17 @@ impl Client {
         }
     }
 
-    /// Counts the jobs that were stopped, among the latest `most` that ended in error.
+    /// Counts the jobs that were stopped, among the latest `most` of each shard that ended in error.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn count_cancelled(&self, most: usize) -> Result<CancelledJobs, ClientError> {
-        Ok(self.store.count_cancelled(most).await?)
+        let of_shards = self.shards.each(|store| store.count_cancelled(most)).await?;
+        Ok(of_shards.into_iter().fold(CancelledJobs::default(), |sum, of| CancelledJobs {
+            jobs: sum.jobs + of.jobs,
+            looked: sum.looked + of.looked,
+            more: sum.more || of.more,
+        }))
     }
 
     /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds and the caller `sees`
@@ -121,7 +126,7 @@ impl Client {
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
         let mut looked = 0;
         loop {
-            let found = self.store.find_jobs(&query, search, &sees).await?;
+            let found = self.shards.find_jobs(&query, search, &sees).await?;
             looked += found.looked;
             for job in &found.items {
                 add(&mut groups, job);

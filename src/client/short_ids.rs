@@ -3,6 +3,7 @@
 use super::{Client, ClientError};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::JobId;
+use crate::proto::shard::Shard;
 use crate::store::{IdsFound, JobSummary, Store};
 
 /// The least characters of a short id.
@@ -34,12 +35,12 @@ impl Client {
         id: JobId,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId, ClientError> {
-        let length = id.as_str().len();
-        if !(CHARS_MIN..UUID_CHARS).contains(&length) || self.store.exists(&id).await? {
+        let (store, length) = self.looked_for(&id)?;
+        if !(CHARS_MIN..UUID_CHARS).contains(&length) || store.exists(&id).await? {
             return Ok(id);
         }
-        let found = self.store.ids_beginning(id.as_str()).await?;
-        let jobs = self.store.summaries(found.ids.iter().cloned().collect()).await?;
+        let found = store.ids_beginning(id.as_str()).await?;
+        let jobs = store.summaries(found.ids.iter().cloned().collect()).await?;
         let ids: Vec<JobId> = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
         let is_sure = !found.more || length >= CHARS_SURE;
         match ids.as_slice() {
@@ -71,13 +72,13 @@ impl Client {
         id: JobId,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
-        let length = id.as_str().len();
-        if !(CHARS_MIN..UUID_CHARS).contains(&length) || self.store.graph(&id).await?.is_some() {
+        let (store, length) = self.looked_for(&id)?;
+        if !(CHARS_MIN..UUID_CHARS).contains(&length) || store.graph(&id).await?.is_some() {
             return Ok(id);
         }
         let (mut found, mut looked, mut next) = (Vec::new(), 0, None);
         loop {
-            let page = self.store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
+            let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
             looked += page.items.len();
             let graphs = page.items.into_iter().filter(&sees).map(|graph| graph.id);
             found.extend(graphs.filter(|other| other.as_str().starts_with(id.as_str())));
@@ -97,5 +98,12 @@ impl Client {
                 Err(ClientError::AmbiguousGraph { part: id, first: found, more })
             }
         }
+    }
+
+    /// Returns the shard that the beginning of an id tells, and the length of the rest.
+    fn looked_for(&self, id: &JobId) -> Result<(&Store, usize), ClientError> {
+        let (store, text) = (self.of(id)?, id.as_str());
+        let told = if store.shard() == Shard::HOME { None } else { text.find('-') };
+        Ok((store, text.len() - told.map_or(0, |at| at + 1)))
     }
 }

@@ -1,13 +1,14 @@
 //! The state of Redis, of the supervisors and of every script type.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::{Client, ClientError};
 use crate::proto::job::JobStatus;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
-use crate::store::{QueueState, RedisState, TypeState};
+use crate::store::{QueueState, RedisState, Store, TypeState};
 
 impl Client {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`
@@ -19,12 +20,26 @@ impl Client {
         Ok(self.store.redis_state(asks_config).await?)
     }
 
-    /// Lists the live supervisors by unit and host.
+    /// Lists the live supervisors by unit and host. One that serves several shards is one supervisor.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn list_supervisors(&self) -> Result<Vec<SupervisorPresence>, ClientError> {
-        Ok(self.store.supervisors().await?)
+        let of_shards = self.shards.each(Store::supervisors).await?;
+        let mut live: Vec<SupervisorPresence> = Vec::new();
+        for of in of_shards.into_iter().flatten() {
+            let known = live.iter_mut().find(|known| {
+                known.unit == of.unit && known.hostname == of.hostname && known.pid == of.pid
+            });
+            match known {
+                // A failing duty of one shard is not hidden by the others.
+                Some(known) if known.redis == "ok" => known.redis = of.redis,
+                Some(_) => {}
+                None => live.push(of),
+            }
+        }
+        live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
+        Ok(live)
     }
 
     /// Counts the jobs of every script type that ever had a job or an actor.
@@ -32,7 +47,14 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn list_types(&self) -> Result<Vec<TypeState>, ClientError> {
-        Ok(self.store.type_states().await?)
+        let mut types: BTreeMap<ScriptType, TypeState> = BTreeMap::new();
+        for of in self.shards.each(Store::type_states).await?.into_iter().flatten() {
+            match types.entry(of.script_type.clone()) {
+                Entry::Occupied(mut known) => known.get_mut().add(&of),
+                Entry::Vacant(new) => drop(new.insert(of)),
+            }
+        }
+        Ok(types.into_values().collect())
     }
 
     /// Counts the jobs of each state, the held ones among the dispatched.
@@ -40,7 +62,13 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn count_jobs(&self) -> Result<Vec<(JobStatus, u64)>, ClientError> {
-        Ok(self.store.count_jobs().await?)
+        let mut of_shards = self.shards.each(Store::count_jobs).await?.into_iter();
+        let mut counts = of_shards.next().unwrap_or_default();
+        for of in of_shards {
+            // Each has all states in the same order.
+            counts.iter_mut().zip(of).for_each(|((_, sum), (_, number))| *sum += number);
+        }
+        Ok(counts)
     }
 
     /// Lists every queue that may hold jobs or is paused, and these others, by name.
@@ -51,7 +79,16 @@ impl Client {
         &self,
         others: impl IntoIterator<Item = Queue>,
     ) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states_with(others.into_iter().collect()).await?)
+        let others: BTreeSet<Queue> = others.into_iter().collect();
+        let of_shards = self.shards.each(|store| store.queue_states_with(others.clone())).await?;
+        let mut queues: BTreeMap<Queue, QueueState> = BTreeMap::new();
+        for of in of_shards.into_iter().flatten() {
+            match queues.entry(of.queue.clone()) {
+                Entry::Occupied(mut known) => known.get_mut().add(&of),
+                Entry::Vacant(new) => drop(new.insert(of)),
+            }
+        }
+        Ok(queues.into_values().collect())
     }
 
     /// Returns the counters of several script types, in their order.
@@ -62,6 +99,13 @@ impl Client {
         &self,
         types: &[ScriptType],
     ) -> Result<Vec<BTreeMap<String, u64>>, ClientError> {
-        Ok(self.store.counters_of(types).await?)
+        let mut of_shards = self.shards.each(|store| store.counters_of(types)).await?.into_iter();
+        let mut all = of_shards.next().unwrap_or_default();
+        for (sum, of) in of_shards.flat_map(|of| of.into_iter().enumerate()) {
+            for (name, number) in of {
+                *all[sum].entry(name).or_default() += number;
+            }
+        }
+        Ok(all)
     }
 }

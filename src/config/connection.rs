@@ -41,7 +41,7 @@ pub struct RedisConfig {
     pub tls_key_file: Option<PathBuf>,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
     pub require_durable: bool,
-    /// How many shards hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
+    /// The number of shards that hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
     pub shards: u16,
     /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
     pub shard_urls: Vec<RedisUrl>,
@@ -73,12 +73,13 @@ impl RedisConfig {
         self.url.redacted()
     }
 
-    /// How many shards hold the jobs.
+    /// Returns the number of shards.
     pub fn shard_count(&self) -> ShardCount {
         ShardCount::new(self.shards).unwrap_or_default()
     }
 
     /// Returns the settings of one shard: its url and namespace, and no further shards.
+    #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         let own = usize::from(shard.number()).checked_sub(1).and_then(|at| self.shard_urls.get(at));
         Self {

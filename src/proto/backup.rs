@@ -25,6 +25,8 @@ pub const FORMAT: u32 = 1;
 pub enum BackupLine {
     /// The first line.
     Backup(Head),
+    /// The number of the shard whose lines follow, if there are several.
+    Shard(u16),
     /// The paused queues, by their names.
     Paused(Vec<String>),
     /// The state of a periodic job.
@@ -85,6 +87,7 @@ impl BackupLine {
             Self::CronAdded(_)
             | Self::GraphJobs(_)
             | Self::Backup(_)
+            | Self::Shard(_)
             | Self::Limit(_)
             | Self::Dead(_)
             | Self::End(_) => Ok(()),
@@ -115,6 +118,9 @@ pub struct Head {
     pub namespace: String,
     /// The time of its begin, by Redis's clock.
     pub time: String,
+    /// The number of its shards, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u16>,
 }
 
 /// The end of a backup.

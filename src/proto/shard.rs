@@ -16,7 +16,7 @@ use super::keys::Namespace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
-/// How many shards a system has.
+/// The number of shards of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardCount(NonZeroU16);
 

@@ -117,6 +117,10 @@ impl From<ClientError> for RpcError {
             ClientError::UnknownPrerequisite(id) => {
                 new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id)
             }
+            ClientError::PrerequisitesApart { second: id, .. }
+            | ClientError::OtherShard { id, .. } => {
+                new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id.as_str())
+            }
             ClientError::Refused { place, name, error } => {
                 let inner = Self::from(*error);
                 Self { message, ..inner }.with("place", place).with("name", name)

@@ -1,14 +1,18 @@
 //! Dead letters: jobs that used up their attempts, or took down too many actors.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter::Peekable;
 use std::str::FromStr;
+use std::vec::IntoIter;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::listing::{illegal_cursor, write_fields};
-use super::{Store, StoreError};
+use super::{Shards, Store, StoreError};
 use crate::proto::job::JobId;
+use crate::proto::shard::ShardCount;
 use crate::proto::target::{IllegalName, ScriptType};
 
 /// A filter of dead letters.
@@ -20,19 +24,47 @@ pub struct DeadFilter {
     pub error: Option<String>,
 }
 
-/// The end of a page of dead letters: the type, the place in its list, and the id there, if it is
-/// still a dead letter.
+/// The end of a page of dead letters: how far it came in each shard. Its text has the shards behind each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadCursor {
+pub struct DeadCursor(Vec<DeadReach>);
+
+/// The reach of a list of dead letters in one shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum DeadReach {
+    Begin,
+    After(DeadPlace),
+    End,
+}
+
+/// A place among the dead letters of one shard: the type, the place in its list, and the id there, if it is still
+/// a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DeadPlace {
     script_type: ScriptType,
     place: u64,
     id: Option<JobId>,
 }
 
+/// Ends the shards of a cursor.
+const NEXT_SHARD: char = ',';
+/// A shard without further dead letters.
+const NO_MORE: &str = "-";
+
 impl fmt::Display for DeadCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.id.as_ref().map_or("", JobId::as_str);
-        write!(f, "{}.{}.{id}", self.script_type, self.place)
+        for (number, reach) in self.0.iter().enumerate() {
+            if number > 0 {
+                write!(f, "{NEXT_SHARD}")?;
+            }
+            match reach {
+                DeadReach::Begin => {}
+                DeadReach::End => f.write_str(NO_MORE)?,
+                DeadReach::After(DeadPlace { script_type, place, id }) => {
+                    write!(f, "{script_type}.{place}.{}", id.as_ref().map_or("", JobId::as_str))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -41,14 +73,29 @@ impl FromStr for DeadCursor {
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
         let illegal = || illegal_cursor(value);
-        let mut parts = value.splitn(3, '.');
-        let mut part = || parts.next().ok_or_else(illegal);
-        Ok(Self {
-            script_type: part()?.parse().map_err(|_| illegal())?,
-            place: part()?.parse().map_err(|_| illegal())?,
-            id: match part()? {
+        let most = usize::from(ShardCount::MAX);
+        let shards: Vec<&str> = value.split(NEXT_SHARD).take(most + 1).collect();
+        if shards.len() > most || shards.iter().all(|shard| shard.is_empty()) {
+            return Err(illegal());
+        }
+        let reach = |text: &str| match text {
+            "" => Ok(DeadReach::Begin),
+            NO_MORE => Ok(DeadReach::End),
+            text => DeadPlace::read(text).map(DeadReach::After).ok_or_else(illegal),
+        };
+        shards.into_iter().map(reach).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl DeadPlace {
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '.');
+        Some(Self {
+            script_type: parts.next()?.parse().ok()?,
+            place: parts.next()?.parse().ok()?,
+            id: match parts.next()? {
                 "" => None,
-                id => Some(id.parse().map_err(|_| illegal())?),
+                id => Some(id.parse().ok()?),
             },
         })
     }
@@ -110,10 +157,10 @@ pub(crate) const DEAD_FIELDS: [&str; 11] = [
 /// Letters from the script: each has its id, error and fields.
 type Rows = Vec<Vec<Vec<u8>>>;
 
-impl Store {
-    /// The largest page of dead letters.
-    pub const DEAD_PAGE_MAX: usize = 500;
+/// Letters of one shard with their places, and the place of the next page.
+type PlacedLetters = (Vec<(DeadLetter, u64)>, Option<DeadPlace>);
 
+impl Shards {
     /// One page of dead letters, type by type, the newest of a type first. Removes ids whose job is
     /// gone.
     ///
@@ -125,36 +172,91 @@ impl Store {
         limit: usize,
         after: Option<&DeadCursor>,
     ) -> Result<DeadPage, StoreError> {
+        let limit = limit.clamp(1, Store::DEAD_PAGE_MAX);
+        let reach = |store: &Store| {
+            let of_shard =
+                |cursor: &DeadCursor| cursor.0.get(usize::from(store.shard().number())).cloned();
+            after.and_then(of_shard).unwrap_or(DeadReach::Begin)
+        };
+        let page = async |store: &Store, from: DeadReach| match from {
+            DeadReach::Begin => store.dead_page(filter, limit, None).await,
+            DeadReach::After(place) => store.dead_page(filter, limit, Some(place)).await,
+            DeadReach::End => Ok((Vec::new(), None)),
+        };
+        let pages = self.each(|store| page(store, reach(store))).await?;
+        let reaches = self.all().iter().map(reach).collect();
+        Ok(together(pages, reaches, limit))
+    }
+}
+
+/// Takes the first letters of several shards.
+fn together(pages: Vec<PlacedLetters>, mut reaches: Vec<DeadReach>, limit: usize) -> DeadPage {
+    let mut pages: Vec<_> =
+        pages.into_iter().map(|(letters, next)| (letters.into_iter().peekable(), next)).collect();
+    let mut items = Vec::new();
+    while items.len() < limit {
+        let first = |(shard, (letters, _)): (usize, &mut (Peekable<IntoIter<_>>, _))| {
+            let (letter, _): &(DeadLetter, u64) = letters.peek()?;
+            let ended_at = letter.fields.get("finished_at").cloned();
+            Some((letter.script_type.clone(), Reverse(ended_at), shard))
+        };
+        let Some((_, _, shard)) = pages.iter_mut().enumerate().filter_map(first).min() else {
+            break;
+        };
+        let Some((letter, place)) = pages[shard].0.next() else { break };
+        let (script_type, id) = (letter.script_type.clone(), Some(letter.id.clone()));
+        reaches[shard] = DeadReach::After(DeadPlace { script_type, place, id });
+        items.push(letter);
+    }
+    for (reach, (letters, next)) in reaches.iter_mut().zip(&mut pages) {
+        if letters.peek().is_none() {
+            *reach = next.take().map_or(DeadReach::End, DeadReach::After);
+        }
+    }
+    let is_over = reaches.iter().all(|reach| *reach == DeadReach::End);
+    DeadPage { items, next: (!is_over).then_some(DeadCursor(reaches)) }
+}
+
+impl Store {
+    /// The largest page of dead letters.
+    pub const DEAD_PAGE_MAX: usize = 500;
+
+    /// One page of the dead letters of this shard.
+    async fn dead_page(
+        &self,
+        filter: &DeadFilter,
+        limit: usize,
+        after: Option<DeadPlace>,
+    ) -> Result<PlacedLetters, StoreError> {
         let types = match &filter.script_type {
             Some(only) => vec![only.clone()],
             None => self.types().await?,
         };
-        let from = after.map(|cursor| &cursor.script_type);
-        let limit = limit.clamp(1, Self::DEAD_PAGE_MAX);
+        let from = after.as_ref().map(|place| &place.script_type);
         let mut items = Vec::new();
         for script_type in types.into_iter().filter(|t| from.is_none_or(|from| t >= from)) {
-            let mut after = after.filter(|cursor| cursor.script_type == script_type).cloned();
+            let mut after = after.clone().filter(|place| place.script_type == script_type);
             loop {
                 let left = limit - items.len();
                 let error = filter.error.as_deref();
-                let page = self.dead_of(&script_type, error, left, after.as_ref()).await?;
-                items.extend(page.items);
+                let (letters, next) =
+                    self.dead_of(&script_type, error, left, after.as_ref()).await?;
+                items.extend(letters);
                 if items.len() >= limit {
                     // After a full page at the end of a list, the next type follows.
-                    let next = page.next.or_else(|| {
-                        let last = items.last()?;
-                        let (id, script_type) = (last.id.clone(), last.script_type.clone());
-                        Some(DeadCursor { script_type, place: 0, id: Some(id) })
+                    let next = next.or_else(|| {
+                        let id = items.last().map(|(last, _): &(DeadLetter, u64)| last.id.clone());
+                        Some(DeadPlace { script_type, place: 0, id })
                     });
-                    return Ok(DeadPage { items, next });
+                    return Ok((items, next));
                 }
-                match page.next {
+                match next {
                     Some(next) => after = Some(next),
                     None => break,
                 }
             }
         }
-        Ok(DeadPage { items, next: None })
+        Ok((items, None))
     }
 
     /// One step through the dead letters of a type.
@@ -163,14 +265,14 @@ impl Store {
         script_type: &ScriptType,
         error: Option<&str>,
         limit: usize,
-        after: Option<&DeadCursor>,
-    ) -> Result<DeadPage, StoreError> {
+        after: Option<&DeadPlace>,
+    ) -> Result<PlacedLetters, StoreError> {
         const DOING: &str = "listing dead letters";
         let mut script = self.scripts.list_dead.prepare_invoke();
         script
             .arg(script_type.as_str())
-            .arg(after.and_then(|cursor| cursor.id.as_ref()).map_or("", JobId::as_str))
-            .arg(after.map_or_else(|| "-1".to_owned(), |cursor| cursor.place.to_string()))
+            .arg(after.and_then(|place| place.id.as_ref()).map_or("", JobId::as_str))
+            .arg(after.map_or_else(|| "-1".to_owned(), |place| place.place.to_string()))
             .arg(limit)
             .arg(error.unwrap_or_default())
             .arg(DeadLetter::ERROR_BYTES_MAX);
@@ -180,10 +282,10 @@ impl Store {
         let (last, place, rows): (Vec<u8>, i64, Rows) = self.invoke(DOING, &script).await?;
         let next = u64::try_from(place).ok().map(|place| {
             let id = std::str::from_utf8(&last).ok().and_then(|last| last.parse().ok());
-            DeadCursor { script_type: script_type.clone(), place, id }
+            DeadPlace { script_type: script_type.clone(), place, id }
         });
         let items = rows.iter().map(|row| letter(script_type, row)).collect::<Option<_>>();
-        Ok(DeadPage { items: items.ok_or_else(|| StoreError::unexpected(DOING))?, next })
+        Ok((items.ok_or_else(|| StoreError::unexpected(DOING))?, next))
     }
 
     /// Returns true if a job is a dead letter of a type.
@@ -198,11 +300,12 @@ impl Store {
     }
 }
 
-fn letter(script_type: &ScriptType, row: &[Vec<u8>]) -> Option<DeadLetter> {
+fn letter(script_type: &ScriptType, row: &[Vec<u8>]) -> Option<(DeadLetter, u64)> {
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let (id, rest) = row.split_first()?;
+    let (place, rest) = rest.split_first()?;
     let (error, rest) = rest.split_first()?;
-    Some(DeadLetter {
+    let letter = DeadLetter {
         id: std::str::from_utf8(id).ok()?.parse().ok()?,
         script_type: script_type.clone(),
         error: text(error),
@@ -212,7 +315,8 @@ fn letter(script_type: &ScriptType, row: &[Vec<u8>]) -> Option<DeadLetter> {
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| (name, text(value).chars().take(200).collect()))
             .collect(),
-    })
+    };
+    Some((letter, text(place).parse().ok()?))
 }
 
 #[cfg(test)]
@@ -221,16 +325,22 @@ mod tests {
 
     #[test]
     fn a_cursor_of_dead_letters_reads_back_as_it_is_written() {
-        let cursor = DeadCursor {
+        let place = DeadPlace {
             script_type: "osis".parse().expect("legal"),
             place: 41,
             id: Some("a-b_c".parse().expect("legal")),
         };
-        let without = DeadCursor { id: None, ..cursor.clone() };
-        for cursor in [cursor, without] {
+        let without = DeadReach::After(DeadPlace { id: None, ..place.clone() });
+        let place = DeadReach::After(place);
+        for reaches in [
+            vec![place.clone()],
+            vec![without.clone()],
+            vec![DeadReach::Begin, place, DeadReach::End, without, DeadReach::Begin],
+        ] {
+            let cursor = DeadCursor(reaches);
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
-        for bad in ["", "osis", "osis.x.a", "OSIS.1.a", "osis.1.a:b", "osis.-1.a"] {
+        for bad in ["", ",", "osis", "osis.x.a", "OSIS.1.a", "osis.1.a:b", "osis.-1.a"] {
             assert!(bad.parse::<DeadCursor>().is_err(), "{bad} was accepted");
         }
     }

@@ -4,7 +4,7 @@ use redis::ScriptInvocation;
 use serde_json::json;
 
 use super::submission::named_target;
-use super::{Store, StoreError};
+use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, Retention};
 
@@ -150,25 +150,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
-        let limit = limit.clamp(1, Self::GRAPHS_PER_PAGE_MAX);
-        let mut page = GraphPage { items: Vec::new(), next: after };
-        loop {
-            let wanted = limit - page.items.len();
-            let entries = self.graph_entries(wanted, page.next).await?;
-            page.next =
-                if entries.len() == wanted { entries.last().map(|(_, at)| *at) } else { None };
-            let ids: Vec<JobId> = entries.into_iter().map(|(id, _)| id).collect();
-            let found = self.read_graphs(&ids).await?;
-            let expired = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
-            self.forget_graphs(expired.map(|(id, _)| id)).await?;
-            page.items.extend(found.into_iter().flatten());
-            if page.next.is_none() || page.items.len() >= limit {
-                return Ok(page);
-            }
-        }
+        Shards::from(self.clone()).graphs(limit, after).await
     }
 
-    async fn graph_entries(
+    pub(super) async fn graph_entries(
         &self,
         limit: usize,
         after: Option<u64>,
@@ -187,20 +172,20 @@ impl Store {
     }
 
     /// Removes expired graphs from the list of all.
-    async fn forget_graphs<'a>(
-        &self,
-        expired: impl Iterator<Item = &'a JobId>,
-    ) -> Result<(), StoreError> {
-        let expired: Vec<&str> = expired.map(JobId::as_str).collect();
+    pub(super) async fn forget_graphs(&self, expired: &[&JobId]) -> Result<(), StoreError> {
         if expired.is_empty() {
             return Ok(());
         }
+        let expired: Vec<&str> = expired.iter().map(|id| id.as_str()).collect();
         let mut command = redis::cmd("ZREM");
         command.arg(self.keys.graphs()).arg(expired);
         self.link.query::<u64>("removing expired graphs", &command).await.map(drop)
     }
 
-    async fn read_graphs(&self, ids: &[JobId]) -> Result<Vec<Option<GraphInfo>>, StoreError> {
+    pub(super) async fn read_graphs(
+        &self,
+        ids: &[JobId],
+    ) -> Result<Vec<Option<GraphInfo>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

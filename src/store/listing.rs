@@ -1,5 +1,6 @@
 //! Pages of jobs. A page costs the page, however many jobs there are: nothing scans.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Store, StoreError};
+use super::{Shards, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::{IllegalName, ScriptType};
@@ -36,7 +37,14 @@ impl ListQuery {
 pub struct Cursor {
     status: JobStatus,
     score: i64,
-    id: JobId,
+    pub(super) id: JobId,
+}
+
+impl Cursor {
+    /// Returns what puts places into the order of lists: state by state, the newest of each first.
+    pub(super) fn order(&self) -> impl Ord + '_ {
+        (self.status, Reverse((self.score, &self.id)))
+    }
 }
 
 impl fmt::Display for Cursor {
@@ -138,23 +146,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
-        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let jobs = self.placed_jobs(query).await?;
-        let next =
-            if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
-        let mut items: Vec<JobSummary> = jobs.into_iter().filter_map(|(_, job)| job).collect();
-        // A boot may run jobs of several types.
-        if let Some(only) = &query.script_type {
-            items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
-        }
-        Ok(Page { items, next })
+        Shards::from(self.clone()).list_jobs(query).await
     }
 
-    /// A page of jobs, each with the cursor behind it; none for one that has expired.
-    pub(super) async fn placed_jobs(
-        &self,
-        query: &ListQuery,
-    ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
+    /// The places of a page of jobs.
+    pub(super) async fn places(&self, query: &ListQuery) -> Result<Vec<Cursor>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
         let is_wanted = |status: &JobStatus| {
@@ -171,9 +167,7 @@ impl Store {
                 break;
             }
         }
-        let summaries =
-            self.summaries(found.iter().map(|place| place.id.clone()).collect()).await?;
-        Ok(found.into_iter().zip(summaries).collect())
+        Ok(found)
     }
 
     /// The indexes in which jobs of a state stand.

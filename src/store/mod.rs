@@ -28,6 +28,7 @@ mod legacy;
 mod limits;
 mod listing;
 mod logs;
+mod merged;
 mod node;
 mod notes;
 mod objects;

@@ -38,6 +38,21 @@ pub struct QueueState {
     pub paused: bool,
 }
 
+impl QueueState {
+    /// Adds the same queue of another shard.
+    pub fn add(&mut self, other: &Self) {
+        self.depth += other.depth;
+        self.held += other.held;
+        self.oldest_wait = self.oldest_wait.max(other.oldest_wait);
+        self.type_throughput_per_s = match (self.type_throughput_per_s, other.type_throughput_per_s)
+        {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
+        self.paused |= other.paused;
+    }
+}
+
 /// The reason why a dispatched job does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hindrance {

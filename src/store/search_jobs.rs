@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
-use super::{Store, StoreError};
+use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{FailureCause, STOP_ERRORS, error_kind};
 use crate::proto::job::{JobStatus, Tags};
 use crate::proto::queue::Queue;
@@ -141,7 +141,7 @@ impl JobSummary {
     }
 }
 
-impl Store {
+impl Shards {
     /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query. Only those are found that the
     /// caller `sees`.
     ///
@@ -181,7 +181,9 @@ impl Store {
             page.limit = (page.limit * 2).min(ListQuery::LIMIT_MAX);
         }
     }
+}
 
+impl Store {
     /// Counts the jobs that were stopped, among the latest `most` that ended in error.
     ///
     /// # Errors

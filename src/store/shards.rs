@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 use super::{Store, StoreError};
 use crate::config::RedisConfig;
 use crate::proto::shard::{Shard, ShardCount};
@@ -54,6 +56,28 @@ impl Shards {
     pub fn of(&self, id: &str) -> Result<&Store, StoreError> {
         let shard = self.count().shard_of(id);
         shard.map(|shard| self.at(shard)).map_err(|error| StoreError::Settings(error.to_string()))
+    }
+}
+
+impl Shards {
+    /// Changes the store of each shard.
+    #[must_use]
+    pub fn map(&self, change: impl Fn(Store) -> Store) -> Self {
+        Self(self.0.iter().cloned().map(change).collect())
+    }
+
+    /// Asks all shards at the same time. Returns the answers in the order of the shards.
+    ///
+    /// # Errors
+    /// The first error of a shard: there is no answer with a part of the shards.
+    pub async fn each<'a, T, A>(
+        &'a self,
+        ask: impl FnMut(&'a Store) -> A,
+    ) -> Result<Vec<T>, StoreError>
+    where
+        A: Future<Output = Result<T, StoreError>>,
+    {
+        try_join_all(self.0.iter().map(ask)).await
     }
 }
 

@@ -36,6 +36,23 @@ impl TypeState {
     pub fn unused(script_type: ScriptType) -> Self {
         Self { script_type, waiting: 0, scheduled: 0, due: 0, dead: 0, hour: None }
     }
+
+    /// Adds the jobs of the same type on another shard.
+    pub fn add(&mut self, other: &Self) {
+        self.waiting += other.waiting;
+        self.scheduled += other.scheduled;
+        self.due += other.due;
+        self.dead += other.dead;
+        self.hour = match (self.hour, other.hour) {
+            (Some(own), Some(other)) => Some(LastHour {
+                finished: own.finished + other.finished,
+                failed: own.failed + other.failed,
+                dead: own.dead + other.dead,
+                since: own.since.max(other.since),
+            }),
+            (own, other) => own.or(other),
+        };
+    }
 }
 
 /// The counters of a script type since its first sample of the last hour.

@@ -71,6 +71,7 @@ fn row(limit: &JobDoc, links: &SiteLinks) -> Markup {
             td.m1 role="cell" {
                 span.id { (limit.text("name")) }
                 @if !limit.text("value").is_empty() { " " span.faint { (limit.text("value")) } }
+                @if let Some(shard) = limit.whole("shard") { " " span.faint { "shard " (shard) } }
             }
             td.dim.m4 role="cell" { (scope(limit)) }
             td.num.m5 role="cell" {

@@ -28,6 +28,7 @@ mod load;
 mod log_files;
 mod login;
 mod metrics;
+mod one_system;
 mod outage;
 mod output;
 mod parsing;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
-use hero::store::{CancelledJobs, Cursor, JobSearch, JobSummary, ListQuery, Store, Verdict};
+use hero::store::{
+    CancelledJobs, Cursor, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict,
+};
 use jiff::Timestamp;
 
 use crate::support::{Life, RETENTION, World, job, keys, queue, script_type};
@@ -183,7 +185,10 @@ async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
     }
     let found = async |search: JobSearch| {
         let query = ListQuery { limit: 10, ..ListQuery::default() };
-        let found = world.store.find_jobs(&query, &search, |_| true).await.expect("searching");
+        let found = Shards::from(world.store.clone())
+            .find_jobs(&query, &search, |_| true)
+            .await
+            .expect("searching");
         let mut names: Vec<String> = found.items.iter().map(|job| job.id.to_string()).collect();
         names.sort();
         names.join(" ")
@@ -204,7 +209,10 @@ async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
     assert_eq!(found(JobSearch { since, ..none() }).await, "invoice-1 other third");
     let query = ListQuery { limit: 1, ..ListQuery::default() };
     let sees = |job: &JobSummary| job.id.as_str() == "invoice-1";
-    let own = world.store.find_jobs(&query, &none(), sees).await.expect("searching");
+    let own = Shards::from(world.store.clone())
+        .find_jobs(&query, &none(), sees)
+        .await
+        .expect("searching");
     assert_eq!((names(&own.items), own.looked), (vec!["invoice-1"], 3));
 }
 
@@ -225,7 +233,10 @@ async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures(
     assert_eq!(latest, CancelledJobs { jobs: 0, looked: 2, more: true });
     let query = ListQuery { limit: 10, ..ListQuery::default() };
     let kind = JobSearch { error_kind: Some("exit code N".to_owned()), ..JobSearch::default() };
-    let found = world.store.find_jobs(&query, &kind, |_| true).await.expect("searching");
+    let found = Shards::from(world.store.clone())
+        .find_jobs(&query, &kind, |_| true)
+        .await
+        .expect("searching");
     assert_eq!(names(&found.items), ["c", "b"]);
 }
 

@@ -18,6 +18,7 @@ mod listing;
 mod look;
 mod lua;
 mod moves;
+mod one_system;
 mod outage;
 mod pause;
 mod prerequisites;

@@ -42,7 +42,7 @@ pub(super) async fn run(
     client: &Client,
     config: &Config,
     path: &Path,
-    batch: &NewBatch,
+    mut batch: NewBatch,
     all_or_none: bool,
     json: bool,
 ) -> Result<(), Error> {
@@ -51,24 +51,24 @@ pub(super) async fn run(
     let mut lines = BatchLines { from, path, config, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
-        submit_atomic_batch(client, batch, &mut lines, &mut tally).await?;
+        submit_atomic_batch(client, &mut batch, &mut lines, &mut tally).await?;
     } else {
-        while submit_some(client, batch, &mut lines, &mut tally).await? {}
+        while submit_some(client, &mut batch, &mut lines, &mut tally).await? {}
         if tally.is_stored && tally.accepted == 0 {
             client.drop_empty_batch(&batch.id).await?;
             tally.is_stored = false;
         }
         if tally.is_stored {
-            client.close_batch(batch).await?;
+            client.close_batch(&batch).await?;
         }
     }
-    tally.end(path, batch)
+    tally.end(path, &batch)
 }
 
 /// Submits about as many jobs as one call to Redis takes. Returns whether there may be more.
 async fn submit_some(
     client: &Client,
-    batch: &NewBatch,
+    batch: &mut NewBatch,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<bool, Error> {
@@ -80,7 +80,7 @@ async fn submit_some(
                 more = false;
                 break;
             }
-            Some(Ok((job, files))) => match with_files(client, job, &files).await {
+            Some(Ok((job, files))) => match with_files(client, batch, job, &files).await {
                 Ok(job) => {
                     bytes += job.spec.script.len();
                     jobs.push(job);
@@ -113,8 +113,15 @@ async fn submit_some(
 }
 
 /// Stores the files of a job.
-async fn with_files(client: &Client, mut job: Job, files: &JobFiles) -> Result<Job, ClientError> {
+async fn with_files(
+    client: &Client,
+    batch: &mut NewBatch,
+    mut job: Job,
+    files: &JobFiles,
+) -> Result<Job, ClientError> {
+    client.place_batch(batch, std::slice::from_ref(&job))?;
     if !files.is_empty() {
+        client.place_in(batch, &mut job)?;
         client.give_files(&mut job, files).await?;
     }
     Ok(job)
@@ -123,7 +130,7 @@ async fn with_files(client: &Client, mut job: Job, files: &JobFiles) -> Result<J
 /// Submits jobs as those of the batch; those beyond its bound belong to none.
 async fn submit_of(
     client: &Client,
-    batch: &NewBatch,
+    batch: &mut NewBatch,
     jobs: &[Job],
     tally: &mut Tally,
 ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
@@ -137,14 +144,14 @@ async fn submit_of(
 
 async fn submit_atomic_batch(
     client: &Client,
-    batch: &NewBatch,
+    batch: &mut NewBatch,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<(), Error> {
     let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
     while let Some(line) = lines.next(client)? {
         match line {
-            Ok((job, files)) => match with_files(client, job, &files).await {
+            Ok((job, files)) => match with_files(client, batch, job, &files).await {
                 Ok(job) => {
                     jobs.push(job);
                     numbers.push(lines.number);

@@ -167,6 +167,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "cpu" => new.cpu_time(std::time::Duration::from_secs(90)),
         "network" => new.network("none"),
         "limit_key" => new.limit_key("a"),
+        "shard_key" => new.shard_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "reply" => new.reply(false),
         "output_overflow" => new.output_overflow("fail"),

@@ -106,8 +106,8 @@ impl Submit {
             let client = Client::open(&config)?;
             let (id, name) = self.options.id_and_name()?;
             let callbacks = self.callbacks.jobs(&config)?;
-            let new = NewBatch { id: id.unwrap_or_else(JobId::random), name, callbacks };
-            batch::run(&client, &config, file, &new, self.all_or_none, global.json).await?;
+            let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
+            batch::run(&client, &config, file, new, self.all_or_none, global.json).await?;
         } else {
             let client = Client::open(&config)?;
             let job = self.options.job(&config)?;
@@ -163,7 +163,7 @@ async fn submit_graph(
     if is_check {
         return check_graph(&client, &places, &graph, config, json);
     }
-    let ids = client.submit_graph(&graph).await.map_err(|error| places.explained(error))?;
+    let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
     } else {

@@ -171,6 +171,7 @@ mod tests {
             version: "0".to_owned(),
             namespace: "hero".to_owned(),
             time: "now".to_owned(),
+            shards: None,
         };
         writer.write(&BackupLine::Backup(head)).expect("written");
         writer.write(&BackupLine::Paused(vec!["type:osis".to_owned()])).expect("written");
@@ -213,7 +214,13 @@ mod tests {
         let mut writer = BackupWriter::new(Vec::new());
         let (version, namespace, time) = ("9.0".to_owned(), String::new(), String::new());
         writer
-            .write(&BackupLine::Backup(Head { format: FORMAT + 1, version, namespace, time }))
+            .write(&BackupLine::Backup(Head {
+                format: FORMAT + 1,
+                version,
+                namespace,
+                time,
+                shards: None,
+            }))
             .expect("written");
         let error = read(&writer.into_inner()).expect_err("rejected").to_string();
         assert!(error.contains("restore it with hero 9.0"), "{error}");

@@ -16,6 +16,7 @@ use crate::proto::backup::{BackupLine, CronAddedCopy, FORMAT, Head, ObjectCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::JobId;
 use crate::proto::object::{Context, ObjectId, ObjectType};
+use crate::proto::shard::ShardCount;
 use crate::store::{BackupIndex, CopiedJob, Store};
 
 /// Ids and objects of one page.
@@ -49,14 +50,16 @@ impl From<crate::store::StoreError> for BackupError {
 /// A backup under way.
 struct BackupRun<'a, W> {
     client: &'a Client,
+    /// The shard that is copied.
+    store: &'a Store,
     writer: &'a mut BackupWriter<W>,
     began: Timestamp,
     copied: HashSet<JobId>,
 }
 
 impl Client {
-    /// Writes a backup of the namespace: its jobs with their logs, objects, paused queues, dead
-    /// letters, and the state of these periodic jobs. Each job is copied in one step; the others
+    /// Writes a backup of the namespace, with all its shards: its jobs with their logs, objects, paused queues,
+    /// dead letters, and the state of these periodic jobs. Each job is copied in one step; the others
     /// go on meanwhile. A job that is submitted or deleted meanwhile may be in it or not.
     ///
     /// # Errors
@@ -67,17 +70,27 @@ impl Client {
         writer: &mut BackupWriter<W>,
     ) -> Result<(), BackupError> {
         let began = self.store.now().await?;
+        let has_several = self.shards.count() != ShardCount::ONE;
         let head = Head {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             namespace: self.store.keys().namespace().to_string(),
             time: format!("{began:.3}"),
+            shards: has_several.then(|| self.shards.count().get()),
         };
         writer.write(&BackupLine::Backup(head))?;
-        let mut backup = BackupRun { client: self, writer, began, copied: HashSet::new() };
-        backup.queues_and_schedules(periodic_jobs).await?;
-        backup.jobs().await?;
-        backup.graphs().await?;
+        let (store, copied) = (&self.store, HashSet::new());
+        let mut backup = BackupRun { client: self, store, writer, began, copied };
+        backup.schedules(periodic_jobs).await?;
+        for store in self.shards.all() {
+            if has_several {
+                backup.writer.write(&BackupLine::Shard(store.shard().number()))?;
+            }
+            (backup.store, backup.began) = (store, store.now().await?);
+            backup.queues_and_limits().await?;
+            backup.jobs().await?;
+            backup.graphs().await?;
+        }
         backup.objects().await?;
         writer.end()?;
         Ok(())
@@ -85,15 +98,19 @@ impl Client {
 }
 
 impl<W: Write> BackupRun<'_, W> {
-    async fn queues_and_schedules(
-        &mut self,
-        periodic_jobs: &[CronName],
-    ) -> Result<(), BackupError> {
-        let store = &self.client.store;
-        let paused = store.backup_paused().await?;
+    async fn queues_and_limits(&mut self) -> Result<(), BackupError> {
+        let paused = self.store.backup_paused().await?;
         if !paused.is_empty() {
             self.writer.write(&BackupLine::Paused(paused))?;
         }
+        for limit in self.store.backup_limits().await? {
+            self.writer.write(&BackupLine::Limit(limit))?;
+        }
+        Ok(())
+    }
+
+    async fn schedules(&mut self, periodic_jobs: &[CronName]) -> Result<(), BackupError> {
+        let store = &self.client.store;
         let added = store.cron_added().await?;
         let is_of_file = |name: &CronName| periodic_jobs.contains(name);
         let others = added.iter().map(|(name, _)| name).filter(|name| !is_of_file(name));
@@ -105,9 +122,6 @@ impl<W: Write> BackupRun<'_, W> {
         for (name, definition) in added {
             self.writer.write(&BackupLine::CronAdded(CronAddedCopy { name, definition }))?;
         }
-        for limit in store.backup_limits().await? {
-            self.writer.write(&BackupLine::Limit(limit))?;
-        }
         Ok(())
     }
 
@@ -115,14 +129,14 @@ impl<W: Write> BackupRun<'_, W> {
         for _ in 0..PASSES_MAX {
             let mut missed = 0;
             // In the order in which a job passes them: it cannot overtake the reader unseen.
-            for index in self.client.store.backup_indexes().await? {
+            for index in self.store.backup_indexes().await? {
                 missed += self.jobs_of(index).await?;
             }
             if missed == 0 {
                 break;
             }
         }
-        for dead in self.client.store.backup_dead().await? {
+        for dead in self.store.backup_dead().await? {
             self.writer.write(&BackupLine::Dead(dead))?;
         }
         Ok(())
@@ -133,15 +147,14 @@ impl<W: Write> BackupRun<'_, W> {
     async fn jobs_of(&mut self, mut index: BackupIndex) -> Result<usize, BackupError> {
         let mut missed = 0;
         loop {
-            let page = self.client.store.backup_page(&mut index, PAGE).await?;
+            let page = self.store.backup_page(&mut index, PAGE).await?;
             if page.is_empty() {
                 return Ok(missed);
             }
             let new = page.into_iter().filter(|id| !self.copied.contains(id));
             let new: Vec<JobId> = new.collect();
             for ids in new.chunks(Store::BACKUP_JOBS_MAX) {
-                for copy in self.client.store.backup_jobs(ids, &index).await?.into_iter().flatten()
-                {
+                for copy in self.store.backup_jobs(ids, &index).await?.into_iter().flatten() {
                     // A list may name a job twice.
                     if self.copied.insert(copy.job.id.clone()) {
                         let created =
@@ -163,13 +176,13 @@ impl<W: Write> BackupRun<'_, W> {
             let last = last.clone();
             self.writer.write(&BackupLine::Log(log))?;
             let Some(until) = log_until.as_ref().filter(|until| **until != last) else { break };
-            log = self.client.store.backup_log(&id, &last, until).await?;
+            log = self.store.backup_log(&id, &last, until).await?;
         }
         Ok(())
     }
 
     async fn graphs(&mut self) -> Result<(), BackupError> {
-        let (store, mut next) = (&self.client.store, None);
+        let (store, mut next) = (self.store, None);
         loop {
             let page = store.graphs(PAGE, next).await?;
             for graph in page.items {

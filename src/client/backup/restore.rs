@@ -1,14 +1,17 @@
 //! Restores a backup: first all jobs and objects, then the way of each job that has not ended.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use super::{BackupError, BackupReader};
 use crate::client::Client;
-use crate::proto::backup::{BackupLine, IndexesCopy, JobCopy, ObjectCopy};
+use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::object::{Context, Field};
 use crate::proto::queue::Queue;
-use crate::store::{CronEdit, RestoredPlace};
+use crate::proto::shard::Shard;
+use crate::proto::text::counted;
+use crate::store::{CronEdit, RestoredPlace, Store};
 
 /// The limits of one call: objects, and bytes of their bodies, exceeded by one object at most.
 const OBJECTS: usize = 100;
@@ -42,6 +45,8 @@ struct Waiting {
 /// A restore under way.
 struct RestoreRun<'a> {
     client: &'a Client,
+    /// The shard whose lines are read.
+    store: &'a Store,
     restored: Restored,
     waiting: Vec<Waiting>,
     graphs: Vec<JobId>,
@@ -62,8 +67,16 @@ pub async fn restore<R: BufRead>(
     client: &Client,
     reader: &mut BackupReader<R>,
 ) -> Result<Restored, BackupError> {
-    reader.head()?;
-    if !client.store.is_empty().await? {
+    let head = reader.head()?;
+    let (here, needed) = (client.shards.count().get(), head.shards.unwrap_or(1));
+    if needed > here {
+        return Err(BackupError::Rejected(format!(
+            "it has the jobs of {needed} shards, but the configuration has {}; set redis.shards to {needed} or \
+             more",
+            counted(here, "shard", "shards")
+        )));
+    }
+    if client.shards.each(Store::is_empty).await?.contains(&false) {
         let namespace = client.store.keys().namespace();
         return Err(BackupError::Rejected(format!(
             "the namespace {namespace} has jobs or objects; choose another with --into NAMESPACE"
@@ -71,6 +84,7 @@ pub async fn restore<R: BufRead>(
     }
     let mut restore = RestoreRun {
         client,
+        store: &client.store,
         restored: Restored::default(),
         waiting: Vec::new(),
         graphs: Vec::new(),
@@ -89,29 +103,40 @@ pub async fn restore<R: BufRead>(
 
 impl RestoreRun<'_> {
     async fn line(&mut self, line: BackupLine, bytes: usize) -> Result<(), BackupError> {
-        let store = &self.client.store;
+        let store = self.store;
         match line {
             BackupLine::Backup(_) | BackupLine::End(_) => {}
+            BackupLine::Shard(number) => {
+                let missing =
+                    || BackupError::Rejected(format!("its shard {number} is not in its head"));
+                let shard = self.client.shards.count().shard(number).ok_or_else(missing)?;
+                self.store = self.client.shards.at(shard);
+            }
             BackupLine::Paused(queues) => {
                 let queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
-                store.pause(&queues).await?;
+                self.client.shards.each(|store| store.pause(&queues)).await?;
             }
-            BackupLine::Cron(cron) => drop(store.restore_cron(&cron).await?),
+            BackupLine::Cron(cron) => drop(self.client.store.restore_cron(&cron).await?),
             BackupLine::CronAdded(added) => {
+                let store = &self.client.store;
                 store.edit_cron(&added.name, CronEdit::Restore(&added.definition)).await?;
             }
             BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
-            BackupLine::Dead(dead) => drop(store.restore_dead(&dead).await?),
+            BackupLine::Dead(dead) => self.dead(dead).await?,
             BackupLine::Graph(graph) => {
-                if store.restore_graph(&graph).await? {
+                if self.client.of(&graph.id)?.restore_graph(&graph).await? {
                     self.graphs.push(graph.id);
                 }
             }
             // Of a graph whose id was taken meanwhile, nothing.
             BackupLine::GraphJobs(jobs) if self.graphs.last() != Some(&jobs.id) => {}
-            BackupLine::GraphJobs(jobs) => store.restore_graph_jobs(&jobs).await?,
+            BackupLine::GraphJobs(jobs) => {
+                self.client.of(&jobs.id)?.restore_graph_jobs(&jobs).await?;
+            }
             BackupLine::Job(job) => self.job(job).await?,
-            BackupLine::Log(log) => store.restore_log(&log, self.log_ttl_ms).await?,
+            BackupLine::Log(log) => {
+                self.client.of(&log.id)?.restore_log(&log, self.log_ttl_ms).await?;
+            }
             BackupLine::Indexes(indexes) => {
                 self.write_objects().await?;
                 self.indexed = Some(indexes);
@@ -136,9 +161,23 @@ impl RestoreRun<'_> {
         Ok(())
     }
 
+    /// Restores the list of dead letters of a type. A backup of one shard may have ids that tell another here.
+    async fn dead(&self, dead: DeadCopy) -> Result<(), BackupError> {
+        let DeadCopy { script_type, ids } = dead;
+        let mut of_shards: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
+        for id in ids {
+            of_shards.entry(self.client.of(&id)?.shard()).or_default().push(id);
+        }
+        for (shard, ids) in of_shards {
+            let dead = DeadCopy { script_type: script_type.clone(), ids };
+            self.client.shards.at(shard).restore_dead(&dead).await?;
+        }
+        Ok(())
+    }
+
     async fn job(&mut self, job: JobCopy) -> Result<(), BackupError> {
         let kept = self.client.job.kept();
-        if !self.client.store.restore_job(&job, kept).await? {
+        if !self.client.of(&job.id)?.restore_job(&job, kept).await? {
             let message = format!("the id of job {} is taken: it was submitted meanwhile", job.id);
             return Err(BackupError::Rejected(message));
         }
@@ -164,11 +203,11 @@ impl RestoreRun<'_> {
         self.waiting.sort_by_key(|job| job.order);
         let kept = self.client.job.kept();
         for graph in self.graphs.drain(..) {
-            self.client.store.close_batch(&graph, kept).await?;
+            self.client.of(&graph)?.close_batch(&graph, kept).await?;
         }
         for Waiting { id, status, queue, pending, .. } in self.waiting.drain(..) {
             let place =
-                self.client.store.restore_place(&id, status, queue.as_ref(), &pending, kept);
+                self.client.of(&id)?.restore_place(&id, status, queue.as_ref(), &pending, kept);
             match place.await? {
                 RestoredPlace::Moved(_) if status == JobStatus::Started => self.restored.again += 1,
                 RestoredPlace::Illegal => self.restored.stay += 1,

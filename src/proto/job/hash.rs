@@ -279,6 +279,7 @@ mod tests {
         "run_at",
         "unique_key",
         "limit_key",
+        "shard_key",
         "reply",
         "created_at",
         "updated_at",

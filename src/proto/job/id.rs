@@ -40,6 +40,14 @@ name!(
 );
 
 name!(
+    /// A key whose jobs are on the same shard.
+    ShardKey,
+    "shard key",
+    "1 to 256 bytes without control characters",
+    |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
+);
+
+name!(
     /// The name by which people know a job in lists. Several jobs may have the same.
     JobName,
     "job name",

@@ -35,7 +35,7 @@ pub use files::{
     OUTPUT_FILES, file_names,
 };
 pub use given::Params;
-pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
+pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;

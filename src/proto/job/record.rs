@@ -37,6 +37,8 @@ macro_rules! job {
             /// Its state.
             pub status: JobStatus,
             $( $(#[doc = $doc])+ pub $field: $type, )+
+            /// True if its id stays: its submitter chose it, or it tells its shard already.
+            pub has_fixed_id: bool,
             /// The delay that its submitter asked for. It is in no hash: a client turns it into
             /// `run_at` when it submits the job.
             pub delay: Option<Duration>,
@@ -49,9 +51,19 @@ macro_rules! job {
         impl From<JobSpec> for Job {
             /// A job that is not stored yet, with the id that the submitter chose or a random one.
             fn from(mut spec: JobSpec) -> Self {
+                let has_fixed_id = spec.id.is_some();
                 let id = spec.id.take().unwrap_or_else(JobId::random);
                 let (status, extra) = (JobStatus::Created, BTreeMap::new());
-                Self { id, spec, status, $($field: <$type>::default(),)+ delay: None, output: None, extra }
+                Self {
+                    id,
+                    spec,
+                    status,
+                    $($field: <$type>::default(),)+
+                    has_fixed_id,
+                    delay: None,
+                    output: None,
+                    extra,
+                }
             }
         }
 

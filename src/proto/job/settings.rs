@@ -199,6 +199,15 @@ macro_rules! job_settings {
             /// A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the
             /// jobs of each word apart
             limit_key as limit_key(key: &str): Option<LimitKey> = None => { value_name: "KEY" }
+            /// A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+            /// other; no effect with one shard
+            shard_key as shard_key(key: &str): Option<ShardKey> = None => {
+                value_name: "KEY",
+                absent: &[
+                    (Entrance::GraphCallback, "it is on the shard of its graph"),
+                    (Entrance::PeriodicJob, "all periodic jobs are on the home shard"),
+                ],
+            }
             /// The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",

@@ -9,7 +9,7 @@ use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
 use super::exit_codes::ExitCodes;
 use super::given::Params;
-use super::id::{JobId, JobName, LimitKey, UniqueKey};
+use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::asked_bounds::{MemorySize, NetworkAccess};
 use super::exit_codes::ExitCodes;
-use super::id::{BootId, JobId, JobName, LimitKey, UniqueKey};
+use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
@@ -120,6 +120,7 @@ from_str! {
     JobStatus: Text, reason;
     UniqueKey: Text, reason;
     LimitKey: Text, reason;
+    ShardKey: Text, reason;
     JobName: Text, reason;
     MemorySize: Text, reason;
     NetworkAccess: Text, reason;

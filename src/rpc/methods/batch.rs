@@ -82,17 +82,16 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     }
     let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
     context.check_new(&jobs).await?;
-    let new = NewBatch::default();
-    let batch = NewBatch {
-        id: given.id.map_or(new.id, |Spelled(id)| id),
+    let mut batch = NewBatch {
         name: given.name.map(|Spelled(name)| name),
         callbacks: callbacks(&context, [given.on_success, given.on_failure, given.on_end]).await?,
+        ..NewBatch::with_id(given.id.map(|Spelled(id)| id))
     };
     let mut ids = Vec::new();
     if !given.all_or_none {
         let results = match jobs.as_slice() {
             [] => Vec::new(),
-            jobs => context.client.submit_all_of(&batch, jobs, true).await?,
+            jobs => context.client.submit_all_of(&mut batch, jobs, true).await?,
         };
         for (place, result) in places.into_iter().zip(results) {
             match result {
@@ -105,7 +104,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             context.client.close_batch(&batch).await?;
         }
     } else if refused.is_empty() {
-        match context.client.submit_all_or_none_of(&batch, &jobs).await {
+        match context.client.submit_all_or_none_of(&mut batch, &jobs).await {
             Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
             Err(ClientError::Refused { place, error, .. }) => {
                 refused.push(Refused { line: place + 1, error: error.to_string() });

@@ -133,7 +133,7 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
-    let ids = context.client.submit_graph(&graph).await?;
+    let ids = context.client.submit_graph(&mut graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     Ok(SubmittedGraph { graph_id: graph.id().to_string(), jobs: ids.collect() })
 }

@@ -5,7 +5,7 @@
 --       4 limit on rows  5 text that the error must contain, or ''
 --       6 limit on the bytes of an error, then the names of further fields
 -- returns { last id of this page or '' if it was removed, its place or -1 at the end,
---           for each: id, error, the further fields }
+--           for each: id, its place, error, the further fields }
 -- needs: names job
 
 local LOOKED_AT_PER_STEP = 1000
@@ -37,8 +37,8 @@ for number = #ids, 1, -1 do
     last = id
   end
   if last ~= '' and (wanted == '' or string.find(hash[2] or '', wanted, 1, true)) then
-    local row = { id, string.sub(hash[2] or '', 1, error_len_max) }
-    for field = 3, #names do row[field] = hash[field] or '' end
+    local row = { id, tostring(place), string.sub(hash[2] or '', 1, error_len_max) }
+    for field = 3, #names do row[field + 1] = hash[field] or '' end
     rows[#rows + 1] = row
   end
 end

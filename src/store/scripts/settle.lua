@@ -31,7 +31,9 @@ local function call_back(ended, name, state)
   local key = GRAPH .. ended.graph
   local f = redis.call('HMGET', key, name, 'name', 'jobs')
   if not f[1] then return end
-  local id = redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
+  -- Ids tell their shard.
+  local shard = string.match(ended.graph, '^s[1-9]%d*%-') or ''
+  local id = shard .. redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
   local given, variables = cjson.decode(f[1]), {}
   local fields = { 'id', id, 'graph_id', ended.graph }
   for place = 6, #given, 2 do

@@ -55,6 +55,7 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
                 (linked("Actor", job.text("actor"), &links.actor(job.text("actor"))))
                 (linked("Held by", job.text("held_by"), &links.to("/limits")))
                 (fact("Limit key", job.text("limit_key")))
+                (fact("Shard key", job.text("shard_key")))
                 (settings(job))
                 (times(job, now))
                 (resources(job))

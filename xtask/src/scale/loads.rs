@@ -214,7 +214,7 @@ pub(super) fn accepted<E: std::error::Error + 'static>(results: Vec<Result<JobId
 }
 
 async fn submit_graph(on: &Stage<'_>, graph: &Graph) -> Done {
-    on.client.submit_graph(graph).await.map(drop).map_err(Into::into)
+    on.client.submit_graph(&mut graph.clone()).await.map(drop).map_err(Into::into)
 }
 
 fn patient(since: Instant) -> Done {

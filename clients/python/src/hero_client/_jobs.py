@@ -85,6 +85,8 @@ class JobSpec:
     on_duplicate: Optional[str] = None
     """`return`, `replace` or `reject`; over the API."""
     limit_key: Optional[str] = None
+    shard_key: Optional[str] = None
+    """Jobs with the same key are on the same shard; only over the API, which chooses the shard."""
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
     output_overflow: Optional[str] = None

@@ -425,6 +425,9 @@ class Job(_JobRequired, total=False):
     secrets: List[str]
     """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
     `HERO_SECRET_DIR`; the job holds the name alone."""
+    shard_key: str
+    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+    other; no effect with one shard."""
     signal: int
     """The signal that ended its process."""
     started_at: str
@@ -588,6 +591,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     secrets: List[str]
     """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
     `HERO_SECRET_DIR`; the job holds the name alone."""
+    shard_key: str
+    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+    other; no effect with one shard."""
     tags: List[str]
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
@@ -612,8 +618,7 @@ class LastFiringDocument(TypedDict):
     """The state of the job, if it is still kept."""
 
 
-class LimitDocument(TypedDict):
-    """A limit, or one of the values that it counts separately."""
+class _LimitDocumentRequired(TypedDict):
     caller: Optional[str]
     """It limits only jobs of this caller."""
     configured: bool
@@ -641,6 +646,12 @@ class LimitDocument(TypedDict):
     value: Optional[str]
     """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
     `#` and its hash."""
+
+
+class LimitDocument(_LimitDocumentRequired, total=False):
+    """A limit, or one of the values that it counts separately."""
+    shard: Optional[int]
+    """The shard that counts so, if there are several."""
 
 
 class LimitList(TypedDict):

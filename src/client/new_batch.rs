@@ -1,0 +1,98 @@
+//! A batch that is about to be submitted, and the shard that a batch or graph goes to.
+
+use std::collections::BTreeMap;
+
+use super::graph::Graph;
+use super::placement::{at_random, shard_of_all};
+use super::{Client, ClientError};
+use crate::proto::graph::{GraphCallback, GraphKind};
+use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::shard::ShardCount;
+use crate::store::NewGraph;
+
+/// A batch as an object, which is known by its id and name.
+#[derive(Debug, Clone)]
+pub struct NewBatch {
+    /// Its id.
+    pub id: JobId,
+    /// True if its id stays: its submitter chose it, or it tells its shard already.
+    pub has_fixed_id: bool,
+    /// Its name; several may have the same.
+    pub name: Option<JobName>,
+    /// The jobs that start at its end, with the settings of a graph's.
+    pub callbacks: BTreeMap<GraphCallback, Job>,
+}
+
+impl Default for NewBatch {
+    /// A batch with a random id and without a name.
+    fn default() -> Self {
+        let (id, has_fixed_id) = (JobId::random(), false);
+        Self { id, has_fixed_id, name: None, callbacks: BTreeMap::new() }
+    }
+}
+
+impl NewBatch {
+    /// A batch with an id that its submitter chose, or else a random one.
+    pub fn with_id(id: Option<JobId>) -> Self {
+        let has_fixed_id = id.is_some();
+        Self { id: id.unwrap_or_else(JobId::random), has_fixed_id, ..Self::default() }
+    }
+
+    pub(super) fn stored_with(&self, jobs: &[Job]) -> NewGraph {
+        let caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
+        NewGraph {
+            id: self.id.clone(),
+            kind: GraphKind::Batch,
+            name: self.name.clone(),
+            caller,
+            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
+        }
+    }
+}
+
+impl Client {
+    /// Decides which shard a batch goes to, by the first of its jobs. Its jobs and itself get ids that tell it.
+    ///
+    /// # Errors
+    /// As [`Client::place`].
+    pub fn place_batch(&self, batch: &mut NewBatch, first: &[Job]) -> Result<(), ClientError> {
+        let count = self.shards.count();
+        if !batch.has_fixed_id {
+            batch.id = shard_of_all(first, count)?
+                .unwrap_or_else(|| at_random(&batch.id, count))
+                .id(&batch.id);
+            batch.has_fixed_id = true;
+        }
+        count.shard_of(batch.id.as_str())?;
+        Ok(())
+    }
+
+    /// Gives a job of a batch that has its place an id of the same shard.
+    ///
+    /// # Errors
+    /// As [`Client::place`].
+    pub fn place_in(&self, batch: &NewBatch, job: &mut Job) -> Result<(), ClientError> {
+        self.place_beside(&batch.id, job)
+    }
+
+    /// Decides which shard a graph goes to. Its jobs and itself get ids that tell it.
+    pub(super) fn place_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
+        let count = self.shards.count();
+        if count == ShardCount::ONE {
+            return Ok(());
+        }
+        let shard = if graph.has_fixed_id() {
+            count.shard_of(graph.id().as_str())?
+        } else {
+            shard_of_all(&graph.jobs()?, count)?.unwrap_or_else(|| at_random(graph.id(), count))
+        };
+        graph.settle(shard);
+        Ok(())
+    }
+}
+
+/// Returns jobs as those of a graph or batch.
+pub(super) fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
+    let member = |job: &Job| Job { graph_id: Some(graph.clone()), ..job.clone() };
+    jobs.iter().map(member).collect()
+}

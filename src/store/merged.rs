@@ -1,0 +1,132 @@
+//! Lists of all shards as one. Each shard is asked for a whole page at the same time as the others; of the
+//! places that come back, the page is the first ones in the order of the list. That order does not depend on the
+//! shard, so one cursor serves all, and jobs that are added meanwhile move none to another page.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::listing::Cursor;
+use super::{GraphPage, JobSummary, ListQuery, Page, Shards, Store, StoreError};
+use crate::proto::graph::GraphInfo;
+use crate::proto::job::JobId;
+use crate::proto::shard::Shard;
+
+impl Shards {
+    /// One page of jobs, state by state, the newest of each first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
+        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
+        let jobs = self.placed_jobs(query).await?;
+        let next =
+            if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
+        let mut items: Vec<JobSummary> = jobs.into_iter().filter_map(|(_, job)| job).collect();
+        // A boot may run jobs of several types.
+        if let Some(only) = &query.script_type {
+            items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
+        }
+        Ok(Page { items, next })
+    }
+
+    /// A page of jobs, each with the cursor behind it; none for one that has expired.
+    pub(super) async fn placed_jobs(
+        &self,
+        query: &ListQuery,
+    ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
+        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
+        let places = self.each(|store| store.places(query)).await?;
+        let mut found: Vec<(Shard, Cursor)> = self.with_shards(places);
+        if self.all().len() > 1 {
+            found.sort_by(|(_, a), (_, b)| a.order().cmp(&b.order()));
+            found.truncate(limit);
+        }
+        let ids = found.iter().map(|(shard, place)| (*shard, place.id.clone())).collect();
+        let jobs = self.of_each(ids, Store::summaries).await?;
+        Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
+    }
+
+    /// Reads jobs as lists show them, in one round trip per shard; `None` for one that does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
+        // No shard has a job whose id tells another.
+        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
+        let ids = ids.into_iter().map(|id| (shard(&id), id)).collect();
+        self.of_each(ids, Store::summaries).await
+    }
+
+    /// Lists graphs and batches, the newest first, with their counts.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
+        let limit = limit.clamp(1, Store::GRAPHS_PER_PAGE_MAX);
+        let mut page = GraphPage { items: Vec::new(), next: after };
+        loop {
+            let wanted = limit - page.items.len();
+            let entries = self.each(|store| store.graph_entries(wanted, page.next)).await?;
+            let entries = latest(self.with_shards(entries), wanted);
+            page.next =
+                if entries.len() >= wanted { entries.last().map(|(_, (_, at))| *at) } else { None };
+            let ids = entries.into_iter().map(|(shard, (id, _))| (shard, id)).collect();
+            let found = self.of_each(ids, read_or_forget).await?;
+            page.items.extend(found.into_iter().flatten());
+            if page.next.is_none() || page.items.len() >= limit {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Adds to the answers of the shards the shard of each.
+    fn with_shards<T>(&self, answers: Vec<Vec<T>>) -> Vec<(Shard, T)> {
+        let answers = self.all().iter().zip(answers);
+        answers.flat_map(|(store, of)| of.into_iter().map(|one| (store.shard(), one))).collect()
+    }
+
+    /// Asks each shard for its part, all at the same time. Returns the answers in the order of what was asked for.
+    async fn of_each<'a, T, A>(
+        &'a self,
+        asked: Vec<(Shard, JobId)>,
+        ask: impl Fn(&'a Store, Vec<JobId>) -> A,
+    ) -> Result<Vec<T>, StoreError>
+    where
+        A: Future<Output = Result<Vec<T>, StoreError>>,
+    {
+        if let [only] = self.all() {
+            return ask(only, asked.into_iter().map(|(_, id)| id).collect()).await;
+        }
+        let mut parts: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
+        let order: Vec<Shard> = asked.iter().map(|(shard, _)| *shard).collect();
+        for (shard, id) in asked {
+            parts.entry(shard).or_default().push(id);
+        }
+        let answers =
+            self.each(|store| ask(store, parts.remove(&store.shard()).unwrap_or_default()));
+        let mut answers: Vec<_> = answers.await?.into_iter().map(Vec::into_iter).collect();
+        let next = |shard: Shard| answers.get_mut(usize::from(shard.number()))?.next();
+        Ok(order.into_iter().filter_map(next).collect())
+    }
+}
+
+/// Reads graphs, and removes the expired ones from the list of all.
+async fn read_or_forget(
+    store: &Store,
+    ids: Vec<JobId>,
+) -> Result<Vec<Option<GraphInfo>>, StoreError> {
+    let found = store.read_graphs(&ids).await?;
+    let expired = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
+    let expired: Vec<&JobId> = expired.map(|(id, _)| id).collect();
+    store.forget_graphs(&expired).await?;
+    Ok(found)
+}
+
+/// The latest of these entries, and all others of the same time as the last, since a cursor is a time.
+fn latest(mut entries: Vec<(Shard, (JobId, u64))>, wanted: usize) -> Vec<(Shard, (JobId, u64))> {
+    entries.sort_by_key(|(shard, (_, at))| (Reverse(*at), *shard));
+    if let Some((_, (_, last))) = entries.get(wanted.saturating_sub(1)).cloned() {
+        entries.retain(|(_, (_, at))| *at >= last);
+    }
+    entries
+}

@@ -1,0 +1,183 @@
+//! A system of several shards looks like one: placement, ids, and commands that reach each shard.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Hero, Redis};
+
+const SHARDS: usize = 4;
+
+/// The documented rule, in another language.
+const PLACE: &str = r#"
+import hashlib, sys
+shards, keys = int(sys.argv[1]), sys.argv[2:]
+for key in keys:
+    weight = lambda shard: hashlib.sha256(f"{shard}:{key}".encode()).digest()
+    print(max(range(shards), key=weight))
+"#;
+
+fn four() -> (Redis, Hero) {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("redis.shards", &SHARDS.to_string());
+    (redis, hero)
+}
+
+/// Returns the shards of keys, by the documented rule.
+#[expect(clippy::disallowed_methods, reason = "another language than that of Hero")]
+fn places(keys: &[&str]) -> Vec<usize> {
+    let mut command = Command::new("python3");
+    command.args(["-c", PLACE, &SHARDS.to_string()]).args(keys);
+    let printed = command.output().expect("python3 runs").stdout;
+    let printed = String::from_utf8(printed).expect("UTF-8");
+    printed.lines().map(|line| line.parse().expect("a number")).collect()
+}
+
+/// Returns the shard that an id tells.
+fn told(id: &str) -> usize {
+    let number = id.strip_prefix('s').and_then(|rest| rest.split_once('-'));
+    number.and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
+}
+
+/// Returns the key of the hash of a job.
+fn hash(id: &str) -> String {
+    let namespace =
+        if told(id) == 0 { "hero".to_owned() } else { format!("{{hero-{}}}", told(id)) };
+    format!("{namespace}:job:{id}")
+}
+
+/// Submits a job, and returns its id.
+#[track_caller]
+fn submit(hero: &Hero, options: &[&str]) -> String {
+    let args = [&["submit", "-t", "osis", "-e", "1"], options].concat();
+    hero.run(&args).code(0).stdout.trim().to_owned()
+}
+
+#[track_caller]
+fn prints(hero: &Hero, args: &[&str], text: &str) {
+    let printed = hero.run(args).code(0).stdout;
+    assert!(printed.contains(text), "{args:?} printed {printed}");
+}
+
+#[test]
+fn another_language_comes_to_the_same_shard() {
+    let (redis, hero) = four();
+    let keys: Vec<String> = (0..16).map(|number| format!("customer {number}")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let expected = places(&keys);
+    assert_eq!(expected.iter().collect::<BTreeSet<_>>().len(), SHARDS, "each shard gets some");
+    for (key, shard) in keys.iter().zip(expected) {
+        for option in ["--shard-key", "--unique-key"] {
+            let id = submit(&hero, &[option, key]);
+            assert_eq!(told(&id), shard, "{option} {key}");
+            assert!(redis.field(&hash(&id), "script").is_some(), "{id} is not where it should be");
+        }
+    }
+    let grouped = submit(&hero, &["-g", "web"]);
+    let plain = submit(&hero, &[]);
+    assert_eq!([told(&grouped), told(&plain)], places(&["osis:web", "osis:default"])[..]);
+    // A key finds its holder whatever client asks.
+    let holder = submit(&hero, &["--unique-key", "customer 3"]);
+    assert_eq!(submit(&hero, &["--unique-key", "customer 3", "-g", "web"]), holder);
+}
+
+#[test]
+fn commands_with_an_id_reach_its_shard() {
+    let (redis, hero) = four();
+    for shard in 0..SHARDS {
+        let id = if shard == 0 { "daily".to_owned() } else { format!("s{shard}-daily") };
+        let input = redis.folder().join("input");
+        std::fs::write(&input, "some text").expect("writing a file");
+        let input = format!("--input=text={}", input.display());
+        hero.run(&["submit", "-t", "python", "-e", "print(1)", "--id", &id, &input]).code(0);
+        let shown = hero.run(&["job", "show", "--json", &id]).code(0).stdout;
+        let shown: Value = serde_json::from_str(&shown).expect("a document");
+        assert_eq!(shown["id"], id.as_str());
+        prints(&hero, &["job", "files", &id], "text");
+        hero.run(&["job", "edit", "--priority", "0", &id]).code(0);
+        assert_eq!(redis.field(&hash(&id), "priority").as_deref(), Some("0"));
+        hero.run(&["job", "logs", &id]).code(0);
+        hero.run(&["job", "stop", &id]).code(0);
+        assert_eq!(redis.field(&hash(&id), "status").as_deref(), Some("error"));
+        hero.run(&["job", "retry", &id]).code(0);
+        assert_eq!(redis.field(&hash(&id), "status").as_deref(), Some("dispatched"));
+        let copy = hero.run(&["job", "clone", &id]).code(0).stdout;
+        prints(&hero, &["job", "files", copy.trim()], "text");
+        hero.run(&["job", "delete", &id]).code(0);
+        assert_eq!(redis.field(&hash(&id), "status"), None);
+    }
+    // The beginning of an id tells its shard too.
+    let id = submit(&hero, &["--id", "s2-1b4e28ba-2fa1"]);
+    prints(&hero, &["job", "show", "s2-1b4e28"], &id);
+    hero.run(&["job", "show", "s4-daily"])
+        .code(78)
+        .says("s4-daily is an id of shard 4, but the configuration has the shards 0 to 3");
+}
+
+#[test]
+fn a_job_waits_for_jobs_of_one_shard() {
+    let (redis, hero) = four();
+    let (first, second) = (submit(&hero, &["--id", "s1-a"]), submit(&hero, &["--id", "s3-b"]));
+    let after = submit(&hero, &["--after", &first, "--shard-key", "any"]);
+    assert_eq!(told(&after), 1);
+    assert_eq!(redis.field(&hash(&after), "status").as_deref(), Some("waiting_for_prerequisites"));
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--after", &first, "--after-any", &second])
+        .code(65)
+        .says(
+            "prerequisites s1-a and s3-b are on different shards; give the jobs the same shard_key",
+        );
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--after", &first, "--id", "s2-c"])
+        .code(65)
+        .says("s1-a is on shard 1, but the job or its graph on shard 2");
+    assert_eq!(redis.field(&hash("s2-c"), "status"), None);
+}
+
+#[test]
+fn a_graph_is_on_one_shard_with_all_its_jobs() {
+    let (redis, hero) = four();
+    let node =
+        |name: &str, more: &str| format!("[job.{name}]\ntype = \"osis\"\nscript = \"1\"\n{more}\n");
+    let jobs = [node("a", ""), node("b", "after = [\"a\"]"), node("c", "after_any = [\"b\"]")];
+    let callback = "[on_end]\ntype = \"osis\"\nscript = \"1\"\n";
+    let mut seen = BTreeSet::new();
+    for number in 0..8 {
+        let begin = format!("[defaults]\nshard_key = \"key {number}\"\n");
+        let text = [begin.as_str(), &jobs.concat(), callback].concat();
+        std::fs::write(redis.folder().join("g.toml"), text).expect("writing a file");
+        let printed = hero.run(&["submit", "--json", "--graph", "g.toml"]).code(0).stdout;
+        let document: Value = serde_json::from_str(&printed).expect("a document");
+        let graph = document["graph_id"].as_str().expect("an id").to_owned();
+        let ids: BTreeMap<String, String> =
+            serde_json::from_value(document["jobs"].clone()).expect("ids");
+        let shard = places(&[&format!("key {number}")])[0];
+        seen.insert(shard);
+        assert!(ids.values().chain([&graph]).all(|id| told(id) == shard), "{printed}");
+        let shown = hero.run(&["graph", "show", "--json", &graph]).code(0).stdout;
+        assert_eq!(shown.matches("waiting_for_prerequisites").count(), 2, "{shown}");
+        hero.run(&["graph", "stop", &graph]).code(0);
+        hero.run(&["graph", "delete", &graph]).code(0);
+    }
+    assert_eq!(seen.len(), SHARDS, "keys of each shard were tried");
+}
+
+#[test]
+fn a_batch_with_an_id_is_on_its_shard() {
+    let (_redis, hero) = four();
+    let lines = "{\"script_type\": \"osis\", \"script\": \"1\"}\n".repeat(3);
+    for (options, shard) in
+        [(&["--id", "s3-batch"][..], 3), (&["--id", "s2-all", "--all-or-none"], 2)]
+    {
+        let args = [&["submit", "--json", "--batch", "-"], options].concat();
+        let printed = hero.run_with_input(&args, &lines).code(0).stdout;
+        let document: Value = serde_json::from_str(&printed).expect("a document");
+        let ids: Vec<String> = serde_json::from_value(document["ids"].clone()).expect("ids");
+        assert_eq!(ids.len(), 3);
+        assert!(ids.iter().all(|id| told(id) == shard), "{printed}");
+        prints(&hero, &["graph", "show", options[1]], "3");
+    }
+    let other = "{\"script_type\": \"osis\", \"script\": \"1\", \"id\": \"s1-x\"}\n";
+    hero.run_with_input(&["submit", "--batch", "-", "--id", "s3-other"], other)
+        .code(65)
+        .says("s1-x is on shard 1, but the job or its graph on shard 3");
+}
