@@ -22,6 +22,12 @@ use crate::failpoint;
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
 
+/// The work for which one more thread is woken: its wake-up takes about as long.
+const WORTH_A_THREAD: Duration = Duration::from_micros(100);
+/// The time after which a job that waits beside free threads gets one: the job before it takes longer than
+/// those before.
+const SPREAD_AFTER: Duration = Duration::from_millis(1);
+
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {
     /// The job.
@@ -72,6 +78,7 @@ struct Handover {
 
 /// The threads of one actor. Dropping it ends each of them after the job that it runs.
 pub(super) struct Workers {
+    count: usize,
     handover: Arc<Mutex<Handover>>,
 }
 
@@ -97,16 +104,28 @@ impl Workers {
                     work(jobs, &all, engine.as_ref(), &secrets, &mut log_writer, &outcomes);
                 })?;
         }
-        Ok(Self { handover })
+        Ok(Self { count, handover })
     }
 
-    /// Hands a job to a free thread, or lets it wait for one.
-    pub(super) fn run(&self, run: &Arc<RunningJob>) {
+    /// Hands a job to a free thread, or lets it wait for one. `mean` is the time of such a job, if it may
+    /// wait: jobs that take less than a wake-up are left to the threads that run already.
+    pub(super) fn run(&self, run: &Arc<RunningJob>, mean: Option<Duration>) {
         let mut handover = locked(&self.handover);
-        let sent = handover.free.pop().is_some_and(|thread| thread.send(Arc::clone(run)).is_ok());
-        if !sent {
-            handover.waiting.push_back((Instant::now(), Arc::clone(run)));
+        handover.waiting.push_back((Instant::now(), Arc::clone(run)));
+        if !mean.is_some_and(|mean| handover.is_served(self.count, mean)) {
+            handover.hand_over();
         }
+    }
+
+    /// Wakes free threads for the jobs that have waited for long.
+    pub(super) fn spread(&self, now: Instant) {
+        let mut handover = locked(&self.handover);
+        while handover.spread_at().is_some_and(|at| at <= now) && handover.hand_over() {}
+    }
+
+    /// Returns when [`Workers::spread`] has something to do.
+    pub(super) fn spread_at(&self) -> Option<Instant> {
+        locked(&self.handover).spread_at()
     }
 
     /// Returns since when the first of the waiting jobs waits for a thread.
@@ -126,6 +145,34 @@ impl Handover {
         let (sender, jobs) = sync_channel(1);
         self.free.push(sender);
         jobs
+    }
+
+    /// Returns whether the threads that run, of `count`, are enough for the waiting jobs, which take `mean`
+    /// each.
+    fn is_served(&self, count: usize, mean: Duration) -> bool {
+        let running = count.saturating_sub(self.free.len());
+        let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        mean.saturating_mul(of(self.waiting.len())) < WORTH_A_THREAD.saturating_mul(of(running))
+    }
+
+    /// Hands the first waiting job to a free thread. Returns whether there were both.
+    fn hand_over(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        let Some(thread) = self.free.pop() else { return false };
+        let Some((since, run)) = self.waiting.pop_front() else { return false };
+        // Its thread has ended, which only a panic outside of a job does.
+        if let Err(error) = thread.send(run) {
+            self.waiting.push_front((since, error.0));
+        }
+        true
+    }
+
+    /// Returns when the first waiting job should get a thread of its own, if one is free.
+    fn spread_at(&self) -> Option<Instant> {
+        let first = self.waiting.front().filter(|_| !self.free.is_empty());
+        first.map(|(since, _)| *since + SPREAD_AFTER)
     }
 
     /// Returns the next job, or where the calling thread waits for one.
@@ -308,11 +355,11 @@ mod tests {
         let (sender, mut outcomes) = mpsc::channel(1);
         let workers =
             Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
-        workers.run(&run("panic", Cancel::new()));
+        workers.run(&run("panic", Cancel::new()), None);
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
-        workers.run(&run("next", Cancel::new()));
+        workers.run(&run("next", Cancel::new()), None);
         let next = outcomes.blocking_recv().expect("an outcome").result;
         assert_eq!(next.map(|success| success.output), Ok("next".into()));
     }
@@ -328,7 +375,7 @@ mod tests {
         let workers =
             Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
         for script in ["1", "2", "3", "4"] {
-            workers.run(&run(script, Cancel::new()));
+            workers.run(&run(script, Cancel::new()), None);
         }
         // It has run the first and taken the second.
         while locked(&workers.handover).waiting.len() > 2 {
@@ -345,6 +392,79 @@ mod tests {
             outputs.push(outcome.run.job.spec.script.clone());
         }
         assert_eq!(outputs, ["0", "1", "2"]);
+    }
+
+    /// Threads, none of which has ended its first job, and the outcomes of the jobs.
+    fn busy_workers(count: usize) -> (Workers, mpsc::Receiver<RunOutcome>, Arc<Gate>) {
+        let gate = Arc::new(Gate { id: "osis".parse().expect("legal"), is_open: Mutex::new(()) });
+        let engine: Arc<dyn Engine> = Arc::clone(&gate) as Arc<dyn Engine>;
+        let (sender, outcomes) = mpsc::channel(16);
+        let workers = Workers::start(count, &engine, Path::new("/"), &no_secrets(), &sender);
+        (workers.expect("threads"), outcomes, gate)
+    }
+
+    /// Ends a script once it may lock this.
+    struct Gate {
+        id: ScriptType,
+        is_open: Mutex<()>,
+    }
+
+    impl Engine for Gate {
+        fn run(&self, script: &Script<'_>, _: &Cancel, _: &dyn Log) -> Result<Success, Failure> {
+            drop(self.is_open.lock());
+            Ok(Success { output: script.source.into(), exit_code: None })
+        }
+
+        fn unavailable(&self) -> Option<String> {
+            None
+        }
+
+        fn capabilities(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn script_type(&self) -> &ScriptType {
+            &self.id
+        }
+    }
+
+    #[test]
+    fn brief_jobs_are_left_to_the_threads_that_run() {
+        let (workers, mut outcomes, gate) = busy_workers(3);
+        let held = gate.is_open.lock().expect("not poisoned");
+        let brief = Some(Duration::from_micros(40));
+        for script in ["1", "2", "3"] {
+            workers.run(&run(script, Cancel::new()), brief);
+        }
+        // One runs the first; two more take less than a wake-up.
+        assert_eq!(locked(&workers.handover).free.len(), 2);
+        assert_eq!(locked(&workers.handover).waiting.len(), 2);
+        workers.run(&run("4", Cancel::new()), brief);
+        assert_eq!(locked(&workers.handover).free.len(), 1, "120 us of work are worth a thread");
+        drop(held);
+        let mut outputs: Vec<String> = (0..4)
+            .map(|_| outcomes.blocking_recv().expect("an outcome").run.job.spec.script.clone())
+            .collect();
+        outputs.sort();
+        assert_eq!(outputs, ["1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn a_job_behind_a_longer_one_gets_a_free_thread_of_its_own() {
+        let (workers, mut outcomes, gate) = busy_workers(2);
+        let held = gate.is_open.lock().expect("not poisoned");
+        let brief = Some(Duration::from_micros(1));
+        workers.run(&run("long", Cancel::new()), brief);
+        workers.run(&run("next", Cancel::new()), brief);
+        let at = workers.spread_at().expect("one waits beside a free thread");
+        workers.spread(at.checked_sub(Duration::from_nanos(1)).expect("after the start"));
+        assert_eq!(locked(&workers.handover).waiting.len(), 1, "not yet");
+        workers.spread(at);
+        assert!(locked(&workers.handover).waiting.is_empty() && workers.spread_at().is_none());
+        drop(held);
+        for _ in 0..2 {
+            assert!(outcomes.blocking_recv().expect("an outcome").result.is_ok());
+        }
     }
 
     #[test]

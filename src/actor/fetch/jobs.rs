@@ -71,7 +71,7 @@ impl Jobs {
         let before = start_workers(&actors, settings, &self.outcomes)?;
         let before = std::mem::replace(&mut self.workers, before);
         for (before, workers) in before.iter().zip(&self.workers) {
-            before.take_waiting().iter().for_each(|run| workers.run(run));
+            before.take_waiting().iter().for_each(|run| workers.run(run, None));
         }
         for (actor, slots) in self.slots.iter_mut().enumerate() {
             slots.resize(settings.tasks(actor));
@@ -103,7 +103,7 @@ impl Jobs {
         let inputs = outputs;
         let run = RunningJob { job, claimed_at, actor, queue, inputs, files, timeout, cancel, log };
         let run = Arc::new(run);
-        self.workers[actor].run(&run);
+        self.workers[actor].run(&run, self.slots[actor].brief());
         self.slots[actor].job_started();
         story::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
@@ -185,8 +185,15 @@ impl Jobs {
         since.map(|since| since + AHEAD_WAIT)
     }
 
-    /// Updates the slots that depend on the time and on the load of the machine.
+    /// Returns when a job has waited beside free threads for long enough to get one.
+    pub(super) fn spread_at(&self) -> Option<Instant> {
+        self.workers.iter().filter_map(Workers::spread_at).min()
+    }
+
+    /// Updates the slots that depend on the time and on the load of the machine, and wakes threads for jobs
+    /// that have waited beside free ones.
     pub(super) fn update_slots(&mut self, now: Instant, is_overloaded: bool) {
+        self.workers.iter().for_each(|workers| workers.spread(now));
         for slots in &mut self.slots {
             slots.set_overloaded(is_overloaded);
             slots.retry_broken(now);

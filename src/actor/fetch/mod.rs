@@ -391,8 +391,8 @@ impl Fetch {
         let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            let waiting = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
-            let due = [self.recording.flush_due(), waiting];
+            let back = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
+            let due = [self.recording.flush_due(), self.jobs.spread_at(), back];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()

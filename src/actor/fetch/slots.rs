@@ -91,6 +91,11 @@ impl Slots {
         usize::try_from(fitting).unwrap_or(AHEAD_MAX).min(AHEAD_MAX)
     }
 
+    /// Returns the mean time of its attempts, if they are so short that jobs are claimed ahead.
+    pub(super) fn brief(&self) -> Option<Duration> {
+        (self.ahead_max() > 0).then_some(self.mean)
+    }
+
     /// Returns how many jobs to claim beyond those for free threads.
     pub(super) fn ahead(&self) -> usize {
         let waiting = self.running.saturating_sub(self.tasks);

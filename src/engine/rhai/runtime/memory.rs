@@ -11,9 +11,15 @@ use crate::sandbox::give_back_freed_memory;
 const KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The time between two attempts while other scripts run: one takes some milliseconds.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The time of scripts after which the memory is looked at. They cannot fill [`KEPT_BYTES_MAX`] in less.
+const LOOK_AFTER: Duration = Duration::from_millis(1);
 
-static RUNNING_SCRIPTS: Mutex<RunningScripts> =
-    Mutex::new(RunningScripts { running: 0, idle_bytes: 0, given_back: None });
+static RUNNING_SCRIPTS: Mutex<RunningScripts> = Mutex::new(RunningScripts {
+    running: 0,
+    idle_bytes: 0,
+    given_back: None,
+    unseen: Duration::ZERO,
+});
 
 /// The scripts of this process.
 #[derive(Debug)]
@@ -22,24 +28,33 @@ struct RunningScripts {
     /// The memory of the process when last none of them ran.
     idle_bytes: u64,
     given_back: Option<Instant>,
+    /// The time of scripts that ended since the memory was last looked at.
+    unseen: Duration,
 }
 
 /// A script that runs. Its end gives memory back to the kernel, if the process has grown much.
 #[derive(Debug)]
-pub(in crate::engine::rhai) struct Running;
+pub(in crate::engine::rhai) struct Running {
+    began: Instant,
+}
 
 impl Running {
     pub(in crate::engine::rhai) fn begin() -> Self {
         RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
-        Self
+        Self { began: Instant::now() }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let size = resident_bytes().unwrap_or_default();
         let mut scripts = RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner);
         scripts.running -= 1;
+        scripts.unseen += self.began.elapsed();
+        if scripts.unseen < LOOK_AFTER {
+            return;
+        }
+        scripts.unseen = Duration::ZERO;
+        let size = resident_bytes().unwrap_or_default();
         let is_idle = scripts.running == 0;
         let is_large = size > scripts.idle_bytes + KEPT_BYTES_MAX;
         let may_wait = !is_idle && scripts.given_back.is_some_and(|at| at.elapsed() < INTERVAL);
