@@ -6,8 +6,9 @@ use hero::client::JobBuilder;
 use hero::proto::job::{BootId, Job, JobId, JobOutput, JobStatus};
 use hero::proto::legacy::LegacyQueue;
 use hero::proto::message::{Reply, ReplyOutcome};
-use hero::store::{Recorded, RetryOutcome, Verdict};
+use hero::store::{DeleteOutcome, Recorded, RetryOutcome, Store, Verdict};
 
+use crate::foreign::acl::{PASSWORD, rules};
 use crate::support::{Life, RETENTION, World, job, keys, wait_until};
 
 /// The bound, as `[job]` has it by default.
@@ -35,6 +36,16 @@ async fn ended(world: &World, life: &Life, job: Job, output: impl Into<JobOutput
 
 async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
     world.store.job(id).await.expect("reading").expect("a job").expect("legal").output
+}
+
+/// A store on the same Redis as a user with these rules, whose password is that of the rules.
+fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
+    world.redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), rules);
+    let file = world.redis.folder().join("password");
+    std::fs::write(&file, PASSWORD).expect("writing the password");
+    let mut config = world.redis.config("hero");
+    (config.username, config.password_file) = (Some(user.to_owned()), Some(file));
+    Store::open(&config).expect("settings")
 }
 
 #[tokio::test]
@@ -270,19 +281,38 @@ async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
     let id = world.started(&life, "a").await;
     let mut known = keys::kinds(&keys::keys());
     known.retain(|(kind, _)| !["OUTPUT", "HERO"].contains(&kind.as_str()));
-    let mut rules = vec!["on".to_owned(), ">secret".to_owned(), "+@all".to_owned()];
+    let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
     rules.extend(known.iter().map(|(_, prefix)| format!("~{prefix}*")));
-    world.redis.ask_with::<String, _>("ACL SETUSER older", &rules);
-    let mut config = world.redis.config("hero");
-    let file = world.redis.folder().join("password");
-    std::fs::write(&file, "secret").expect("writing the password");
-    (config.username, config.password_file) = (Some("older".to_owned()), Some(file));
     let claimed_at = world.claimed_at(&life, &id);
-    world.store = hero::store::Store::open(&config).expect("settings");
+    world.store = store_of(&world, "older", &rules);
     assert_eq!(
         world.finish_claimed(&life, &id, claimed_at, finished(large())).await,
         Recorded::Recorded
     );
     assert_eq!(world.field("a", "output"), Some(large()));
     assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+}
+
+#[tokio::test]
+async fn users_of_the_shipped_example_may_store_read_and_delete_large_outputs() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let ending = [world.ending(&life, id.clone(), finished(large()))];
+    let [actor, client, supervisor] = ["hero-actor", "hero-client", "hero-supervisor"]
+        .map(|user| store_of(&world, user, &rules(user)));
+    world.redis.run("ACL LOG RESET");
+    let recorded = actor.finish(&life.boot, RETENTION, &ending).await.expect("recording");
+    assert_eq!(recorded, [Recorded::Recorded]);
+    assert_eq!(world.redis.all("OUTPUT"), [own_key("a")]);
+    assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+    let whole = (JobStatus::Finished, Some(large().into_bytes()));
+    for store in [&client, &supervisor] {
+        assert_eq!(store.outcome(&id).await.expect("reading"), Some(whole.clone()));
+    }
+    let (inputs, _) = actor.inputs(&[vec![id.clone()]], 1 << 20).await.expect("reading");
+    assert_eq!(inputs[0].as_ref().expect("it fits")[&id], Some(large()));
+    assert_eq!(client.delete(&id, RETENTION).await.expect("deleting"), DeleteOutcome::Deleted);
+    assert!(world.redis.all("OUTPUT").is_empty());
+    let denied: Vec<Vec<redis::Value>> = world.redis.ask("ACL LOG");
+    assert!(denied.is_empty(), "{denied:#?}");
 }

@@ -42,7 +42,7 @@ impl Scale {
         let file = std::env::var_os("HERO_CONFIG")
             .ok_or("HERO_CONFIG is not set; run this as `hero dev -- xtask scale`")?;
         let config = Config::load(Some(file.as_ref()))?;
-        let store = Store::open(&config.redis)?;
+        let store = Store::open(&config.redis)?.with_inline_outputs(config.job.output_inline_max);
         let url = config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
         let watch = Watch::open(redis::Client::open(url)?, store.keys())?;
         let client = Client::open(&config)?;
