@@ -78,7 +78,7 @@ pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGrap
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
-pub use overview::{ActorCount, Overview};
+pub use overview::{ActorCount, Overview, ShardServer};
 pub use samples::{SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
@@ -276,7 +276,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`].
     pub async fn get_job_status(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        self.store.state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
+        self.of(id)?.state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Reads the output of a job; `None` unless it finished.

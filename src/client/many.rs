@@ -32,7 +32,7 @@ impl Client {
             let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
             return Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect());
         }
-        self.submit_placed(self.placed(jobs, None)).await
+        self.submit_placed(self.placed(jobs.to_vec(), None)).await
     }
 
     /// Submits the jobs of each shard, all shards at the same time.
@@ -89,8 +89,12 @@ impl Client {
         if is_new && !store.open_batch(&batch.stored_with(jobs)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
-        let jobs = self.completed(&members(jobs, &batch.id)).await?.into_owned();
-        self.submit_placed(self.placed(&jobs, Some(store.shard()))).await
+        let jobs = members(jobs, &batch.id);
+        if self.shards.count() == ShardCount::ONE {
+            return self.submit_all(&jobs).await;
+        }
+        let jobs = self.completed(&jobs).await?.into_owned();
+        self.submit_placed(self.placed(jobs, Some(store.shard()))).await
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
@@ -202,9 +206,10 @@ impl Client {
         batch: &NewBatch,
         new: Option<&NewGraph>,
     ) -> Result<Vec<JobId>, ClientError> {
-        let name = |place: usize| jobs[place].id.to_string();
+        let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
+        let name = |place: usize| names[place].clone();
         let on = self.of(&batch.id)?;
-        let placed = self.placed(&jobs, Some(on.shard())).into_iter().enumerate();
+        let placed = self.placed(jobs, Some(on.shard())).into_iter().enumerate();
         let placed =
             placed.map(|(place, job)| job.map_err(|error| refused(place, name(place), error)));
         let jobs = placed.collect::<Result<Vec<Job>, ClientError>>()?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Client, ClientError};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::queue::Queue;
+use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
 use crate::store::{PresenceOf, QueueState, RedisState, TypeState};
 
@@ -13,8 +14,10 @@ use crate::store::{PresenceOf, QueueState, RedisState, TypeState};
 pub struct Overview {
     /// The address of Redis, without a password.
     pub address: String,
-    /// The state of Redis.
+    /// The state of Redis; with several shards, that of the home shard.
     pub redis: RedisState,
+    /// All shards, if there are several.
+    pub shards: Vec<ShardServer>,
     /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
     /// The live actors, counted by script type.
@@ -23,6 +26,17 @@ pub struct Overview {
     pub queues: Vec<(QueueState, u64)>,
     /// The script types, with their jobs counted.
     pub types: Vec<TypeState>,
+}
+
+/// A shard, and the server that has it.
+#[derive(Debug, Clone)]
+pub struct ShardServer {
+    /// The shard.
+    pub shard: Shard,
+    /// The address of Redis, without a password.
+    pub address: String,
+    /// The state of Redis.
+    pub redis: RedisState,
 }
 
 /// The live actors of one script type.
@@ -48,7 +62,11 @@ impl Overview {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
-        let redis = client.redis_state(false).await?;
+        let shards = client.shard_servers().await?;
+        let redis = match shards.first() {
+            Some(home) => home.redis.clone(),
+            None => client.redis_state(false).await?,
+        };
         let supervisors = client.list_supervisors().await?;
         let live = client.list_actors(None).await?;
         let types = client.list_types().await?;
@@ -61,7 +79,20 @@ impl Overview {
             (state, actors)
         });
         let queues = queues.collect();
-        Ok(Self { address, redis, supervisors, actors: counted(&live), queues, types })
+        Ok(Self { address, redis, shards, supervisors, actors: counted(&live), queues, types })
+    }
+
+    /// The servers of the shards, each with its state and its first shard; one without a shard if there is only
+    /// one.
+    pub fn servers(&self) -> Vec<(Option<Shard>, &RedisState)> {
+        let mut servers = vec![(None, &self.redis)];
+        let mut known = BTreeSet::from([self.shards.first().map_or("", |home| &home.address)]);
+        for of in &self.shards {
+            if known.insert(&of.address) {
+                servers.push((Some(of.shard), &of.redis));
+            }
+        }
+        servers
     }
 
     /// The held jobs of a script type.
@@ -146,6 +177,7 @@ pub(crate) mod tests {
                 appends: Some(true),
                 ..RedisState::default()
             },
+            shards: Vec::new(),
             supervisors: vec![SupervisorPresence {
                 unit: "supervisor".to_owned(),
                 pid: 7,

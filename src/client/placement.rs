@@ -37,7 +37,11 @@ impl Client {
 
     /// Places the jobs of a list, each by itself or all on one shard. A job that waits for an earlier one, whose id
     /// was not fixed, waits for its new id.
-    pub(super) fn placed(&self, jobs: &[Job], on: Option<Shard>) -> Vec<Result<Job, ClientError>> {
+    pub(super) fn placed(
+        &self,
+        jobs: Vec<Job>,
+        on: Option<Shard>,
+    ) -> Vec<Result<Job, ClientError>> {
         placed(jobs, on, self.shards.count())
     }
 
@@ -125,15 +129,17 @@ pub(super) fn at_random(id: &JobId, count: ShardCount) -> Shard {
     count.place(id.as_str())
 }
 
-fn placed(jobs: &[Job], on: Option<Shard>, count: ShardCount) -> Vec<Result<Job, ClientError>> {
+fn placed(jobs: Vec<Job>, on: Option<Shard>, count: ShardCount) -> Vec<Result<Job, ClientError>> {
+    if count == ShardCount::ONE {
+        return jobs.into_iter().map(Ok).collect();
+    }
     let mut renamed: HashMap<JobId, JobId> = HashMap::new();
     // On one shard they may wait for each other in any order.
     if let Some(shard) = on {
         let open = jobs.iter().filter(|job| !job.has_fixed_id);
         renamed.extend(open.map(|job| (job.id.clone(), shard.id(&job.id))));
     }
-    let place = |job: &Job| {
-        let mut job = job.clone();
+    let place = |mut job: Job| {
         let old = job.id.clone();
         rename(&mut job, &renamed);
         let shard = on.map_or_else(|| shard_of(&job, count), Ok)?;
@@ -141,7 +147,7 @@ fn placed(jobs: &[Job], on: Option<Shard>, count: ShardCount) -> Vec<Result<Job,
         renamed.insert(old, job.id.clone());
         Ok(job)
     };
-    jobs.iter().map(place).collect()
+    jobs.into_iter().map(place).collect()
 }
 
 /// Lets a job wait for the new ids of others.
@@ -212,7 +218,7 @@ mod tests {
     #[test]
     fn with_one_shard_ids_stay_as_they_are() {
         let jobs = [job(|of| of), job(|of| of.id("s9-a").after("s3-b").after("c"))];
-        let placed = placed(&jobs, None, ShardCount::ONE);
+        let placed = placed(jobs.to_vec(), None, ShardCount::ONE);
         for (before, after) in jobs.iter().zip(placed) {
             assert_eq!(*before, after.expect("placed"));
         }
@@ -226,10 +232,8 @@ mod tests {
             (vec![first.clone(), second.clone()], None),
             (vec![second, first], count(FOUR).shard(3)),
         ] {
-            let mut placed: Vec<Job> = placed(&jobs, on, count(FOUR))
-                .into_iter()
-                .map(|job| job.expect("placed"))
-                .collect();
+            let mut placed: Vec<Job> =
+                placed(jobs, on, count(FOUR)).into_iter().map(|job| job.expect("placed")).collect();
             placed.sort_by_key(|job| job.spec.prerequisites.len());
             assert_eq!(placed[1].spec.prerequisites, [placed[0].id.clone()]);
             assert_eq!(number(&placed[0]), number(&placed[1]));

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
+use futures_util::future::join_all;
+
+use super::overview::ShardServer;
 use super::{Client, ClientError};
 use crate::proto::job::JobStatus;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
+use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::target::ScriptType;
-use crate::store::{QueueState, RedisState, Store, TypeState};
+use crate::store::{QueueState, RedisState, Store, StoreError, TypeState};
 
 impl Client {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`
@@ -18,6 +22,30 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState, ClientError> {
         Ok(self.store.redis_state(asks_config).await?)
+    }
+
+    /// Returns the shards with the state of their servers; none if there is only one shard.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn shard_servers(&self) -> Result<Vec<ShardServer>, ClientError> {
+        if self.shards.count() == ShardCount::ONE {
+            return Ok(Vec::new());
+        }
+        let states = self.shards.each(|store| store.redis_state(false)).await?;
+        let server = |(store, redis): (&Store, RedisState)| ShardServer {
+            shard: store.shard(),
+            address: store.address().to_owned(),
+            redis,
+        };
+        Ok(self.shards.all().iter().zip(states).map(server).collect())
+    }
+
+    /// Returns the shards that do not answer, with the reasons.
+    pub async fn shards_away(&self) -> Vec<(Shard, StoreError)> {
+        let pings = join_all(self.shards.all().iter().map(Store::ping)).await;
+        let shards = self.shards.all().iter().map(Store::shard);
+        shards.zip(pings).filter_map(|(shard, answer)| Some((shard, answer.err()?))).collect()
     }
 
     /// Lists the live supervisors by unit and host. One that serves several shards is one supervisor.

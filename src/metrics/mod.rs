@@ -10,7 +10,7 @@ use crate::client::{Client, ClientError, Overview};
 use crate::config::MetricsConfig;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
-use crate::store::{QueueState, TypeState};
+use crate::store::{QueueState, RedisState, TypeState};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
@@ -80,23 +80,34 @@ impl Metrics {
     }
 
     fn service(&self, text: &mut Exposition) {
-        let redis = &self.overview.redis;
         text.metric("hero_build_info", Kind::Gauge, "The version of Hero; always 1.");
         text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
         let supervisors = self.overview.supervisors.len() as u64;
         gauge(text, "hero_supervisors", "Live supervisors.", supervisors);
-        let (used, most) = (redis.memory_used_bytes, redis.memory_max_bytes);
-        gauge(text, "hero_redis_memory_bytes", "Memory that Redis uses.", used);
-        gauge(
-            text,
-            "hero_redis_memory_max_bytes",
-            "The maxmemory of Redis; 0 without a limit.",
-            most,
+        let servers = self.overview.servers();
+        let mut of_redis = |name, help, value: fn(&RedisState) -> Option<u64>| {
+            let values = servers.iter().filter_map(|(shard, redis)| Some((*shard, value(redis)?)));
+            for (number, (shard, value)) in values.enumerate() {
+                if number == 0 {
+                    text.metric(name, Kind::Gauge, help);
+                }
+                // Further servers are known by their first shard.
+                let shard = shard.map(|shard| shard.to_string());
+                let labels: Vec<_> = shard.iter().map(|shard| ("shard", shard.as_str())).collect();
+                text.sample(&labels, float(value));
+            }
+        };
+        let used = |redis: &RedisState| Some(redis.memory_used_bytes);
+        let most = |redis: &RedisState| Some(redis.memory_max_bytes);
+        let durable = |redis: &RedisState| redis.is_durable().map(u64::from);
+        of_redis("hero_redis_memory_bytes", "Memory that Redis uses.", used);
+        let help = "The maxmemory of Redis; 0 without a limit.";
+        of_redis("hero_redis_memory_max_bytes", help, most);
+        of_redis(
+            "hero_redis_durable",
+            "1 if Redis keeps accepted jobs when it is killed.",
+            durable,
         );
-        if let Some(durable) = redis.is_durable() {
-            let help = "1 if Redis keeps accepted jobs when it is killed.";
-            gauge(text, "hero_redis_durable", help, u64::from(durable));
-        }
     }
 
     fn actors(&self, text: &mut Exposition, types_max: usize) {

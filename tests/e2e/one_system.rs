@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
+use hero::proto::keys::Keys;
 use serde_json::Value;
 
 use crate::support::{Hero, Redis};
@@ -40,11 +41,15 @@ fn told(id: &str) -> usize {
     number.and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
 }
 
+/// Returns the keys of a shard.
+fn keys_of(shard: usize) -> Keys {
+    let namespace = if shard == 0 { "hero".to_owned() } else { format!("{{hero-{shard}}}") };
+    Keys::new(namespace.parse().expect("legal"))
+}
+
 /// Returns the key of the hash of a job.
 fn hash(id: &str) -> String {
-    let namespace =
-        if told(id) == 0 { "hero".to_owned() } else { format!("{{hero-{}}}", told(id)) };
-    format!("{namespace}:job:{id}")
+    keys_of(told(id)).job(&id.parse().expect("legal"))
 }
 
 /// Submits a job, and returns its id.
@@ -180,4 +185,84 @@ fn a_batch_with_an_id_is_on_its_shard() {
     hero.run_with_input(&["submit", "--batch", "-", "--id", "s3-other"], other)
         .code(65)
         .says("s1-x is on shard 1, but the job or its graph on shard 3");
+}
+
+#[test]
+fn a_backup_has_all_shards_and_needs_as_many() {
+    let (redis, hero) = four();
+    let keys: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+    let mut ids: Vec<String> =
+        keys.iter().map(|key| submit(&hero, &["--shard-key", key])).collect();
+    ids.push(submit(&hero, &["--after", &ids[0]]));
+    hero.run(&["queue", "pause", "type:osis"]).code(0);
+    let file = redis.folder().join("backup");
+    let file = file.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    let other = Redis::start();
+    Hero::on(&other)
+        .set("redis.shards", "2")
+        .run(&["restore", file])
+        .code(65)
+        .says("it has the jobs of 4 shards, but the configuration has 2 shards");
+    assert_eq!(other.ask::<u64>("DBSIZE"), 0, "nothing was written");
+    let there = Hero::on(&other).set("redis.shards", "4");
+    prints(&there, &["restore", file], "13 jobs");
+    for id in &ids {
+        let status = redis.field(&hash(id), "status");
+        assert!(status.is_some(), "{id}");
+        assert_eq!(other.field(&hash(id), "status"), status, "{id}");
+    }
+    for shard in 0..SHARDS {
+        let paused: u64 = other.ask(&format!("SCARD {}", keys_of(shard).paused()));
+        assert_eq!(paused, 3, "shard {shard}");
+    }
+    there.run(&["restore", file]).code(65).says("has jobs or objects");
+}
+
+#[test]
+fn status_names_the_shards_that_are_away() {
+    let (home, mut second) = (Redis::start(), Redis::start());
+    let urls = format!("[{:?}]", second.url());
+    let hero = Hero::on(&home).set("redis.shards", "2").set("redis.shard_urls", &urls);
+    prints(&hero, &["status"], "shards  2, on 2 servers");
+    let status = hero.run(&["status", "--json"]).code(0).stdout;
+    let status: Value = serde_json::from_str(&status).expect("a document");
+    assert_eq!(status["shards"][1]["address"], second.url());
+    second.kill();
+    hero.run(&["status"]).code(69).says("1 of 2 shards away: shard 1: redis at ");
+    hero.run(&["job", "list"]).code(69).says("cannot be reached");
+    // The other shard goes on.
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]).code(0);
+    prints(&hero, &["job", "show", "a"], "dispatched");
+}
+
+#[test]
+fn jobs_of_raw_producers_of_any_shard_run_and_are_seen() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("redis.shards", "2");
+    // Each serves one shard; each alone is what an older version would be.
+    let further = Hero::on(&redis).set("redis.namespace", "\"{hero-1}\"");
+    let _home = Hero::on(&redis).actor("osis-default-1").start();
+    let _further = further.actor("osis-default-1").start();
+    let queue = "type:osis".parse().expect("legal");
+    for id in ["raw", "s1-raw"] {
+        redis.run(&format!("HSET {} id {id} status dispatched script 40+2", hash(id)));
+        redis.push(&keys_of(told(id)).work(&queue), &[id]);
+    }
+    for id in ["raw", "s1-raw"] {
+        prints(&hero, &["job", "wait", id], "42");
+        prints(&hero, &["job", "list"], id);
+    }
+    // A reply comes from the shard of the job.
+    for key in ["a", "b", "c", "d"] {
+        prints(&hero, &["exec", "-t", "osis", "-e", "6 * 7", "--shard-key", key], "42");
+    }
+    let first = submit(&hero, &["--id", "s1-first"]);
+    let after = submit(&hero, &["--after", &first]);
+    prints(&hero, &["job", "wait", &after], "1");
+    let actors = hero.run(&["actor", "list", "--json"]).code(0).stdout;
+    assert_eq!(actors.matches("osis:default:1").count(), 1, "{actors}");
+    let stats = hero.run(&["stats", "--json"]).code(0).stdout;
+    let stats: Value = serde_json::from_str(&stats).expect("a document");
+    assert_eq!(stats["types"][0]["finished"], 8, "{stats}");
 }

@@ -2,24 +2,32 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Overview, QueueDocument};
-use crate::store::LastHour;
+use crate::client::{Overview, QueueDocument, ShardServer};
+use crate::store::{LastHour, RedisState};
 
 /// The whole state as one document.
 pub(super) fn of(overview: &Overview) -> Value {
-    json!({
-        "redis": redis(overview),
+    let mut document = json!({
+        "redis": redis(&overview.address, &overview.redis),
         "supervisors": overview.supervisors,
         "actors": actors(overview),
         "queues": queues(overview),
         "types": types(overview),
-    })
+    });
+    if !overview.shards.is_empty() {
+        let shard = |of: &ShardServer| {
+            let mut document = redis(&of.address, &of.redis);
+            document["shard"] = json!(of.shard.number());
+            document
+        };
+        document["shards"] = overview.shards.iter().map(shard).collect();
+    }
+    document
 }
 
-fn redis(overview: &Overview) -> Value {
-    let redis = &overview.redis;
+fn redis(address: &str, redis: &RedisState) -> Value {
     json!({
-        "address": overview.address,
+        "address": address,
         "version": redis.version,
         "role": redis.role,
         "replicas": redis.replicas,

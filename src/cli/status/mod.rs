@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::{Global, output};
-use crate::client::{Client, Overview};
+use crate::client::{Client, ClientError, Overview};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
 pub(super) use start::{has_systemd, start_of};
@@ -68,8 +68,27 @@ fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
-    let overview = super::block_on(async { Ok(Overview::read(&client, address).await?) })?;
+    let read = async {
+        match Overview::read(&client, address).await {
+            Ok(overview) => Ok(overview),
+            Err(error) => Err(named(&client, config.redis.shards, error).await),
+        }
+    };
+    let overview = super::block_on(read)?;
     Ok((overview, config.check))
+}
+
+/// Names the shards that are away in an error, if others are there.
+async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
+    let mut error = Error::from(error);
+    let away = client.shards_away().await;
+    if error.exit == Exit::Unavailable && !away.is_empty() && away.len() < usize::from(shards) {
+        let lines: Vec<String> =
+            away.iter().map(|(shard, reason)| format!("shard {shard}: {reason}")).collect();
+        let number = away.len();
+        error.message = format!("{number} of {shards} shards away: {}", lines.join("; "));
+    }
+    error
 }
 
 /// Prints the verdict, and returns its exit code.

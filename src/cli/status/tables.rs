@@ -45,6 +45,23 @@ fn redis(overview: &Overview) -> String {
     for danger in redis.dangers() {
         text.push_str(&wrapped("danger", &danger));
     }
+    text.push_str(&shards(overview));
+    text
+}
+
+/// One line: the number of shards, and the servers beside the first.
+fn shards(overview: &Overview) -> String {
+    let number = overview.shards.len();
+    if number == 0 {
+        return String::new();
+    }
+    let servers = overview.servers();
+    let mut text =
+        format!("shards  {number}, on {}\n", counted(servers.len() as u64, "server", "servers"));
+    for (shard, redis) in servers.into_iter().filter_map(|(shard, redis)| Some((shard?, redis))) {
+        let line = format!("{}, keeps {}", memory(redis), redis.keeps());
+        text.push_str(&wrapped(&format!("shard {shard}"), &line));
+    }
     text
 }
 

@@ -13,6 +13,7 @@ use crate::client::Overview;
 use crate::config::{CheckConfig, format_duration};
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
+use crate::store::RedisState;
 
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +66,10 @@ impl CheckVerdict {
     pub(super) fn of(overview: &Overview, thresholds: &CheckConfig) -> Self {
         let mut judge = Judge { reasons: Vec::new() };
         judge.supervisors(overview, thresholds);
-        judge.redis(overview, thresholds);
+        for (shard, redis) in overview.servers() {
+            let name = shard.map_or("redis".to_owned(), |shard| format!("redis of shard {shard}"));
+            judge.redis(&name, redis, thresholds);
+        }
         judge.queues(overview, thresholds);
         let totals = Totals::of(overview);
         let last_hour = [
@@ -191,32 +195,30 @@ impl Judge {
         }
     }
 
-    fn redis(&mut self, overview: &Overview, thresholds: &CheckConfig) {
-        let redis = &overview.redis;
+    fn redis(&mut self, name: &str, redis: &RedisState, thresholds: &CheckConfig) {
         if redis.role.as_deref() == Some("slave") {
             let remedy = "let redis.url name the primary";
-            self.add(CheckState::Critical, "redis is a replica, and refuses writes", remedy);
+            let reason = format!("{name} is a replica, and refuses writes");
+            self.add(CheckState::Critical, reason, remedy);
         }
         if redis.append_failed {
-            self.add(
-                CheckState::Critical,
-                "redis cannot write its append-only file",
-                LOOK_AT_REDIS,
-            );
+            let reason = format!("{name} cannot write its append-only file");
+            self.add(CheckState::Critical, reason, LOOK_AT_REDIS);
         }
         if redis.save_failed {
-            self.add(CheckState::Warning, "redis cannot write its snapshot", LOOK_AT_REDIS);
+            let reason = format!("{name} cannot write its snapshot");
+            self.add(CheckState::Warning, reason, LOOK_AT_REDIS);
         }
         if thresholds.durable && !redis.append_failed && redis.is_durable() == Some(false) {
             let remedy = redis.dangers().join("; ");
-            self.add(CheckState::Warning, format!("redis keeps {}", redis.keeps()), remedy);
+            self.add(CheckState::Warning, format!("{name} keeps {}", redis.keeps()), remedy);
         }
         if let Some(used) = percent(redis.memory_used_bytes, redis.memory_max_bytes) {
             let (warning, critical) = (thresholds.memory_warning, thresholds.memory_critical);
             let remedy = "give it more memory (maxmemory), or keep ended jobs for a shorter time \
                           (job.retention)";
             self.over(used, warning, critical, remedy, |from| {
-                format!("redis uses {used} % of its maxmemory (threshold {from} %)")
+                format!("{name} uses {used} % of its maxmemory (threshold {from} %)")
             });
         }
     }

@@ -8,7 +8,7 @@ use super::super::snapshot::{Minute, SiteSnapshot};
 use super::hour::percent_of;
 use crate::client::Overview;
 use crate::config::Config;
-use crate::store::QueueState;
+use crate::store::{QueueState, RedisState};
 
 /// Returns what is wrong, the worst first. Lists of one kind are cut: twenty queues without actors say less than
 /// five and a number.
@@ -45,24 +45,32 @@ fn supervisors(overview: &Overview, found: &mut Vec<PageProblem>) {
 }
 
 fn redis(overview: &Overview, found: &mut Vec<PageProblem>) {
-    let redis = &overview.redis;
+    for (shard, redis) in overview.servers() {
+        let name = shard.map_or("Redis".to_owned(), |shard| format!("Redis of shard {shard}"));
+        server(&name, redis, found);
+    }
+}
+
+fn server(name: &str, redis: &RedisState, found: &mut Vec<PageProblem>) {
     if redis.role.as_deref() == Some("slave") {
         let text = "It refuses writes. Point redis.url at the primary.".to_owned();
-        found.push(plain(Severity::Error, "Redis is a replica.", text));
+        found.push(plain(Severity::Error, &format!("{name} is a replica."), text));
     }
     if redis.append_failed {
         let text = "Accepted jobs are lost if it dies. Look at its disk.".to_owned();
-        found.push(plain(Severity::Error, "Redis cannot write its append-only file.", text));
+        let subject = format!("{name} cannot write its append-only file.");
+        found.push(plain(Severity::Error, &subject, text));
     }
     if redis.save_failed {
         let text = "Look at its disk and its log.".to_owned();
-        found.push(plain(Severity::Warning, "Redis cannot write its snapshot.", text));
+        let subject = format!("{name} cannot write its snapshot.");
+        found.push(plain(Severity::Warning, &subject, text));
     }
     let used = redis.memory_used_bytes.saturating_mul(100).checked_div(redis.memory_max_bytes);
     if let Some(used) = used.filter(|used| *used >= 80) {
         let severity = if used >= 95 { Severity::Error } else { Severity::Warning };
         let text = format!("It uses {used} % of its maxmemory.");
-        found.push(plain(severity, "Redis runs out of memory.", text));
+        found.push(plain(severity, &format!("{name} runs out of memory."), text));
     }
 }
 
