@@ -31,6 +31,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), ClientError> {
+        if let [only] = self.shards.all() {
+            return Ok(only.tell_actor(actor, message).await?);
+        }
         let live = self.shards_of(actor).await?;
         let told = if live.is_empty() { self.shards.all().iter().collect() } else { live };
         try_join_all(told.into_iter().map(|store| store.tell_actor(actor, message))).await?;

@@ -49,6 +49,26 @@ fn its_verbs_work_over_redis_and_over_the_api() {
 }
 
 #[test]
+fn it_sees_all_shards_over_the_api() {
+    let redis = Redis::start();
+    let address = format!("unix://{}", redis.folder().join("api.sock").display());
+    let hero =
+        Hero::on(&redis).set("api.listen", &format!("[{address:?}]")).set("redis.shards", "2");
+    let _supervisor = hero.supervisor().start();
+    let program = "import sys; from hero_client import Client, JobSpec\n\
+        client = Client(sys.argv[1])\n\
+        ids = [client.submit(JobSpec('osis', '1', shard_key=str(key))) for key in range(8)]\n\
+        assert {one.startswith('s1-') for one in ids} == {True, False}, ids\n\
+        assert {job.id for job in client.list().jobs} == set(ids)\n\
+        assert [client.get(one).id for one in ids] == ids\n\
+        for one in ids: client.stop(one)\n\
+        for one in ids: client.delete(one)\n\
+        assert not client.list().jobs";
+    let output = python(&["-c", program, &address], &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn its_parts_work_without_a_daemon() {
     tests_pass("test_jobs.py", &[]);
     tests_pass("test_transport.py", &[]);

@@ -7,6 +7,7 @@ mod mcp;
 mod methods;
 mod nouns;
 mod older;
+mod shards;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
