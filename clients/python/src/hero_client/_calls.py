@@ -49,7 +49,7 @@ class JobPage:
 
 def submit(spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None) -> Steps[str]:
     """Submits a job."""
-    answer = yield Call("job.submit", {"job": spec.with_id().settings(), **_given(inputs, stdin)})
+    answer = yield Call("job.submit", {"job": spec.settings(), **_given(inputs, stdin)})
     return str(answer["id"])
 
 
@@ -63,7 +63,7 @@ def run(
     until = _until(timeout)
     seconds = _slice(until)
     given = _given(inputs, stdin)
-    answer = yield Call("job.run", {"job": spec.with_id().settings(), "wait": seconds, **given}, seconds)
+    answer = yield Call("job.run", {"job": spec.settings(), "wait": seconds, **given}, seconds)
     job = _job(answer)
     return _finished(job) if job.ended else (yield from _waited(job.id, timeout, until))
 
@@ -118,7 +118,7 @@ def log(job_id: str) -> Steps[List[LogEntry]]:
 
 def batch(specs: Iterable[JobSpec]) -> Steps[List[str]]:
     """Submits jobs, all or none."""
-    jobs = [spec.with_id().settings() for spec in specs]
+    jobs = [spec.settings() for spec in specs]
     if not jobs:
         return []
     answer = yield Call("batch.submit", {"jobs": jobs, "all_or_none": True})

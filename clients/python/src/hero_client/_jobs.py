@@ -17,6 +17,7 @@ Duration = Union[int, float, timedelta, str]
 _DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)\Z")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
+_SHARD = re.compile(r"s[1-9][0-9]*-")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _GROUP = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
@@ -109,9 +110,9 @@ class JobSpec:
         """Returns what is set as fields of the job's hash in Redis. Raises InvalidJob."""
         return {name: _text(name, value) for name, value in self.settings().items()}
 
-    def with_id(self) -> JobSpec:
-        """Returns the same job with an id."""
-        return self if self.id is not None else replace(self, id=str(uuid.uuid4()))
+    def with_id(self, begin: str = "") -> JobSpec:
+        """Returns the same job with an id, which begins so if it had none."""
+        return self if self.id is not None else replace(self, id=begin + str(uuid.uuid4()))
 
 
 _MANY = frozenset({"args", "tags", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
@@ -190,7 +191,10 @@ def checked_id(job_id: str) -> str:
 def resolved(graph: Mapping[str, JobSpec]) -> Dict[str, JobSpec]:
     """Returns the jobs of a graph with ids in place of names; each keeps the names of its
     prerequisites. Raises InvalidJob for jobs that wait for each other."""
-    jobs = {name: spec.with_id() for name, spec in graph.items()}
+    # A graph is on one shard, and so are the jobs that it waits for: their ids begin with its number.
+    known = (one for spec in graph.values() for one in (*spec.prerequisites, *spec.after_any) if one not in graph)
+    told = next(map(_SHARD.match, known), None)
+    jobs = {name: spec.with_id(told.group() if told else "") for name, spec in graph.items()}
 
     def with_ids(spec: JobSpec) -> JobSpec:
         names = dict(spec.prerequisite_names)
