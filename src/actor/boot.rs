@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
+use super::process::Process;
 use super::settings::ActorSettings;
 use crate::proto::job::{BootId, JobId};
 use crate::proto::report::Reporter;
@@ -20,8 +21,12 @@ const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
 /// The beats without an answer that are remembered; of more, the oldest are forgotten.
 const BEATS_MAX: usize = 64;
 
-/// One life of an actor process. A process that loses its lease starts a new boot.
+/// One life of an actor process on one shard. A process that loses its lease there starts a new boot.
 pub(super) struct Boot {
+    /// The state that it shares with the boots of other shards.
+    pub(super) process: Arc<Process>,
+    /// Its shard, by its place among those that the process serves.
+    pub(super) place: usize,
     /// Redis.
     pub(super) store: Store,
     /// The owner of the jobs that are claimed here.
@@ -32,28 +37,27 @@ pub(super) struct Boot {
     pub(super) lease: Duration,
     /// The settings, now and after each reload.
     pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
-    /// Receives the state of this role.
+    /// Receives the state of this boot.
     pub(super) report: Reporter,
     /// The state that the heartbeat and the fetch loop share.
-    pub(super) health: Health,
+    pub(super) health: Arc<Health>,
 }
 
 impl Boot {
     /// Starts a boot with a new id. It owns nothing until it has taken its identity.
-    pub(super) fn new(
-        store: &Store,
-        settings: &watch::Receiver<Arc<ActorSettings>>,
-        report: Reporter,
-    ) -> Self {
+    pub(super) fn new(process: &Arc<Process>, place: usize, store: &Store) -> Self {
+        let settings = process.settings.clone();
         let now = Arc::clone(&settings.borrow());
         let actors: Vec<ActorId> = now.actors.iter().map(|actor| actor.id.clone()).collect();
         Self {
             id: BootId::random(),
-            health: Health::new(actors.len(), now.actor.lease),
+            health: Arc::new(Health::new(actors.len(), now.actor.lease)),
             lease: now.actor.lease,
             store: store.clone(),
-            settings: settings.clone(),
-            report,
+            report: process.reports.of(place),
+            process: Arc::clone(process),
+            place,
+            settings,
             actors,
         }
     }

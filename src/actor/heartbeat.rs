@@ -1,7 +1,6 @@
 //! The heartbeat: renews presence and lease, then feeds the watchdog while the fetch loop makes
 //! progress. It shares nothing with the scripts.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -53,7 +52,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             Err(error) => warn!("cannot renew presence and lease: {error}"),
         }
         if boot.health.since_turn() < STUCK_AFTER {
-            (boot.report)(ServiceReport::Alive(status(boot)));
+            (boot.report)(ServiceReport::Alive(boot.process.status()));
         } else {
             warn!("the fetch loop makes no progress: the watchdog is not fed");
         }
@@ -82,47 +81,5 @@ pub(super) fn check_overload(boot: &Boot) {
             info!("claims jobs again: the machine is no longer overloaded or full");
         }
         boot.health.overload_changed.notify_one();
-    }
-}
-
-/// Returns one line for a person: `2 of 4 tasks busy, 18 231 done, redis ok`.
-fn status(boot: &Boot) -> String {
-    let health = &boot.health;
-    let running: usize = health.actors.iter().map(|a| a.running.load(Ordering::Relaxed)).sum();
-    let tasks: usize = boot.settings().actors.iter().map(|actor| actor.tasks).sum();
-    let done = grouped(health.done.load(Ordering::Relaxed));
-    let redis = match health.outage.since() {
-        Some(since) => format!("redis away for {} s", since.elapsed().as_secs()),
-        None => "redis ok".to_owned(),
-    };
-    let draining = health.actors.iter().any(|a| a.draining.load(Ordering::Relaxed));
-    let draining = if draining { ", draining" } else { "" };
-    let overload = health.overload().map(|why| format!(", holding: {why}")).unwrap_or_default();
-    format!("{running} of {tasks} tasks busy, {done} done, {redis}{overload}{draining}")
-}
-
-/// Formats a number in groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (18_231, "18 231")] {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!(grouped(1_234_567), "1 234 567");
     }
 }

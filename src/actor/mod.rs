@@ -1,13 +1,16 @@
 //! The actor role: claims jobs, runs them, records how they ended.
 //!
-//! One process is one or more actors with one boot id. A job passes through `fetch`, which claims
-//! it, `workers`, which runs it, `verdict`, which decides what its end means, and `fetch` again,
-//! which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name.
+//! One process is one or more actors, with one boot id on each shard that it serves. A job passes through
+//! `fetch`, which claims it, `workers`, which runs it, `verdict`, which decides what its end means, and
+//! `fetch` again, which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name. Each
+//! shard has these loops of its own; the threads of `workers` serve all, and `tasks` shares them.
 
 mod boot;
 mod counts;
+mod crew;
 mod error;
 mod fetch;
+mod handover;
 mod heartbeat;
 mod identity;
 mod log_buffer;
@@ -16,10 +19,12 @@ mod log_file;
 mod log_writer;
 mod machine;
 mod objects;
+mod process;
 mod secret_store;
 mod secrets;
 mod settings;
 mod story;
+mod tasks;
 mod verdict;
 mod workers;
 
@@ -30,19 +35,18 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::report::{Reporter, ServiceReport, Shutdown};
+use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
 use boot::Boot;
+use crew::Crew;
 pub use error::ActorError;
 use fetch::Fetch;
 pub use objects::{RedisObjects, ScriptRedisClient};
+use process::Process;
 pub use settings::ActorSettings;
 
-/// The actors of one process.
-#[derive(Clone)]
+/// The actors of one process, before they start.
 pub struct Actors {
-    /// Redis, known to answer.
-    pub store: Store,
     /// The settings, now and after each reload.
     pub settings: watch::Receiver<Arc<ActorSettings>>,
     /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
@@ -50,35 +54,66 @@ pub struct Actors {
     pub beat_within: Option<Duration>,
     /// Receives the state of this role.
     pub report: Reporter,
+    /// Asks the process to shut down: a control message on any shard does.
+    pub end: watch::Sender<Shutdown>,
+    /// The number of shards that it serves. They share its tasks.
+    pub shards: usize,
 }
 
+/// The actors of one process, with their threads.
+#[derive(Clone)]
+pub struct RunningActors(Arc<Process>);
+
 impl Actors {
-    /// Serves until `shutdown` asks for the end, then drains. A lost lease starts a new boot.
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`ActorError::Threads`].
+    pub fn start(self) -> Result<RunningActors, ActorError> {
+        let settings = Arc::clone(&self.settings.borrow());
+        let crew = Crew::start(&settings, self.shards)?;
+        let reports = Reports::new(self.report, self.shards);
+        let process = Process::new(self.settings, self.beat_within, reports, self.end, crew);
+        Ok(RunningActors(Arc::new(process)))
+    }
+}
+
+impl RunningActors {
+    /// Serves a shard, whose Redis answers, until `shutdown` asks for the end; then drains. A lost lease
+    /// starts a new boot. `place` is the place of the shard among those that the process serves.
     ///
     /// # Errors
     /// [`ActorError`], only while it starts.
-    pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), ActorError> {
-        let started_at = Timestamp::now();
+    pub async fn serve(
+        &self,
+        place: usize,
+        store: &Store,
+        mut shutdown: watch::Receiver<Shutdown>,
+    ) -> Result<(), ActorError> {
+        let process = &self.0;
         loop {
-            let boot = Arc::new(Boot::new(&self.store, &self.settings, Arc::clone(&self.report)));
-            if !take_identity(&boot, started_at, shutdown.clone()).await? {
+            let boot = Arc::new(Boot::new(process, place, store));
+            if !take_identity(&boot, process.started_at, shutdown.clone()).await? {
                 return Ok(());
             }
             heartbeat::check_overload(&boot);
             let mut fetch = Fetch::new(&boot)?;
+            process.serves(place, Some(Arc::clone(&boot.health)));
             let names: Vec<String> = boot.actors.iter().map(ToString::to_string).collect();
-            info!(boot_id = %boot.id, "ready: {}", names.join(", "));
+            info!(boot_id = %boot.id, "ready{}: {}", process.of_shard(store), names.join(", "));
             (boot.report)(ServiceReport::Ready);
-            tokio::select! {
-                () = fetch.run(&mut shutdown) => {}
-                () = heartbeat::run(&boot, self.heartbeat(), started_at) => {
-                    warn!(boot_id = %boot.id, "lost the lease: stopping its jobs, then restarting with a new boot id");
-                    fetch.abandon().await;
-                    continue;
-                }
+            let ended = tokio::select! {
+                () = fetch.run(&mut shutdown) => true,
+                () = heartbeat::run(&boot, process.heartbeat(), process.started_at) => false,
+            };
+            process.serves(place, None);
+            if !ended {
+                warn!(boot_id = %boot.id, "lost the lease: stopping its jobs, then restarting with a new boot id");
+                fetch.abandon().await;
+                continue;
             }
             match identity::give_up(&boot).await {
-                Ok(0) => info!("stopped"),
+                Ok(0) => info!("stopped{}", process.of_shard(store)),
                 Ok(left) => warn!(
                     jobs = left,
                     "stopped; jobs that it still owns run again when its lease ends"
@@ -87,11 +122,6 @@ impl Actors {
             }
             return Ok(());
         }
-    }
-
-    fn heartbeat(&self) -> Duration {
-        let configured = self.settings.borrow().actor.heartbeat;
-        self.beat_within.map_or(configured, |within| configured.min(within))
     }
 }
 

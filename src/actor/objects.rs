@@ -53,13 +53,13 @@ impl ObjectStore for RedisObjects {
 #[derive(Clone)]
 pub struct ScriptRedisClient {
     redis: ExternalRedis,
-    own: Keys,
+    own: Vec<Keys>,
     runtime: Handle,
 }
 
 impl ScriptRedisClient {
-    /// Runs commands on `runtime`. Keys of the namespace `own` are rejected.
-    pub fn new(redis: ExternalRedis, own: Keys, runtime: Handle) -> Self {
+    /// Runs commands on `runtime`. Keys of the namespaces `own` are rejected.
+    pub fn new(redis: ExternalRedis, own: Vec<Keys>, runtime: Handle) -> Self {
         Self { redis, own, runtime }
     }
 }
@@ -83,6 +83,6 @@ impl ScriptRedis for ScriptRedisClient {
     }
 
     fn is_own(&self, key: &[u8]) -> bool {
-        self.own.is_own(key)
+        self.own.iter().any(|own| own.is_own(key))
     }
 }

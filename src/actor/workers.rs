@@ -1,10 +1,9 @@
-//! The threads that run scripts: as many per actor as it has tasks. They share nothing with the
-//! async runtime but the handover of jobs and a bounded channel of outcomes out.
+//! The threads that run scripts: as many per actor as it has tasks, for all shards together. They share
+//! nothing with the async runtime but the handover of jobs and bounded channels of outcomes out.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::warn;
 
+use super::handover::{Handover, Turn};
 use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
 use super::secret_store::SecretStore;
@@ -22,12 +22,6 @@ use crate::failpoint;
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
 
-/// The work for which one more thread is woken: its wake-up takes about as long.
-const WORTH_A_THREAD: Duration = Duration::from_micros(100);
-/// The time after which a job that waits beside free threads gets one: the job before it takes longer than
-/// those before.
-const SPREAD_AFTER: Duration = Duration::from_millis(1);
-
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {
     /// The job.
@@ -36,6 +30,12 @@ pub(super) struct RunningJob {
     pub(super) claimed_at: u64,
     /// The actor that runs it, by its place in the process.
     pub(super) actor: usize,
+    /// The shard that it is of, by its place among those that the process serves.
+    pub(super) shard: usize,
+    /// The boot of that shard, by its number.
+    pub(super) boot: u64,
+    /// Takes its outcome.
+    pub(super) outcomes: mpsc::Sender<RunOutcome>,
     /// Where it waited, and goes back to if it is given back.
     pub(super) queue: Queue,
     /// The outputs of its prerequisites.
@@ -67,148 +67,117 @@ pub(super) struct RunOutcome {
     pub(super) took: Duration,
 }
 
-/// Threads that wait for jobs, or jobs that wait for threads.
-#[derive(Default)]
-struct Handover {
-    /// The free threads, each by its own channel; the last that became free is first.
-    free: Vec<SyncSender<Arc<RunningJob>>>,
-    /// The jobs that were claimed ahead, each with the time since when it waits.
-    waiting: VecDeque<(Instant, Arc<RunningJob>)>,
+/// How the threads of one actor are made.
+#[derive(Clone)]
+pub(super) struct ThreadSpec {
+    /// The number of jobs at once.
+    pub(super) tasks: usize,
+    /// Runs the scripts.
+    pub(super) engine: Arc<dyn Engine>,
+    /// The folder of log files.
+    pub(super) log_dir: PathBuf,
+    /// The secrets of jobs.
+    pub(super) secrets: SecretStore,
 }
 
 /// The threads of one actor. Dropping it ends each of them after the job that it runs.
 pub(super) struct Workers {
-    count: usize,
     handover: Arc<Mutex<Handover>>,
+    spec: Mutex<ThreadSpec>,
 }
 
 impl Workers {
-    /// Starts `count` threads that run jobs on `engine` and send their outcomes.
-    pub(super) fn start(
-        count: usize,
-        engine: &Arc<dyn Engine>,
-        log_dir: &Path,
-        secrets: &SecretStore,
-        outcomes: &mpsc::Sender<RunOutcome>,
-    ) -> std::io::Result<Self> {
-        let handover = Arc::new(Mutex::new(Handover::default()));
-        for number in 1..=count {
-            let (engine, outcomes) = (Arc::clone(engine), outcomes.clone());
-            let mut log_writer = LogWriter::new(log_dir);
-            let secrets = secrets.clone();
-            let (jobs, all) = (locked(&handover).wait(), Arc::downgrade(&handover));
-            thread::Builder::new()
-                .name(format!("{}-{number}", engine.script_type()))
-                .stack_size(engine.stack_bytes())
-                .spawn(move || {
-                    work(jobs, &all, engine.as_ref(), &secrets, &mut log_writer, &outcomes);
-                })?;
+    /// Starts threads that run jobs of this many shards.
+    pub(super) fn start(spec: ThreadSpec, shards: usize) -> std::io::Result<Self> {
+        let handover = Arc::new(Mutex::new(Handover::new(spec.tasks, shards)));
+        let threads = start_threads(&spec, spec.tasks, 0, &handover)?;
+        locked(&handover).add(threads);
+        Ok(Self { handover, spec: Mutex::new(spec) })
+    }
+
+    /// Replaces the threads; those before end after the job that they run.
+    pub(super) fn take_over(&self, spec: ThreadSpec) -> std::io::Result<()> {
+        let generation = self.handover().generation() + 1;
+        let threads = start_threads(&spec, spec.tasks, generation, &self.handover)?;
+        self.handover().replace(spec.tasks, threads);
+        *locked(&self.spec) = spec;
+        Ok(())
+    }
+
+    /// Begins a boot of a shard, and returns its number. Threads that still run jobs of the boot before are
+    /// replaced.
+    pub(super) fn join(&self, shard: usize) -> std::io::Result<u64> {
+        let (boot, busy) = self.handover().join(shard);
+        if busy > 0 {
+            let generation = self.handover().generation();
+            let spec = locked(&self.spec).clone();
+            let threads = start_threads(&spec, busy, generation, &self.handover)?;
+            self.handover().add(threads);
         }
-        Ok(Self { count, handover })
+        Ok(boot)
     }
 
-    /// Hands a job to a free thread, or lets it wait for one. `mean` is the time of such a job, if it may
-    /// wait: jobs that take less than a wake-up are left to the threads that run already.
-    pub(super) fn run(&self, run: &Arc<RunningJob>, mean: Option<Duration>) {
-        let mut handover = locked(&self.handover);
-        handover.waiting.push_back((Instant::now(), Arc::clone(run)));
-        if !mean.is_some_and(|mean| handover.is_served(self.count, mean)) {
-            handover.hand_over();
-        }
-    }
-
-    /// Wakes free threads for the jobs that have waited for long.
-    pub(super) fn spread(&self, now: Instant) {
-        let mut handover = locked(&self.handover);
-        while handover.spread_at().is_some_and(|at| at <= now) && handover.hand_over() {}
-    }
-
-    /// Returns when [`Workers::spread`] has something to do.
-    pub(super) fn spread_at(&self) -> Option<Instant> {
-        locked(&self.handover).spread_at()
-    }
-
-    /// Returns since when the first of the waiting jobs waits for a thread.
-    pub(super) fn waiting_since(&self) -> Option<Instant> {
-        locked(&self.handover).waiting.front().map(|(since, _)| *since)
-    }
-
-    /// Takes the jobs back that no thread has begun.
-    pub(super) fn take_waiting(&self) -> Vec<Arc<RunningJob>> {
-        locked(&self.handover).waiting.drain(..).map(|(_, run)| run).collect()
+    /// The handover of jobs to them.
+    pub(super) fn handover(&self) -> MutexGuard<'_, Handover> {
+        locked(&self.handover)
     }
 }
 
-impl Handover {
-    /// Lists the calling thread, or one that is about to start, as free.
-    fn wait(&mut self) -> Receiver<Arc<RunningJob>> {
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it holds one of these.
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts threads, which are free, and returns the channel of each.
+fn start_threads(
+    spec: &ThreadSpec,
+    count: usize,
+    generation: u64,
+    handover: &Arc<Mutex<Handover>>,
+) -> std::io::Result<Vec<SyncSender<Arc<RunningJob>>>> {
+    let start = |number: usize| {
         let (sender, jobs) = sync_channel(1);
-        self.free.push(sender);
-        jobs
-    }
-
-    /// Returns whether the threads that run, of `count`, are enough for the waiting jobs, which take `mean`
-    /// each.
-    fn is_served(&self, count: usize, mean: Duration) -> bool {
-        let running = count.saturating_sub(self.free.len());
-        let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        mean.saturating_mul(of(self.waiting.len())) < WORTH_A_THREAD.saturating_mul(of(running))
-    }
-
-    /// Hands the first waiting job to a free thread. Returns whether there were both.
-    fn hand_over(&mut self) -> bool {
-        if self.waiting.is_empty() {
-            return false;
-        }
-        let Some(thread) = self.free.pop() else { return false };
-        let Some((since, run)) = self.waiting.pop_front() else { return false };
-        // Its thread has ended, which only a panic outside of a job does.
-        if let Err(error) = thread.send(run) {
-            self.waiting.push_front((since, error.0));
-        }
-        true
-    }
-
-    /// Returns when the first waiting job should get a thread of its own, if one is free.
-    fn spread_at(&self) -> Option<Instant> {
-        let first = self.waiting.front().filter(|_| !self.free.is_empty());
-        first.map(|(since, _)| *since + SPREAD_AFTER)
-    }
-
-    /// Returns the next job, or where the calling thread waits for one.
-    fn next(&mut self) -> Result<Arc<RunningJob>, Receiver<Arc<RunningJob>>> {
-        self.waiting.pop_front().map(|(_, run)| run).ok_or_else(|| self.wait())
-    }
-}
-
-fn locked(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
-    handover.lock().unwrap_or_else(PoisonError::into_inner)
+        let ThreadSpec { engine, secrets, .. } = spec.clone();
+        let mut log_writer = LogWriter::new(&spec.log_dir);
+        let all = Arc::downgrade(handover);
+        thread::Builder::new()
+            .name(format!("{}-{number}", engine.script_type()))
+            .stack_size(engine.stack_bytes())
+            .spawn(move || {
+                work(jobs, &all, generation, engine.as_ref(), &secrets, &mut log_writer);
+            })?;
+        Ok(sender)
+    };
+    (1..=count).map(start).collect()
 }
 
 fn work(
     jobs: Receiver<Arc<RunningJob>>,
     handover: &Weak<Mutex<Handover>>,
+    generation: u64,
     engine: &dyn Engine,
     secrets: &SecretStore,
     log_writer: &mut LogWriter,
-    outcomes: &mpsc::Sender<RunOutcome>,
 ) {
-    let mut next = Some(Err(jobs));
-    while let Some(run_or_wait) = next {
-        let run = match run_or_wait {
-            Ok(run) => run,
-            Err(jobs) => match jobs.recv() {
+    let mut turn = Turn::Wait(jobs);
+    loop {
+        let run = match turn {
+            Turn::Run(run) => run,
+            Turn::Wait(jobs) => match jobs.recv() {
                 Ok(run) => run,
                 Err(_) => return,
             },
+            Turn::End => return,
         };
         let outcome = run_one(run, engine, secrets, log_writer);
+        let ended = Arc::clone(&outcome.run);
         // Free before the loop learns of it, as it hands over the next job at once.
-        next = handover.upgrade().map(|handover| locked(&handover).next());
-        if outcomes.blocking_send(outcome).is_err() {
-            // The actor has ended.
-            return;
-        }
+        turn = match handover.upgrade() {
+            Some(handover) => locked(&handover).turn(generation, &ended),
+            None => Turn::End,
+        };
+        // A boot that has ended needs no outcome.
+        let _ = ended.outcomes.blocking_send(outcome);
     }
 }
 
@@ -328,11 +297,23 @@ mod tests {
         }
     }
 
-    fn run(script: &str, cancel: Cancel) -> Arc<RunningJob> {
+    fn run(script: &str, cancel: Cancel, outcomes: &mpsc::Sender<RunOutcome>) -> Arc<RunningJob> {
+        run_of((0, 0), script, cancel, outcomes)
+    }
+
+    fn run_of(
+        (shard, boot): (usize, u64),
+        script: &str,
+        cancel: Cancel,
+        outcomes: &mpsc::Sender<RunOutcome>,
+    ) -> Arc<RunningJob> {
         Arc::new(RunningJob {
             job: Job::new("j1".parse().expect("legal"), script),
             claimed_at: 0,
             actor: 0,
+            shard,
+            boot,
+            outcomes: outcomes.clone(),
             queue: "type:osis".parse().expect("legal"),
             inputs: Inputs::new(),
             files: InputFiles::default(),
@@ -349,43 +330,56 @@ mod tests {
         )
     }
 
+    /// One thread for jobs of some shards.
+    fn one_thread(shards: usize) -> Workers {
+        let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
+        let (log_dir, secrets) = ("/".into(), no_secrets());
+        let spec = ThreadSpec { tasks: 1, engine, log_dir, secrets };
+        Workers::start(spec, shards).expect("threads")
+    }
+
     #[test]
     fn panic_of_the_engine_fails_the_job_and_the_thread_serves_the_next() {
-        let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
         let (sender, mut outcomes) = mpsc::channel(1);
-        let workers =
-            Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
-        workers.run(&run("panic", Cancel::new()), None);
+        let workers = one_thread(1);
+        workers.handover().run(&run("panic", Cancel::new(), &sender));
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
-        workers.run(&run("next", Cancel::new()), None);
+        workers.handover().run(&run("next", Cancel::new(), &sender));
         let next = outcomes.blocking_recv().expect("an outcome").result;
         assert_eq!(next.map(|success| success.output), Ok("next".into()));
     }
 
+    /// A channel that takes no outcome until the first is received.
+    fn full_channel() -> (mpsc::Sender<RunOutcome>, mpsc::Receiver<RunOutcome>) {
+        let (sender, outcomes) = mpsc::channel(1);
+        let result = Ok(Success { output: "".into(), exit_code: None });
+        let run = run("0", Cancel::new(), &sender);
+        assert!(sender.blocking_send(RunOutcome { run, result, took: Duration::ZERO }).is_ok());
+        (sender, outcomes)
+    }
+
     #[test]
     fn job_waits_for_a_thread_in_order_until_it_is_taken_back() {
-        let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
         // The thread waits with the first outcome until it is received.
-        let (sender, mut outcomes) = mpsc::channel(1);
-        let result = Ok(Success { output: "".into(), exit_code: None });
-        let before = RunOutcome { run: run("0", Cancel::new()), result, took: Duration::ZERO };
-        assert!(sender.blocking_send(before).is_ok());
-        let workers =
-            Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
+        let (sender, mut outcomes) = full_channel();
+        let workers = one_thread(1);
         for script in ["1", "2", "3", "4"] {
-            workers.run(&run(script, Cancel::new()), None);
+            workers.handover().run(&run(script, Cancel::new(), &sender));
         }
+        let scripts = |runs: &[Arc<RunningJob>]| -> Vec<String> {
+            runs.iter().map(|run| run.job.spec.script.clone()).collect()
+        };
+        let mut waiting = workers.handover().take_waiting(0);
         // It has run the first and taken the second.
-        while locked(&workers.handover).waiting.len() > 2 {
+        while waiting.len() > 2 {
+            waiting.iter().for_each(|run| workers.handover().run(run));
             thread::yield_now();
+            waiting = workers.handover().take_waiting(0);
         }
-        assert!(workers.waiting_since().is_some());
-        let waiting = workers.take_waiting();
-        let scripts: Vec<&str> = waiting.iter().map(|run| run.job.spec.script.as_str()).collect();
-        assert_eq!(scripts, ["3", "4"]);
-        assert!(workers.waiting_since().is_none() && workers.take_waiting().is_empty());
+        assert_eq!(scripts(&waiting), ["3", "4"]);
+        assert!(workers.handover().waiting_since(0).is_none());
         let mut outputs = Vec::new();
         for _ in 0..3 {
             let outcome = outcomes.blocking_recv().expect("an outcome");
@@ -394,77 +388,38 @@ mod tests {
         assert_eq!(outputs, ["0", "1", "2"]);
     }
 
-    /// Threads, none of which has ended its first job, and the outcomes of the jobs.
-    fn busy_workers(count: usize) -> (Workers, mpsc::Receiver<RunOutcome>, Arc<Gate>) {
-        let gate = Arc::new(Gate { id: "osis".parse().expect("legal"), is_open: Mutex::new(()) });
-        let engine: Arc<dyn Engine> = Arc::clone(&gate) as Arc<dyn Engine>;
-        let (sender, outcomes) = mpsc::channel(16);
-        let workers = Workers::start(count, &engine, Path::new("/"), &no_secrets(), &sender);
-        (workers.expect("threads"), outcomes, gate)
-    }
-
-    /// Ends a script once it may lock this.
-    struct Gate {
-        id: ScriptType,
-        is_open: Mutex<()>,
-    }
-
-    impl Engine for Gate {
-        fn run(&self, script: &Script<'_>, _: &Cancel, _: &dyn Log) -> Result<Success, Failure> {
-            drop(self.is_open.lock());
-            Ok(Success { output: script.source.into(), exit_code: None })
+    #[test]
+    fn waiting_jobs_of_shards_run_in_turns() {
+        let (sender, mut outcomes) = full_channel();
+        let workers = one_thread(2);
+        let of = |shard, script| run_of((shard, 0), script, Cancel::new(), &sender);
+        for script in ["a", "b", "c"] {
+            workers.handover().run(&of(0, script));
         }
-
-        fn unavailable(&self) -> Option<String> {
-            None
+        workers.handover().run(&of(1, "d"));
+        let mut ran = Vec::new();
+        for _ in 0..5 {
+            let outcome = outcomes.blocking_recv().expect("an outcome");
+            ran.push(outcome.run.job.spec.script.clone());
         }
-
-        fn capabilities(&self) -> Vec<String> {
-            Vec::new()
-        }
-
-        fn script_type(&self) -> &ScriptType {
-            &self.id
-        }
+        let place = |script: &str| ran.iter().position(|one| one == script);
+        assert!(place("d") < place("c"), "{ran:?}");
     }
 
     #[test]
-    fn brief_jobs_are_left_to_the_threads_that_run() {
-        let (workers, mut outcomes, gate) = busy_workers(3);
-        let held = gate.is_open.lock().expect("not poisoned");
-        let brief = Some(Duration::from_micros(40));
-        for script in ["1", "2", "3"] {
-            workers.run(&run(script, Cancel::new()), brief);
-        }
-        // One runs the first; two more take less than a wake-up.
-        assert_eq!(locked(&workers.handover).free.len(), 2);
-        assert_eq!(locked(&workers.handover).waiting.len(), 2);
-        workers.run(&run("4", Cancel::new()), brief);
-        assert_eq!(locked(&workers.handover).free.len(), 1, "120 us of work are worth a thread");
-        drop(held);
-        let mut outputs: Vec<String> = (0..4)
-            .map(|_| outcomes.blocking_recv().expect("an outcome").run.job.spec.script.clone())
-            .collect();
-        outputs.sort();
-        assert_eq!(outputs, ["1", "2", "3", "4"]);
-    }
-
-    #[test]
-    fn a_job_behind_a_longer_one_gets_a_free_thread_of_its_own() {
-        let (workers, mut outcomes, gate) = busy_workers(2);
-        let held = gate.is_open.lock().expect("not poisoned");
-        let brief = Some(Duration::from_micros(1));
-        workers.run(&run("long", Cancel::new()), brief);
-        workers.run(&run("next", Cancel::new()), brief);
-        let at = workers.spread_at().expect("one waits beside a free thread");
-        workers.spread(at.checked_sub(Duration::from_nanos(1)).expect("after the start"));
-        assert_eq!(locked(&workers.handover).waiting.len(), 1, "not yet");
-        workers.spread(at);
-        assert!(locked(&workers.handover).waiting.is_empty() && workers.spread_at().is_none());
-        drop(held);
-        for _ in 0..2 {
-            assert!(outcomes.blocking_recv().expect("an outcome").result.is_ok());
-        }
+    fn thread_that_runs_a_job_of_the_boot_before_ends_with_it() {
+        let (sender, _outcomes) = mpsc::channel(1);
+        let mut handover = Handover::new(1, 1);
+        let (thread, jobs) = sync_channel(1);
+        handover.add(vec![thread]);
+        handover.run(&run("old", Cancel::new(), &sender));
+        let old = jobs.recv().expect("the job");
+        assert_eq!(handover.join(0), (1, 1), "one thread is to be replaced");
+        let (thread, jobs) = sync_channel(1);
+        handover.add(vec![thread]);
+        handover.run(&run_of((0, 1), "new", Cancel::new(), &sender));
+        assert_eq!(jobs.recv().expect("the job").job.spec.script, "new");
+        assert!(matches!(handover.turn(0, &old), Turn::End));
     }
 
     #[test]
@@ -472,11 +427,12 @@ mod tests {
         let cancel = Cancel::new();
         cancel.request(StopReason::Requested);
         let engine = Fragile("osis".parse().expect("legal"));
+        let (sender, _outcomes) = mpsc::channel(1);
         let outcome = run_one(
-            run("panic", cancel),
+            run("panic", cancel, &sender),
             &engine,
             &no_secrets(),
-            &mut LogWriter::new(Path::new("/")),
+            &mut LogWriter::new(std::path::Path::new("/")),
         );
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));
     }

@@ -78,6 +78,11 @@ impl RedisConfig {
         ShardCount::new(self.shards).unwrap_or_default()
     }
 
+    /// Returns whether a shard is reached by TLS.
+    pub fn has_tls(&self) -> bool {
+        self.url.is_tls() || self.shard_urls.iter().any(RedisUrl::is_tls)
+    }
+
     /// Returns the settings of one shard: its url and namespace, and no further shards.
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
@@ -188,7 +193,7 @@ impl RedisConfig {
             if !file.is_absolute() {
                 return Err(Fault::new(key(name), "must be an absolute path"));
             }
-            if name.starts_with("tls") && !self.url.is_tls() {
+            if name.starts_with("tls") && !self.has_tls() {
                 let message = "is for TLS, but redis.url does not begin with rediss";
                 return Err(Fault::new(key(name), message));
             }

@@ -8,6 +8,7 @@ mod notify;
 mod process_sandbox;
 mod reload;
 mod room;
+mod serving;
 mod settings;
 pub mod signals;
 
@@ -19,7 +20,7 @@ pub use signals::Interrupts;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -31,14 +32,15 @@ use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, JobConfig, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
+use crate::proto::shard::Shard;
 use crate::sandbox::divide_cgroup;
-use crate::store::{Backoff, Store, StoreError};
+use crate::store::{Shards, Store, StoreError};
 use crate::supervisor::Supervisor;
 use api::Api;
-use durability::check_durability;
 use logging::Logging;
 pub(crate) use logging::reads_journal;
 use reload::{LiveSettings, Reload};
+use serving::{Serving, ServingRole};
 use settings::{actor_settings, broker_settings, supervisor_settings};
 
 /// Runs one unit until a signal or a control message ends it. Blocks, on a runtime of its own. `file`
@@ -71,46 +73,33 @@ pub fn run(
     let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
-        let require_durable = config.redis.require_durable;
-        let (role, live, store) = prepare(&config, role, unit)?;
+        let Prepared { role, live, system, served, end } = prepare(&config, role, unit)?;
         let (in_force, of_api) = watch::channel(Arc::new(config.clone()));
         // Everything it needs is open, and no thread has started yet: the sandbox would not hold it.
         let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.enter());
-        info!(
-            version = env!("CARGO_PKG_VERSION"),
-            "{unit} starts, with redis at {}",
-            store.address()
-        );
+        let version = env!("CARGO_PKG_VERSION");
+        info!(version, "{unit} starts, with redis at {}", serving::places(&served));
         let listening =
             |error| Error::new(Exit::Unavailable, format!("cannot listen for signals: {error}"));
-        let shutdown = signals::shutdown().map_err(listening)?;
+        signals::shutdown(end.clone()).map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
+        let require_durable = config.redis.require_durable;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
+        let store = system.home().clone();
         tokio::spawn(
-            Reload {
-                file,
-                unit,
-                config,
-                live,
-                in_force,
-                logging,
-                store: store.clone(),
-                is_sandboxed,
-            }
-            .run(hangups),
+            Reload { file, unit, config, live, in_force, logging, store, is_sandboxed }
+                .run(hangups),
         );
         // Before Redis answers: the page says that it does not.
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
         let api = if is_supervisor { Api::start(of_api) } else { None };
-        if redis_answers(&store, wait, shutdown.clone()).await? {
-            check_durability(&store, require_durable).await?;
-            match role {
-                PreparedRole::Supervisor(supervisor) => supervisor.run(shutdown).await,
-                PreparedRole::Actors(actors) => actors.run(shutdown).await?,
-                PreparedRole::Broker(broker) => broker.run(shutdown).await?,
-            }
-        }
+        let role = match role {
+            PreparedRole::Supervisor(supervisor) => ServingRole::Supervisor(supervisor.start()),
+            PreparedRole::Actors(actors) => ServingRole::Actors(actors.start()?),
+            PreparedRole::Broker(broker) => ServingRole::Broker(broker),
+        };
+        Serving { role, served, wait, require_durable, end }.run().await?;
         if let Some(api) = api {
             api.end().await;
         }
@@ -144,83 +133,66 @@ enum PreparedRole {
     Broker(Box<Broker>),
 }
 
-/// Prepares the role with its slice of the configuration, and returns the sender of new settings.
-fn prepare(
-    config: &Config,
-    role: Unit,
-    unit: &str,
-) -> Result<(PreparedRole, LiveSettings, Store), Error> {
-    let store = Store::open(&config.redis)
-        .and_then(|store| {
-            store
-                .with_events(config.job.events)
-                .with_replies(config.job.reply_format)
-                .with_inline_outputs(config.job.output_inline_max)
-                .beside(config.supervisor.served_legacy_queues())
-        })
+/// Everything that a unit needs.
+struct Prepared {
+    role: PreparedRole,
+    live: LiveSettings,
+    /// The stores of the whole system.
+    system: Shards,
+    /// Those of the shards that the unit serves.
+    served: Vec<Store>,
+    /// Asks the unit to shut down.
+    end: watch::Sender<Shutdown>,
+}
+
+/// Prepares the role with its slice of the configuration.
+fn prepare(config: &Config, role: Unit, unit: &str) -> Result<Prepared, Error> {
+    let set = |store: Store| {
+        let store = store
+            .with_events(config.job.events)
+            .with_replies(config.job.reply_format)
+            .with_inline_outputs(config.job.output_inline_max);
+        match store.shard() {
+            Shard::HOME => store.beside(config.supervisor.served_legacy_queues()),
+            _ => Ok(store),
+        }
+    };
+    let system = Shards::open(&config.redis, set)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let home = system.home();
+    let shards = match role {
+        // Messages of RabbitMQ are on the home shard.
+        Unit::Broker(_) => vec![Shard::HOME],
+        Unit::Supervisor | Unit::Actors(_) => config.redis.served_shards(),
+    };
+    let served: Vec<Store> = shards.iter().map(|shard| system.at(*shard).clone()).collect();
+    let (end, _) = watch::channel(Shutdown::No);
     let (report, beat_within) = (notify::reporter(), notify::beat_within());
     let (role, live) = match role {
         Unit::Supervisor => {
             let (live, settings) = watch::channel(Arc::new(supervisor_settings(config)));
-            let store = store.clone();
-            let unit = unit.to_owned();
-            let role = Supervisor { store, unit, settings, report, beat_within };
+            let (unit, system) = (unit.to_owned(), system.clone());
+            let role = Supervisor { unit, system, served: shards, settings, report, beat_within };
             (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
         Unit::Broker(node) => {
             let client = Client::open(config)?;
             let settings = Arc::new(broker_settings(config)?);
-            let (store, unit) = (store.clone(), unit.to_owned());
+            let (store, unit) = (home.clone(), unit.to_owned());
             let live = LiveSettings::Broker(Arc::clone(&settings));
             let broker = Broker { store, client, unit, node, settings, report, beat_within };
             (PreparedRole::Broker(Box::new(broker)), live)
         }
         Unit::Actors(actors) => {
-            let (live, settings) =
-                watch::channel(Arc::new(actor_settings(config, actors, &store)?));
-            let store = store.clone();
+            let (live, settings) = watch::channel(Arc::new(actor_settings(config, actors, home)?));
+            let (end, shards) = (end.clone(), served.len());
             (
-                PreparedRole::Actors(Actors { store, settings, beat_within, report }),
+                PreparedRole::Actors(Actors { settings, beat_within, report, end, shards }),
                 LiveSettings::Actors(live),
             )
         }
     };
-    Ok((role, live, store))
-}
-
-/// Waits until Redis answers. Returns false if a signal came first.
-async fn redis_answers(
-    store: &Store,
-    wait: Option<Duration>,
-    mut shutdown: watch::Receiver<Shutdown>,
-) -> Result<bool, Error> {
-    let began = Instant::now();
-    let mut backoff = Backoff::default();
-    let mut is_reported = false;
-    loop {
-        let error = match store.ping().await {
-            Ok(()) => return Ok(true),
-            Err(error) => error,
-        };
-        let exit = match &error {
-            StoreError::NotPermitted { .. } => Some(Exit::NotPermitted),
-            StoreError::Settings(_) => Some(Exit::Config),
-            _ if wait.is_some_and(|wait| began.elapsed() >= wait) => Some(Exit::Unavailable),
-            _ => None,
-        };
-        if let Some(exit) = exit {
-            return Err(Error::new(exit, error.to_string()));
-        }
-        if !std::mem::replace(&mut is_reported, true) {
-            warn!("{error}; trying again until it answers");
-            notify::waiting(&format!("not ready: {error}; trying again"));
-        }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.failed()) => {}
-            _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(false),
-        }
-    }
+    Ok(Prepared { role, live, system, served, end })
 }
 
 impl From<ActorError> for Error {

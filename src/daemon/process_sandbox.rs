@@ -2,11 +2,12 @@
 //! the process restricts itself once it has opened what it needs. Then a bug of the engine gives a
 //! script no access to the machine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tracing::{info, warn};
 
-use crate::config::{Config, DEFAULT_FILE, EngineKind, Unit};
+use crate::config::{Config, DEFAULT_FILE, EngineKind, RedisConfig, Unit};
 use crate::sandbox::Rights;
 use crate::store::{Reach, StoreError};
 
@@ -64,20 +65,11 @@ impl ProcessSandbox {
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));
-        let ports = match Reach::of(&config.redis)? {
-            Reach::Socket => Some(Vec::new()),
-            Reach::Tcp { port, is_name: false } => Some(vec![port]),
-            Reach::Tcp { port, is_name: true } => {
-                reads(&RESOLVER_FOLDERS);
-                Some(vec![port, DNS_PORT])
-            }
-            // Sentinels tell the port of the master, nodes of a cluster that of another.
-            Reach::Named => {
-                reads(&RESOLVER_FOLDERS);
-                None
-            }
-        };
-        if config.redis.url.is_tls() {
+        let (ports, by_name) = ports(&config.redis)?;
+        if by_name {
+            reads(&RESOLVER_FOLDERS);
+        }
+        if config.redis.has_tls() {
             reads(&AUTHORITIES);
             let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(std::env::var_os);
             let named: Vec<PathBuf> =
@@ -109,6 +101,26 @@ impl ProcessSandbox {
             }
         }
     }
+}
+
+/// Returns the ports of all shards, `None` if they cannot be known, and whether host names are resolved.
+fn ports(redis: &RedisConfig) -> Result<(Option<Vec<u16>>, bool), StoreError> {
+    let (mut ports, mut all_known, mut by_name) = (BTreeSet::new(), true, false);
+    for shard in redis.shard_count().shards() {
+        match Reach::of(&redis.of_shard(shard))? {
+            Reach::Socket => {}
+            Reach::Tcp { port, is_name } => {
+                ports.insert(port);
+                by_name |= is_name;
+            }
+            // Sentinels tell the port of the master, nodes of a cluster that of another.
+            Reach::Named => (all_known, by_name) = (false, true),
+        }
+    }
+    if by_name {
+        ports.insert(DNS_PORT);
+    }
+    Ok((all_known.then(|| ports.into_iter().collect()), by_name))
 }
 
 /// Returns the folders of a configuration file and of its link target. A right to a folder remains
@@ -159,7 +171,7 @@ mod tests {
         let ports = |url: &str| with(url).expect("sandboxed").ports;
         assert_eq!(ports("redis://127.0.0.1:6379/0"), Some(vec![6379]));
         assert_eq!(ports("redis://[::1]:7000/0"), Some(vec![7000]));
-        assert_eq!(ports("redis://redis.example:7000/0"), Some(vec![7000, 53]));
+        assert_eq!(ports("redis://redis.example:7000/0"), Some(vec![53, 7000]));
         assert_eq!(ports("redis+unix:///run/redis.sock"), Some(vec![]));
         assert_eq!(ports("redis+sentinel://10.0.0.1:26379/main"), None);
         let reads = |url: &str, path: &str| {
@@ -176,6 +188,10 @@ mod tests {
         ] {
             assert_eq!(reads(url, path), is_read, "{url}: {path}");
         }
+        let shards = "redis.url = \"redis://127.0.0.1:6379\"\nredis.shards = 3\n\
+                      redis.shard_urls = [\"redis://127.0.0.1:7000\", \"redis+unix:///r.sock\"]";
+        let shards = of(shards, "osis-default-1").expect("sandboxed");
+        assert_eq!(shards.ports, Some(vec![6379, 7000]));
         let own = of("job.log_dir = \"/srv/logs\"", "osis-default-1").expect("sandboxed");
         assert_eq!(own.write, [PathBuf::from("/srv/logs")]);
     }

@@ -10,6 +10,7 @@ use crate::amqp::broker::BrokerSettings;
 use crate::config::{ActorUnit, Config, RouteConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit, reason};
+use crate::proto::keys::Keys;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
 use crate::store::{ClaimLimits, ExternalRedis, Store};
@@ -91,8 +92,8 @@ pub(super) fn broker_settings(config: &Config) -> Result<BrokerSettings, Error> 
     Ok(BrokerSettings { amqp, job, osis, scripts })
 }
 
-/// Returns the services that scripts call through this process. A connection is opened when a script
-/// first uses it. Needs a Tokio runtime.
+/// Returns the services that scripts call through this process, with objects in `store`, which is that of the
+/// home shard. A connection is opened when a script first uses it. Needs a Tokio runtime.
 ///
 /// # Errors
 /// [`Exit::Config`] if `sal.redis_url` is invalid.
@@ -104,7 +105,9 @@ pub fn backends(config: &Config, store: &Store) -> Result<Backends, Error> {
     } else {
         let redis = ExternalRedis::open(redis_url)
             .map_err(|error| Error::new(Exit::Config, format!("sal.redis_url: {error}")))?;
-        Some(Arc::new(actor::ScriptRedisClient::new(redis, store.keys().clone(), runtime.clone())))
+        let shards = config.redis.shard_count().shards();
+        let own = shards.map(|shard| Keys::new(shard.namespace(&config.redis.namespace))).collect();
+        Some(Arc::new(actor::ScriptRedisClient::new(redis, own, runtime.clone())))
     };
     let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
     Ok(Backends { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })

@@ -47,22 +47,22 @@ impl Interrupts {
     }
 }
 
-/// Listens for SIGTERM and SIGINT: the first asks for an orderly shutdown, the second for one that
-/// does not wait for jobs. Needs a Tokio runtime with I/O.
+/// Listens for SIGTERM and SIGINT, and tells `end`: the first asks for an orderly shutdown, the second for one
+/// that does not wait for jobs. Needs a Tokio runtime with I/O.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
-pub fn shutdown() -> io::Result<watch::Receiver<Shutdown>> {
+pub(super) fn shutdown(end: watch::Sender<Shutdown>) -> io::Result<()> {
     let mut signals = Signals::of(&[SIGTERM, SIGINT])?;
-    let (asked, receiver) = watch::channel(Shutdown::No);
     tokio::spawn(async move {
+        let mut signalled = Shutdown::No;
         while signals.next().await.is_some() {
-            asked.send_modify(|asked| {
-                *asked = if *asked == Shutdown::No { Shutdown::Drain } else { Shutdown::Now };
-            });
+            signalled =
+                if signalled == Shutdown::No { Shutdown::Drain } else { Shutdown::Now };
+            end.send_modify(|asked| *asked = (*asked).max(signalled));
         }
     });
-    Ok(receiver)
+    Ok(())
 }
 
 /// Listens for SIGHUP, which asks for a reload. Needs a Tokio runtime with I/O.

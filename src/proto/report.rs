@@ -1,6 +1,6 @@
 //! Messages between a role and the daemon that runs it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The target of log lines about the usual course of a job: its schedule, start and success. The key
@@ -28,6 +28,76 @@ pub enum ServiceReport {
 /// The receiver of reports. It is called from the role's loops and must not block.
 pub type Reporter = Arc<dyn Fn(ServiceReport) + Send + Sync>;
 
+/// The reports of the parts of one process, such as its loops for each shard, merged into those of the
+/// process: it is ready with its first part, and alive while all parts that have begun are.
+#[derive(Clone)]
+pub struct Reports {
+    to: Reporter,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    is_ready: bool,
+    parts: Vec<Part>,
+}
+
+/// The state of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It has not begun, or has ended.
+    Absent,
+    /// It has said nothing since the process last did.
+    Silent,
+    /// It is alive.
+    Alive,
+}
+
+impl Reports {
+    /// Passes the reports of this many parts on to `to`.
+    pub fn new(to: Reporter, parts: usize) -> Self {
+        let state = State { is_ready: false, parts: vec![Part::Absent; parts] };
+        Self { to, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Returns the receiver of the reports of one part. A line about its state is one about the process.
+    pub fn of(&self, part: usize) -> Reporter {
+        let all = self.clone();
+        Arc::new(move |report| {
+            if all.notes(part, &report) {
+                (all.to)(report);
+            }
+        })
+    }
+
+    /// Notes that a part has ended, or begins again later.
+    pub fn gone(&self, part: usize) {
+        self.with(|state| state.parts[part] = Part::Absent);
+    }
+
+    /// Notes a report. Returns whether it is one of the process.
+    fn notes(&self, part: usize, report: &ServiceReport) -> bool {
+        self.with(|state| match report {
+            ServiceReport::Ready => !std::mem::replace(&mut state.is_ready, true),
+            ServiceReport::Stopping { .. } => true,
+            ServiceReport::Alive(_) => {
+                state.parts[part] = Part::Alive;
+                let is_alive = !state.parts.contains(&Part::Silent);
+                if is_alive {
+                    let alive = state.parts.iter_mut().filter(|part| **part == Part::Alive);
+                    alive.for_each(|part| *part = Part::Silent);
+                }
+                is_alive
+            }
+        })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        // No code panics while it holds it.
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Shutdown {
@@ -38,4 +108,35 @@ pub enum Shutdown {
     Drain,
     /// In the same order, without waiting.
     Now,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_is_ready_with_its_first_part_and_alive_while_all_that_began_are() {
+        let seen: Arc<Mutex<Vec<ServiceReport>>> = Arc::default();
+        let to = Arc::clone(&seen);
+        let reports = Reports::new(Arc::new(move |report| to.lock().expect("held").push(report)), 3);
+        let (first, second) = (reports.of(0), reports.of(1));
+        let taken = || std::mem::take(&mut *seen.lock().expect("held"));
+        let alive = || ServiceReport::Alive("busy".to_owned());
+        first(ServiceReport::Ready);
+        second(ServiceReport::Ready);
+        assert_eq!(taken(), [ServiceReport::Ready]);
+        first(alive());
+        assert_eq!(taken(), [alive()], "the others have not begun");
+        second(alive());
+        assert_eq!(taken(), [], "the first said nothing since");
+        first(alive());
+        assert_eq!(taken(), [alive()]);
+        // The second makes no progress.
+        first(alive());
+        first(alive());
+        assert_eq!(taken(), []);
+        reports.gone(1);
+        first(alive());
+        assert_eq!(taken(), [alive()]);
+    }
 }

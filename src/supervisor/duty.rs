@@ -10,9 +10,12 @@ use tracing::{debug, info, warn};
 
 use super::whole_crontab::WholeCrontab;
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
+use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
-use crate::store::{Backoff, Outage, Outlook, Recovered, RedisState, Store, StoreError, WorkKind};
+use crate::store::{
+    Backoff, Outage, Outlook, Recovered, RedisState, Shards, Store, StoreError, WorkKind,
+};
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
@@ -37,9 +40,10 @@ pub struct SupervisorSettings {
     pub crontab: Arc<Crontab>,
 }
 
-/// One round of a duty: the store, and the settings of this round.
+/// One round of a duty: the store of its shard, those of the whole system, and the settings of this round.
 pub(super) struct Round {
     pub(super) store: Store,
+    pub(super) system: Shards,
     pub(super) settings: Arc<SupervisorSettings>,
 }
 
@@ -88,9 +92,11 @@ impl Next {
     }
 }
 
-/// The counters of all duties, for the status line.
+/// The counters of all duties of one shard, for the status line.
 #[derive(Debug, Default)]
 pub(super) struct DutyCounts {
+    /// The shard, if the supervisor serves several.
+    shard: Option<Shard>,
     /// Rounds of all duties, which show that they make progress.
     pub(super) rounds: AtomicU64,
     /// The outage of Redis, until a heartbeat is answered again.
@@ -118,6 +124,16 @@ pub(super) struct DutyCounts {
 }
 
 impl DutyCounts {
+    /// Counts nothing yet. `shard` is set if the supervisor serves several.
+    pub(super) fn of(shard: Option<Shard>) -> Self {
+        Self { shard, ..Self::default() }
+    }
+
+    /// Returns ` on shard 3` of a supervisor that serves several, else nothing.
+    pub(super) fn of_shard(&self) -> String {
+        self.shard.map(|shard| format!(" on shard {shard}")).unwrap_or_default()
+    }
+
     /// Counts and logs the result of a recovery.
     pub(super) fn note(&self, duty: &'static str, found: Recovered) {
         let Recovered { boots, put_back, given_up, foreign, orphans, notes } = found;
@@ -170,29 +186,39 @@ impl DutyCounts {
         })
     }
 
-    /// Returns the status line for systemd.
-    pub(super) fn status(&self) -> String {
-        let redis = match (self.redis_away_since(), self.trouble()) {
+    /// Returns what is wrong with Redis or the duties, if something is.
+    fn wrong(&self) -> Option<String> {
+        let wrong = match (self.redis_away_since(), self.trouble()) {
             (Some(since), _) => format!("redis away for {} s", since.elapsed().as_secs()),
             (None, Some(trouble)) => format!("failing: {trouble}"),
             (None, None) => match &*lock(&self.redis) {
                 Some(state) if state.is_durable() == Some(false) => {
                     format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())
                 }
-                _ => "redis ok".to_owned(),
+                _ => return None,
             },
         };
-        let number = |count: &AtomicU64, one: &str, more: &str| {
-            counted(count.load(Ordering::Relaxed), one, more)
-        };
-        format!(
-            "{} dispatched, {} fired, {} recovered, {} forwarded, {redis}",
-            number(&self.dispatched, "scheduled job", "scheduled jobs"),
-            number(&self.fired, "periodic job", "periodic jobs"),
-            self.recovered.load(Ordering::Relaxed),
-            number(&self.forwarded, "control message", "control messages")
-        )
+        Some(match self.shard {
+            Some(shard) => format!("shard {shard}: {wrong}"),
+            None => wrong,
+        })
     }
+}
+
+/// Returns the status line for systemd: the sums over all shards, and the first thing that is wrong.
+pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
+    let sum = |of: fn(&DutyCounts) -> &AtomicU64| -> u64 {
+        shards.iter().map(|counts| of(counts).load(Ordering::Relaxed)).sum()
+    };
+    let redis = shards.iter().find_map(|counts| counts.wrong());
+    format!(
+        "{} dispatched, {} fired, {} recovered, {} forwarded, {}",
+        counted(sum(|of| &of.dispatched), "scheduled job", "scheduled jobs"),
+        counted(sum(|of| &of.fired), "periodic job", "periodic jobs"),
+        sum(|of| &of.recovered),
+        counted(sum(|of| &of.forwarded), "control message", "control messages"),
+        redis.as_deref().unwrap_or("redis ok")
+    )
 }
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -217,6 +243,7 @@ pub(super) trait Duty: Send + 'static {
 /// Repeats a duty until the task is dropped; a failed round is retried with backoff.
 pub(super) async fn repeat<D: Duty>(
     store: Store,
+    system: Shards,
     settings: watch::Receiver<Arc<SupervisorSettings>>,
     counts: Arc<DutyCounts>,
 ) {
@@ -230,7 +257,8 @@ pub(super) async fn repeat<D: Duty>(
             away = false;
             tokio::time::sleep(D::AFTER_OUTAGE).await;
         }
-        let round = Round { store: store.clone(), settings: Arc::clone(&settings.borrow()) };
+        let (store, system) = (store.clone(), system.clone());
+        let round = Round { store, system, settings: Arc::clone(&settings.borrow()) };
         let next = match D::round(&round, &counts).await {
             Ok(next) => {
                 backoff.succeeded();
@@ -260,6 +288,7 @@ pub(super) async fn repeat<D: Duty>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::shard::ShardCount;
 
     #[tokio::test]
     async fn duty_rests_until_its_work_is_seen_but_not_for_ever() {
@@ -282,14 +311,29 @@ mod tests {
 
     #[test]
     fn status_says_that_redis_is_not_durable() {
-        let counts = DutyCounts::default();
-        assert!(counts.status().ends_with(", redis ok"), "{}", counts.status());
+        let counts = Arc::new(DutyCounts::default());
+        let said = || status(std::slice::from_ref(&counts));
+        assert!(said().ends_with(", redis ok"), "{}", said());
         let forgets = RedisState { appends: Some(false), ..RedisState::default() };
         assert!(!counts.note_redis_state(&forgets), "the first state is no change");
-        let status = counts.status();
-        assert!(status.ends_with("may forget jobs: it keeps snapshots at most (appendonly no)"));
+        assert!(said().ends_with("may forget jobs: it keeps snapshots at most (appendonly no)"));
         let keeps = RedisState { appends: Some(true), ..RedisState::default() };
         assert!(counts.note_redis_state(&keeps) && !counts.note_redis_state(&keeps));
-        assert!(counts.status().ends_with(", redis ok"), "{}", counts.status());
+        assert!(said().ends_with(", redis ok"), "{}", said());
+    }
+
+    #[test]
+    fn status_of_several_shards_has_their_sums_and_names_the_one_in_trouble() {
+        let of = |number: u16, fired| {
+            let shard = ShardCount::new(4).and_then(|count| count.shard(number));
+            let counts = DutyCounts::of(shard);
+            counts.fired.store(fired, Ordering::Relaxed);
+            Arc::new(counts)
+        };
+        let shards = [of(0, 2), of(3, 1)];
+        assert!(status(&shards).contains("3 periodic jobs fired"), "{}", status(&shards));
+        let forgets = RedisState { appends: Some(false), ..RedisState::default() };
+        shards[1].note_redis_state(&forgets);
+        assert!(status(&shards).contains(", shard 3: redis ok, but it may"), "{}", status(&shards));
     }
 }

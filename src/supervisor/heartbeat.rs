@@ -1,6 +1,7 @@
-//! The heartbeat of a supervisor: renews its presence, reports its state, and feeds the watchdog while
+//! The heartbeat of a supervisor on one shard: renews its presence, reports its state, and feeds the watchdog while
 //! the duties make progress or Redis is away.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, warn};
 
-use super::duty::DutyCounts;
+use super::duty::{DutyCounts, status};
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::report::{Reporter, ServiceReport};
@@ -19,7 +20,7 @@ use crate::store::{Backoff, Store, StoreError};
 /// attempts to connect.
 pub(super) const BEAT: Duration = Duration::from_secs(5);
 
-/// The heartbeat of one supervisor.
+/// The heartbeat of one supervisor on one shard.
 pub(super) struct Heartbeat<'a> {
     pub(super) store: &'a Store,
     /// The id of this start.
@@ -27,6 +28,8 @@ pub(super) struct Heartbeat<'a> {
     pub(super) unit: &'a str,
     pub(super) report: &'a Reporter,
     pub(super) counts: &'a DutyCounts,
+    /// The counters of all shards, for the status line.
+    pub(super) all: &'a [Arc<DutyCounts>],
 }
 
 impl Heartbeat<'_> {
@@ -41,7 +44,7 @@ impl Heartbeat<'_> {
             tokio::select! {
                 _ = ticks.tick() => {}
                 () = self.counts.redis_lost.notified() => {
-                    (self.report)(ServiceReport::Alive(self.counts.status()));
+                    (self.report)(ServiceReport::Alive(status(self.all)));
                     continue;
                 }
             }
@@ -62,7 +65,7 @@ impl Heartbeat<'_> {
             let is_away = self.counts.redis_away_since().is_some();
             // Without Redis the duties wait for each other's attempts to connect.
             if rounds.replace(now) != Some(now) || is_away {
-                (self.report)(ServiceReport::Alive(self.counts.status()));
+                (self.report)(ServiceReport::Alive(status(self.all)));
             } else {
                 warn!("no duty makes progress: the watchdog is not fed");
             }

@@ -1,5 +1,6 @@
-//! The supervisor role: does what happens to jobs later. Each duty is one file and one loop, all
-//! started here. Every duty is idempotent, so any number of supervisors may run at the same time.
+//! The supervisor role: does what happens to jobs later. Each duty is one file and one loop for each shard,
+//! all started here; some are only of the home shard. Every duty is idempotent, so any number of supervisors
+//! may run at the same time.
 
 mod control_fan_out;
 mod dead_boots;
@@ -39,18 +40,20 @@ use tokio::task::JoinSet;
 use tracing::info;
 
 use crate::proto::job::BootId;
-use crate::proto::report::{Reporter, ServiceReport, Shutdown};
-use crate::store::Store;
+use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
+use crate::proto::shard::Shard;
+use crate::store::{Shards, Store};
 use duty::{Duty, DutyCounts, repeat};
 use heartbeat::{BEAT, Heartbeat};
 
 /// A supervisor before it starts.
-#[derive(Clone)]
 pub struct Supervisor {
-    /// Redis, which has answered.
-    pub store: Store,
     /// The name of its unit.
     pub unit: String,
+    /// The stores of the whole system.
+    pub system: Shards,
+    /// The shards that it serves.
+    pub served: Vec<Shard>,
     /// The configuration, which may change while the supervisor runs.
     pub settings: watch::Receiver<Arc<SupervisorSettings>>,
     /// The receiver of reports.
@@ -59,75 +62,134 @@ pub struct Supervisor {
     pub beat_within: Option<Duration>,
 }
 
+/// A supervisor. Its duties are those of each shard that it serves.
+#[derive(Clone)]
+pub struct RunningSupervisor(Arc<Running>);
+
+struct Running {
+    of: Supervisor,
+    reports: Reports,
+    /// The counters of each served shard.
+    counts: Vec<Arc<DutyCounts>>,
+}
+
 impl Supervisor {
-    /// Runs until `shutdown` requests the end. A duty holds nothing between its rounds, so the end
-    /// waits for nothing.
-    pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) {
-        let counts = Arc::new(DutyCounts::default());
-        let mut duties = self.start_duties(&counts);
-        info!("ready: {} duties", duties.len());
-        (self.report)(ServiceReport::Ready);
+    /// Starts it; it serves nothing yet.
+    pub fn start(self) -> RunningSupervisor {
+        let is_one = self.served.len() == 1;
+        let counts = |shard: &Shard| Arc::new(DutyCounts::of((!is_one).then_some(*shard)));
+        let counts = self.served.iter().map(counts).collect();
+        let reports = Reports::new(Arc::clone(&self.report), self.served.len());
+        RunningSupervisor(Arc::new(Running { of: self, reports, counts }))
+    }
+}
+
+impl RunningSupervisor {
+    /// Serves a shard, whose Redis has answered, until `shutdown` requests the end. A duty holds nothing
+    /// between its rounds, so the end waits for nothing. `place` is the place of the shard among those that it
+    /// serves.
+    pub async fn serve(
+        &self,
+        place: usize,
+        store: &Store,
+        mut shutdown: watch::Receiver<Shutdown>,
+    ) {
+        let Running { of, reports, counts } = self.0.as_ref();
+        let of_shard = counts[place].of_shard();
+        let mut duties = self.start_duties(store, &counts[place]);
+        info!("ready{of_shard}: {} duties", duties.len());
+        let report = reports.of(place);
+        report(ServiceReport::Ready);
 
         let heartbeat = Heartbeat {
-            store: &self.store,
+            store,
             id: BootId::random(),
-            unit: &self.unit,
-            report: &self.report,
-            counts: &counts,
+            unit: &of.unit,
+            report: &report,
+            counts: &counts[place],
+            all: counts,
         };
         tokio::select! {
-            () = heartbeat.run(self.beat_within.unwrap_or(BEAT)) => {}
+            () = heartbeat.run(of.beat_within.unwrap_or(BEAT)) => {}
             asked = shutdown.wait_for(|asked| *asked > Shutdown::No) => drop(asked),
         }
         let status = "shutting down".to_owned();
-        (self.report)(ServiceReport::Stopping { status, within: BEAT });
+        report(ServiceReport::Stopping { status, within: BEAT });
         duties.shutdown().await;
         heartbeat.give_up().await;
-        info!("stopped");
+        reports.gone(place);
+        info!("stopped{of_shard}");
     }
 
-    fn start_duties(&self, counts: &Arc<DutyCounts>) -> JoinSet<()> {
-        let mut duties = JoinSet::new();
-        self.start::<control_fan_out::ControlFanOut>(&mut duties, counts);
-        self.start::<dead_boots::DeadBoots>(&mut duties, counts);
-        self.start::<dependents::Dependents>(&mut duties, counts);
-        self.start::<due_jobs::DueJobs>(&mut duties, counts);
-        self.start::<durability::Durability>(&mut duties, counts);
-        self.start::<fallbacks::Fallbacks>(&mut duties, counts);
-        self.start::<foreign_actors::ForeignActors>(&mut duties, counts);
-        self.start::<foreign_jobs::ForeignJobs>(&mut duties, counts);
-        self.start::<held_jobs::HeldJobs>(&mut duties, counts);
-        self.start::<long_waits::LongWaits>(&mut duties, counts);
-        self.start::<look::LookForWork>(&mut duties, counts);
-        self.start::<lost_pops::LostPops>(&mut duties, counts);
-        self.start::<object_indexes::ObjectIndexes>(&mut duties, counts);
-        self.start::<orphaned_entries::OrphanedEntries>(&mut duties, counts);
-        self.start::<periodic_jobs::PeriodicJobs>(&mut duties, counts);
-        self.start::<statistics::Statistics>(&mut duties, counts);
-        self.start::<unqueued_jobs::UnqueuedJobs>(&mut duties, counts);
-        self.start::<unused_contents::UnusedContents>(&mut duties, counts);
-        self.start::<wrong_types::WrongTypes>(&mut duties, counts);
-        if self.store.has_legacy() {
-            self.start::<legacy_queues::LegacyQueues>(&mut duties, counts);
-            self.start::<legacy_stops::LegacyStops>(&mut duties, counts);
+    fn start_duties(&self, store: &Store, counts: &Arc<DutyCounts>) -> JoinSet<()> {
+        let mut duties = Duties {
+            all: JoinSet::new(),
+            store,
+            system: &self.0.of.system,
+            settings: &self.0.of.settings,
+            counts,
+        };
+        duties.start::<control_fan_out::ControlFanOut>();
+        duties.start::<dead_boots::DeadBoots>();
+        duties.start::<dependents::Dependents>();
+        duties.start::<due_jobs::DueJobs>();
+        duties.start::<durability::Durability>();
+        duties.start::<fallbacks::Fallbacks>();
+        duties.start::<foreign_actors::ForeignActors>();
+        duties.start::<foreign_jobs::ForeignJobs>();
+        duties.start::<held_jobs::HeldJobs>();
+        duties.start::<long_waits::LongWaits>();
+        duties.start::<look::LookForWork>();
+        duties.start::<lost_pops::LostPops>();
+        duties.start::<orphaned_entries::OrphanedEntries>();
+        duties.start::<statistics::Statistics>();
+        duties.start::<unqueued_jobs::UnqueuedJobs>();
+        duties.start::<wrong_types::WrongTypes>();
+        if store.shard() == Shard::HOME {
+            duties.start_those_of_home();
         }
-        for queue in self.store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
-            let (store, settings) = (self.store.clone(), self.settings.clone());
+        duties.all
+    }
+}
+
+/// The duties of one shard, while they are started.
+struct Duties<'a> {
+    all: JoinSet<()>,
+    store: &'a Store,
+    system: &'a Shards,
+    settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
+    counts: &'a Arc<DutyCounts>,
+}
+
+impl Duties<'_> {
+    /// Starts the duties that are not of jobs alone: the home shard has everything else.
+    fn start_those_of_home(&mut self) {
+        self.start::<object_indexes::ObjectIndexes>();
+        self.start::<periodic_jobs::PeriodicJobs>();
+        self.start::<unused_contents::UnusedContents>();
+        let (store, counts) = (self.store, self.counts);
+        if store.has_legacy() {
+            self.start::<legacy_queues::LegacyQueues>();
+            self.start::<legacy_stops::LegacyStops>();
+        }
+        for queue in store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
+            let (store, settings) = (store.clone(), self.settings.clone());
             let list = queue.legacy.clone();
-            duties.spawn(legacy_pushes::run(store, settings, list, Arc::clone(counts)));
+            self.all.spawn(legacy_pushes::run(store, settings, list, Arc::clone(counts)));
         }
         let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
         if circles.iter().any(|circle| circle.circle.is_pattern()) {
-            let (store, circles) = (self.store.clone(), circles.clone());
-            duties.spawn(found_circles::run(store, circles, Arc::clone(counts)));
+            let (store, circles) = (store.clone(), circles.clone());
+            self.all.spawn(found_circles::run(store, circles, Arc::clone(counts)));
         }
         for circle in circles.into_iter().filter(|circle| !circle.circle.is_pattern()) {
-            duties.spawn(rhailib_bridge::run(self.store.clone(), circle, Arc::clone(counts)));
+            self.all.spawn(rhailib_bridge::run(store.clone(), circle, Arc::clone(counts)));
         }
-        duties
     }
 
-    fn start<D: Duty>(&self, duties: &mut JoinSet<()>, counts: &Arc<DutyCounts>) {
-        duties.spawn(repeat::<D>(self.store.clone(), self.settings.clone(), Arc::clone(counts)));
+    fn start<D: Duty>(&mut self) {
+        let (store, system) = (self.store.clone(), self.system.clone());
+        let duty = repeat::<D>(store, system, self.settings.clone(), Arc::clone(self.counts));
+        self.all.spawn(duty);
     }
 }

@@ -1,5 +1,5 @@
-//! Duty: deletes contents of the folder of `[artifacts]` that no job names any more. A supervisor without that
-//! folder does nothing.
+//! Duty: deletes contents of the folder of `[artifacts]` that no job of any shard names any more. A supervisor
+//! without that folder does nothing.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::config::format_duration;
 use crate::error::reason;
 use crate::proto::job::ContentHash;
 use crate::proto::text::counted;
-use crate::store::{Store, StoreError};
+use crate::store::{Shards, StoreError};
 
 /// The pause between two rounds, as a multiple of the sweep interval.
 const PAUSE_FACTOR: u32 = 60;
@@ -40,7 +40,7 @@ impl Duty for UnusedContents {
             let part = first.wrapping_add(step);
             let aged = on_disk(&folder, move |folder| folder.aged(part, now)).await?;
             looked += aged.contents.len();
-            deleted += tend(&round.store, &folder, aged, now).await?;
+            deleted += tend(&round.system, &folder, aged, now).await?;
             if looked >= CONTENTS_MAX {
                 break;
             }
@@ -59,14 +59,14 @@ impl Duty for UnusedContents {
 
 /// Deletes the contents that no job names. Returns their number.
 async fn tend(
-    store: &Store,
+    system: &Shards,
     folder: &ContentFolder,
     aged: AgedContents,
     now: i64,
 ) -> Result<u64, StoreError> {
     let mut aside = aged.aside;
     for hashes in aged.contents.chunks(BATCH_LEN_MAX) {
-        let unused = unused(store, folder, hashes.iter()).await?;
+        let unused = unused(system, folder, hashes.iter()).await?;
         for (hash, _) in hashes.iter().zip(unused).filter(|(_, unused)| *unused) {
             let hash = hash.clone();
             let set_aside = move |folder: &ContentFolder| folder.set_aside(&hash, now);
@@ -78,7 +78,7 @@ async fn tend(
         let batch: Vec<SetAside> = aside.drain(..aside.len().min(BATCH_LEN_MAX)).collect();
         // A job may have come to name it before it was set aside. One that comes later finds no file, and
         // writes one.
-        let unused = unused(store, folder, batch.iter().map(|one| &one.hash)).await?;
+        let unused = unused(system, folder, batch.iter().map(|one| &one.hash)).await?;
         for (one, unused) in batch.into_iter().zip(unused) {
             deleted += u64::from(unused);
             on_disk(folder, move |_| if unused { one.delete() } else { one.put_back() }).await?;
@@ -87,12 +87,21 @@ async fn tend(
     Ok(deleted)
 }
 
+/// Returns which of the contents no job of any shard names.
 async fn unused<'a>(
-    store: &Store,
+    system: &Shards,
     folder: &ContentFolder,
-    hashes: impl Iterator<Item = &'a ContentHash>,
+    hashes: impl Iterator<Item = &'a ContentHash> + Clone,
 ) -> Result<Vec<bool>, StoreError> {
-    store.unused_contents(hashes, folder.retention().as_secs()).await
+    let retention_s = folder.retention().as_secs();
+    let mut unused: Vec<bool> = hashes.clone().map(|_| true).collect();
+    for store in system.all() {
+        let of_shard = store.unused_contents(hashes.clone(), retention_s).await?;
+        for (unused, of_shard) in unused.iter_mut().zip(of_shard) {
+            *unused &= of_shard;
+        }
+    }
+    Ok(unused)
 }
 
 /// Works with the folder, which may be slow.

@@ -9,6 +9,7 @@ use tracing::{error, info, warn};
 use super::action::Action;
 use super::errands::Errand;
 use super::inputs::{self, InputsOf, JobInputs};
+use super::jobs::Jobs;
 use super::pending::Pending;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
@@ -39,6 +40,8 @@ pub(super) struct Claiming {
     /// When the answer to a claim was last lost.
     lost_at: Option<Instant>,
     compared_at: Instant,
+    /// When the claim under way began.
+    began_at: Instant,
     /// Skipped ids that were not logged yet.
     skipped: u64,
     skips_logged_at: Option<Instant>,
@@ -89,6 +92,7 @@ impl Claiming {
             is_unsure: false,
             lost_at: None,
             compared_at: Instant::now(),
+            began_at: Instant::now(),
             skipped: 0,
             skips_logged_at: None,
             claim: Pending::default(),
@@ -104,6 +108,16 @@ impl Claiming {
     /// Returns whether a claim is under way.
     pub(super) fn is_claiming(&self) -> bool {
         self.claim.is_active()
+    }
+
+    /// Returns since when a claim is under way.
+    pub(super) fn claims_since(&self) -> Option<Instant> {
+        self.is_claiming().then_some(self.began_at)
+    }
+
+    /// Returns whether no claim may begin until the owned jobs were compared.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.is_unsure
     }
 
     /// Returns whether the owned jobs are being compared: no end may be recorded meanwhile, as its
@@ -132,32 +146,26 @@ impl Claiming {
     }
 
     /// Starts a round of claims for the actors with free slots.
-    pub(super) fn begin(&mut self, slots: &mut [Slots], settings: &ActorSettings) -> Vec<Action> {
+    pub(super) fn begin(&mut self, jobs: &mut Jobs, settings: &ActorSettings) -> Vec<Action> {
         if self.is_claiming() || self.is_unsure {
             return Vec::new();
         }
-        // An actor that drains by now leaves its pops to others.
-        let is_free = |(actor, _): &(usize, Woken)| slots[*actor].free() > 0;
+        let due = due_claims(jobs, settings);
+        // An actor that drains by now leaves its pops to others, and so does one whose tasks other shards
+        // have taken meanwhile.
+        let is_free = |(actor, _): &(usize, Woken)| {
+            due.iter().any(|due| due.actor == *actor && due.free > 0)
+        };
         let (keep, back): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.popped).into_iter().partition(is_free);
         self.popped = keep;
         let back = back.into_iter().map(|(_, woken)| Action::Do(Errand::PutBack(woken))).collect();
-        let due: Vec<Due> = slots
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, slots)| slots.wants_claim())
-            .map(|(actor, slots)| Due {
-                actor,
-                free: slots.free(),
-                ahead: slots.ahead(),
-                lists: slots.lists_to_claim(settings.actor.fair_every),
-            })
-            .collect();
         if !due.is_empty() {
             let popped = std::mem::take(&mut self.popped);
             let size_max_bytes = settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
             let (boot, limits) = (Arc::clone(&self.boot), settings.limits.clone());
             let (retention, requeue_by_push) = (settings.job.kept(), settings.job.requeue_by_push);
+            self.began_at = Instant::now();
             self.claim.start(async move {
                 let mut round = ClaimRound { popped, ..ClaimRound::default() };
                 for Due { actor, free, ahead, lists } in due {
@@ -321,6 +329,24 @@ impl Claiming {
         let unanswered = std::mem::take(&mut self.unanswered);
         popped.into_iter().map(|(_, woken)| woken).chain(unanswered).collect()
     }
+}
+
+/// Returns the claims that are due, with tasks that are kept for them.
+fn due_claims(jobs: &mut Jobs, settings: &ActorSettings) -> Vec<Due> {
+    let mut due = Vec::new();
+    for actor in 0..jobs.slots.len() {
+        let slots = &jobs.slots[actor];
+        if !slots.wants_claim() {
+            continue;
+        }
+        let ahead = slots.ahead();
+        let free = jobs.keep_tasks(actor, slots.free());
+        if free + ahead > 0 {
+            let lists = jobs.slots[actor].lists_to_claim(settings.actor.fair_every);
+            due.push(Due { actor, free, ahead, lists });
+        }
+    }
+    due
 }
 
 impl ClaimRound {

@@ -13,8 +13,6 @@ pub(super) const EXTRA: Duration = Duration::from_secs(3);
 /// The state of the shutdown.
 #[derive(Debug, Default)]
 pub(super) struct Draining {
-    /// A control message asked for it.
-    requested: bool,
     urgency: Shutdown,
     stage: DrainStage,
 }
@@ -45,11 +43,6 @@ pub(super) struct Rest {
 }
 
 impl Draining {
-    /// Notes that a control message asked for the shutdown.
-    pub(super) fn request(&mut self) {
-        self.requested = true;
-    }
-
     /// Notes that the jobs are back in their queues: they may be stopped.
     pub(super) fn given_back(&mut self, now: Instant) {
         if let DrainStage::GivingBack(until) = &mut self.stage {
@@ -89,7 +82,7 @@ impl Draining {
     ) -> Vec<Action> {
         let mut actions = Vec::new();
         if let DrainStage::Serving = self.stage {
-            if asked == Shutdown::No && !self.requested {
+            if asked == Shutdown::No {
                 return actions;
             }
             self.stage = DrainStage::LettingEnd(now + drain_timeout);
@@ -173,15 +166,6 @@ mod tests {
         let all = "DrainAll ReportStopping GiveBackAll ReportStopping";
         assert_eq!(advance(&mut draining, start, Shutdown::Now, 1), all);
         assert_eq!(advance(&mut draining, start + EXTRA, Shutdown::Now, 1), "StopAll(Shutdown)");
-    }
-
-    #[test]
-    fn control_message_shuts_down_like_a_signal() {
-        let mut draining = Draining::default();
-        draining.request();
-        let actions = advance(&mut draining, Instant::now(), Shutdown::No, 0);
-        assert_eq!(actions, "DrainAll ReportStopping");
-        assert!(draining.is_over(Instant::now(), NOTHING));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The jobs of this process: the slots of its actors, their threads, and the running jobs.
+//! The jobs of one shard in this process: the slots of its actors, and the running jobs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,9 @@ use super::inputs::{JobInputs, ReadInputs};
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
-use crate::actor::secret_store::SecretStore;
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
-use crate::actor::workers::{RunOutcome, RunningJob, Workers};
+use crate::actor::workers::{RunOutcome, RunningJob};
 use crate::actor::{counts, story, verdict};
 use crate::config::JobConfig;
 use crate::engine::{Cancel, StopReason};
@@ -29,50 +28,59 @@ const AHEAD_WAIT: Duration = Duration::from_millis(5);
 /// The most stops remembered for jobs whose claim is still being answered.
 const EARLY_STOPS_MAX: usize = 1000;
 
-/// The jobs of this process.
+/// The jobs of one shard in this process.
 pub(super) struct Jobs {
+    pub(super) boot: Arc<Boot>,
     /// The slots of each actor.
     pub(super) slots: Vec<Slots>,
     /// The running jobs, and those that wait for a thread.
     pub(super) running: HashMap<JobId, Arc<RunningJob>>,
     /// Notified when a running job has written log lines.
     pub(super) log_written: Arc<Notify>,
-    workers: Vec<Workers>,
+    /// Notified when a task of the process is kept for a claim.
+    pub(super) task_kept: Arc<Notify>,
+    /// The number of this boot in the handover of each actor.
+    boots: Vec<u64>,
     outcomes: mpsc::Sender<RunOutcome>,
     /// Jobs to be stopped as soon as they start.
     early_stops: Vec<JobId>,
 }
 
 impl Jobs {
-    /// Starts the threads. Returns the channel of their outcomes.
+    /// Begins without jobs. Returns the channel of their outcomes.
     pub(super) fn new(
-        boot: &Boot,
-        settings: &ActorSettings,
+        boot: &Arc<Boot>,
+        settings: &Arc<ActorSettings>,
     ) -> std::io::Result<(Self, mpsc::Receiver<RunOutcome>)> {
         let (sender, outcomes) = mpsc::channel(OUTCOMES_MAX);
         let slots = |(actor, id): (usize, &ActorId)| {
             let legacy = boot.store.legacy_lists(id);
             Slots::new(id.clone(), settings.tasks(actor), boot.store.keys(), legacy)
         };
+        let crew = &boot.process.crew;
+        crew.take_over(settings)?;
+        let boots = crew.workers.iter().map(|workers| workers.join(boot.place));
+        let boots = boots.collect::<std::io::Result<_>>()?;
+        let task_kept: Arc<Notify> = Arc::default();
+        for workers in &crew.workers {
+            workers.handover().tell(boot.place, &task_kept);
+        }
         let jobs = Self {
             slots: boot.actors.iter().enumerate().map(slots).collect(),
             running: HashMap::new(),
             log_written: Arc::default(),
-            workers: start_workers(&boot.actors, settings, &sender)?,
+            task_kept,
+            boots,
             outcomes: sender,
             early_stops: Vec::new(),
+            boot: Arc::clone(boot),
         };
         Ok((jobs, outcomes))
     }
 
     /// Takes over new settings. Running jobs keep theirs; their threads end with them.
-    pub(super) fn take_over(&mut self, settings: &ActorSettings) -> std::io::Result<()> {
-        let actors: Vec<ActorId> = self.slots.iter().map(|slots| slots.id.clone()).collect();
-        let before = start_workers(&actors, settings, &self.outcomes)?;
-        let before = std::mem::replace(&mut self.workers, before);
-        for (before, workers) in before.iter().zip(&self.workers) {
-            before.take_waiting().iter().for_each(|run| workers.run(run, None));
-        }
+    pub(super) fn take_over(&mut self, settings: &Arc<ActorSettings>) -> std::io::Result<()> {
+        self.boot.process.crew.take_over(settings)?;
         for (actor, slots) in self.slots.iter_mut().enumerate() {
             slots.resize(settings.tasks(actor));
         }
@@ -100,10 +108,21 @@ impl Jobs {
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
         let log = self.new_log(&id, settings).hiding(secrets);
-        let inputs = outputs;
-        let run = RunningJob { job, claimed_at, actor, queue, inputs, files, timeout, cancel, log };
-        let run = Arc::new(run);
-        self.workers[actor].run(&run, self.slots[actor].brief());
+        let run = Arc::new(RunningJob {
+            job,
+            claimed_at,
+            actor,
+            shard: self.boot.place,
+            boot: self.boots[actor],
+            outcomes: self.outcomes.clone(),
+            queue,
+            inputs: outputs,
+            files,
+            timeout,
+            cancel,
+            log,
+        });
+        self.boot.process.crew.workers[actor].handover().run(&run);
         self.slots[actor].job_started();
         story::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
@@ -165,11 +184,12 @@ impl Jobs {
     /// long.
     pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
         let mut back = Vec::new();
-        for (slots, workers) in self.slots.iter_mut().zip(&self.workers) {
-            let since = workers.waiting_since();
+        for (slots, workers) in self.slots.iter_mut().zip(&self.boot.process.crew.workers) {
+            let mut handover = workers.handover();
+            let since = handover.waiting_since(self.boot.place);
             if since.is_some_and(|since| all || now.duration_since(since) >= AHEAD_WAIT) {
                 slots.claim_none_ahead();
-                for run in workers.take_waiting() {
+                for run in handover.take_waiting(self.boot.place) {
                     slots.job_left();
                     self.running.remove(&run.job.id);
                     back.push(given_back(&run, false));
@@ -181,19 +201,13 @@ impl Jobs {
 
     /// Returns when [`Jobs::take_waiting`] has something to do.
     pub(super) fn take_waiting_at(&self) -> Option<Instant> {
-        let since = self.workers.iter().filter_map(Workers::waiting_since).min();
+        let workers = self.boot.process.crew.workers.iter();
+        let since = workers.filter_map(|one| one.handover().waiting_since(self.boot.place)).min();
         since.map(|since| since + AHEAD_WAIT)
     }
 
-    /// Returns when a job has waited beside free threads for long enough to get one.
-    pub(super) fn spread_at(&self) -> Option<Instant> {
-        self.workers.iter().filter_map(Workers::spread_at).min()
-    }
-
-    /// Updates the slots that depend on the time and on the load of the machine, and wakes threads for jobs
-    /// that have waited beside free ones.
+    /// Updates the slots that depend on the time and on the load of the machine.
     pub(super) fn update_slots(&mut self, now: Instant, is_overloaded: bool) {
-        self.workers.iter().for_each(|workers| workers.spread(now));
         for slots in &mut self.slots {
             slots.set_overloaded(is_overloaded);
             slots.retry_broken(now);
@@ -205,17 +219,4 @@ impl Jobs {
 pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> GivenBack {
     let (id, claimed_at) = run.attempt();
     GivenBack { id, claimed_at, queue: Some(run.queue.clone()), has_begun }
-}
-
-fn start_workers(
-    actors: &[ActorId],
-    settings: &ActorSettings,
-    outcomes: &mpsc::Sender<RunOutcome>,
-) -> std::io::Result<Vec<Workers>> {
-    let start = |(actor, id): (usize, &ActorId)| {
-        let engine = settings.engines.get(&id.script_type).ok_or(std::io::ErrorKind::NotFound)?;
-        let secrets = SecretStore::new(&settings.secrets, id);
-        Workers::start(settings.tasks(actor), engine, &settings.job.log_dir, &secrets, outcomes)
-    };
-    actors.iter().enumerate().map(start).collect()
 }

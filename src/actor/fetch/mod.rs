@@ -1,5 +1,5 @@
-//! The fetch loop: claims jobs for the free slots of this process, hands them to their threads,
-//! and records how they ended. It waits only when its queues are empty.
+//! The fetch loop of one shard: claims jobs for the free slots of this process, hands them to their
+//! threads, and records how they ended. It waits only when its queues are empty.
 //!
 //! Each part has its own state and returns [`Action`]s, which the loop applies. At most one claim,
 //! one record of ends, one of log lines, one errand and one wait are under way; all but the wait
@@ -8,6 +8,7 @@
 mod action;
 mod claiming;
 mod draining;
+mod ending;
 mod errands;
 mod inputs;
 mod jobs;
@@ -15,6 +16,7 @@ mod legacy;
 mod pending;
 mod recording;
 mod retry;
+mod sharing;
 mod slots;
 mod waiting;
 
@@ -23,21 +25,21 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant as Deadline, sleep_until, timeout, timeout_at};
-use tracing::{debug, error, info, warn};
+use tokio::time::sleep_until;
+use tracing::{error, info, warn};
 
 use super::boot::Boot;
 use super::heartbeat::check_overload;
 use super::settings::ActorSettings;
 use super::verdict;
 use super::workers::{RunOutcome, RunningJob};
-use crate::engine::{Failure, StopReason};
+use crate::engine::Failure;
 use crate::proto::message::Control;
-use crate::proto::report::{ServiceReport, Shutdown};
+use crate::proto::report::Shutdown;
 use crate::store::{Attempt, GivenBack};
 use action::Action;
 use claiming::Claiming;
-use draining::{Draining, EXTRA, Rest};
+use draining::Draining;
 use errands::{Done, Errand, ErrandEnd, Errands};
 use inputs::ReadInputs;
 use jobs::Jobs;
@@ -48,8 +50,6 @@ use waiting::QueueWait;
 
 /// The time between two checks of a lease that is in doubt.
 const DOUBT_LATENCY: Duration = Duration::from_millis(20);
-/// The longest delay of the next boot by a Redis that is away.
-const PUT_BACK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The fetch loop of one boot.
 pub(super) struct Fetch {
@@ -69,7 +69,7 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Starts the threads; claims nothing yet.
+    /// Claims nothing yet.
     pub(super) fn new(boot: &Arc<Boot>) -> std::io::Result<Self> {
         let mut changes = boot.settings.clone();
         let settings = Arc::clone(&changes.borrow_and_update());
@@ -124,44 +124,10 @@ impl Fetch {
                 () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
                 () = self.boot.health.overload_changed.notified() => {}
+                () = self.jobs.task_kept.notified() => {}
                 Ok(()) = self.changes.changed() => self.take_over_settings(),
             }
             self.update_health();
-        }
-    }
-
-    /// Ends the boot after its lease is lost: its jobs run again elsewhere, so their scripts are
-    /// stopped and nothing of them is written. Only popped ids that were not claimed go back.
-    /// Returns once the scripts have ended, or had the time to.
-    pub(super) async fn abandon(&mut self) {
-        for id in self.jobs.running.keys() {
-            warn!(job_id = %id, "lost job {id} with the lease: stopping its script; it runs again elsewhere");
-        }
-        for id in self.recording.ids() {
-            warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: it runs again");
-        }
-        self.jobs.stop_all(StopReason::LeaseLost);
-        // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
-        // pushed.
-        let until = Deadline::now() + PUT_BACK_PATIENCE;
-        let mut popped = self.claiming.stop(until).await;
-        popped.extend(self.waiting.stop(&self.boot.store, until).await);
-        for woken in popped {
-            // The answer to a claim of it may have been lost.
-            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, true)).await {
-                Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
-                Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
-                Err(_) => {
-                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer");
-                }
-            }
-        }
-        let until = Deadline::now() + self.settings.job.kill_grace + EXTRA;
-        while !self.jobs.running.is_empty() {
-            match timeout_at(until, self.outcomes.recv()).await {
-                Ok(Some(outcome)) => self.jobs.running.remove(&outcome.run.job.id),
-                Ok(None) | Err(_) => break,
-            };
         }
     }
 
@@ -171,8 +137,10 @@ impl Fetch {
         // Nothing may be written by a boot whose jobs may belong to another. The heartbeat finds
         // out.
         if self.retry.is_waiting(now) || self.boot.health.lease_in_doubt() {
+            self.leave_tasks(now);
             return;
         }
+        self.jobs.look_at_others();
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
         // Never beside a claim, which could take later jobs of a queue first.
         if !self.claiming.is_claiming() {
@@ -185,9 +153,10 @@ impl Fetch {
         }
         self.recording.begin_flush(now, &self.jobs.running);
         if !self.recording.is_backed_up() && !self.errands.gives_back() {
-            let actions = self.claiming.begin(&mut self.jobs.slots, &self.settings);
+            let actions = self.claiming.begin(&mut self.jobs, &self.settings);
             self.apply_all(actions);
         }
+        self.ask_for_tasks(now);
         let wake = self.waiting.begin(
             now,
             &self.jobs.slots,
@@ -314,7 +283,11 @@ impl Fetch {
             }
             Ok(Control::Shutdown) => {
                 info!(actor = %id, "was told to shut down");
-                self.draining.request();
+                self.boot.process.end.send_if_modified(|asked| {
+                    let is_first = *asked == Shutdown::No;
+                    *asked = (*asked).max(Shutdown::Drain);
+                    is_first
+                });
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
             Ok(Control::Ping { reply_to }) => self.errands.push(Errand::Pong(reply_to)),
@@ -340,47 +313,9 @@ impl Fetch {
         }
     }
 
-    fn advance_shutdown(&mut self, asked: Shutdown) {
-        let actions = self.draining.advance(
-            Instant::now(),
-            asked,
-            self.jobs.running.len(),
-            self.settings.actor.drain_timeout,
-            self.settings.job.kill_grace,
-        );
-        self.apply_all(actions);
-    }
-
-    fn is_over(&self) -> bool {
-        if !self.draining.has_begun() {
-            return false;
-        }
-        let away = self.boot.health.outage.since();
-        let rest = Rest {
-            running: self.jobs.running.len(),
-            unrecorded: self.recording.ids().count(),
-            other: !self.errands.is_idle()
-                || !self.claiming.is_idle()
-                || self.waiting.is_for_work(),
-            redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
-        };
-        let is_over = self.draining.is_over(Instant::now(), rest);
-        if is_over && rest.running + rest.unrecorded > 0 {
-            let jobs = rest.running + rest.unrecorded;
-            warn!(jobs, "stops with unrecorded jobs: they run again when the lease ends");
-        }
-        is_over
-    }
-
-    fn report_stopping(&self) {
-        let status = format!("draining, {} running", self.jobs.running.len());
-        let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
-        (self.boot.report)(ServiceReport::Stopping { status, within: drain + kill + 3 * EXTRA });
-    }
-
     fn update_health(&self) {
         for (slots, health) in self.jobs.slots.iter().zip(&self.boot.health.actors) {
-            health.running.store(slots.running.min(slots.tasks), Ordering::Relaxed);
+            health.running.store(slots.running.min(slots.limit()), Ordering::Relaxed);
             health.draining.store(slots.draining, Ordering::Relaxed);
         }
     }
@@ -391,8 +326,8 @@ impl Fetch {
         let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            let back = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
-            let due = [self.recording.flush_due(), self.jobs.spread_at(), back];
+            let waiting = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
+            let due = [self.recording.flush_due(), waiting, self.leaves_tasks_at()];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()

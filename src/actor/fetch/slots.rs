@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::actor::tasks::Others;
 use crate::proto::keys::Keys;
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
@@ -37,7 +38,9 @@ pub(super) struct Slots {
     paused: Vec<String>,
     /// The number of jobs that it may run at once.
     pub(super) tasks: usize,
-    /// The number of jobs that it runs, with those that it has claimed ahead.
+    /// Its tasks that other shards have.
+    others: Others,
+    /// The number of jobs of this shard that it runs, with those that it has claimed ahead.
     pub(super) running: usize,
     /// The mean time of its latest attempts.
     mean: Duration,
@@ -67,6 +70,7 @@ impl Slots {
             paused: Vec::new(),
             id,
             tasks,
+            others: Others { tasks: 0, sharers: 1 },
             running: 0,
             mean: Duration::ZERO,
             measured: 0,
@@ -78,17 +82,39 @@ impl Slots {
 
     /// Returns how many more jobs it may claim.
     pub(super) fn free(&self) -> usize {
-        if self.draining || self.overloaded { 0 } else { self.tasks.saturating_sub(self.running) }
+        if self.is_held() { 0 } else { self.limit().saturating_sub(self.running) }
+    }
+
+    /// Returns how many tasks are left by other shards.
+    pub(super) fn limit(&self) -> usize {
+        self.tasks.saturating_sub(self.others.tasks)
+    }
+
+    /// Sets how many tasks other shards have.
+    pub(super) fn set_others(&mut self, others: Others) {
+        self.others = others;
+    }
+
+    /// Returns whether it has a use for a task that other shards leave: a job may wait in its queues.
+    pub(super) fn wants_task(&self) -> bool {
+        self.may_have_work && !self.is_held() && self.running < self.tasks
+    }
+
+    fn is_held(&self) -> bool {
+        self.draining || self.overloaded
     }
 
     /// Returns how many jobs it may have claimed that wait for a thread: as many as one thread runs
     /// within milliseconds, so none where an attempt takes longer.
     fn ahead_max(&self) -> usize {
-        if self.draining || self.overloaded || self.measured < MEASURED {
+        if self.is_held() || self.measured < MEASURED || self.limit() == 0 {
             return 0;
         }
         let fitting = AHEAD.as_nanos() / self.mean.as_nanos().max(1);
-        usize::try_from(fitting).unwrap_or(AHEAD_MAX).min(AHEAD_MAX)
+        let fitting = usize::try_from(fitting).unwrap_or(AHEAD_MAX).min(AHEAD_MAX);
+        // Of more shards than threads, the jobs of each wait for those of the others.
+        let sharers = self.others.sharers;
+        if sharers > self.tasks { fitting * self.tasks / sharers } else { fitting }
     }
 
     /// Returns the mean time of its attempts, if they are so short that jobs are claimed ahead.
@@ -98,7 +124,7 @@ impl Slots {
 
     /// Returns how many jobs to claim beyond those for free threads.
     pub(super) fn ahead(&self) -> usize {
-        let waiting = self.running.saturating_sub(self.tasks);
+        let waiting = self.running.saturating_sub(self.limit());
         self.ahead_max().saturating_sub(waiting)
     }
 
@@ -113,9 +139,10 @@ impl Slots {
         self.may_have_work && (self.free() > 0 || self.ahead() > self.ahead_max() / 2)
     }
 
-    /// Returns whether it should wait for its lists: the latest claim found them empty.
+    /// Returns whether it should wait for its lists: the latest claim found them empty. While other shards
+    /// have all tasks it does, as it would not learn of a job otherwise.
     pub(super) fn wants_wait(&self) -> bool {
-        !self.may_have_work && self.free() > 0
+        !self.may_have_work && !self.is_held() && self.running < self.tasks
     }
 
     /// Returns its control list, if it can be read.
@@ -137,7 +164,7 @@ impl Slots {
 
     /// Lets the next claim check its queues.
     pub(super) fn check_again(&mut self) {
-        self.may_have_work = self.free() > 0;
+        self.may_have_work = !self.is_held() && self.running < self.tasks;
     }
 
     /// Returns how many of its lists were paused at the latest claim.
@@ -316,6 +343,30 @@ mod tests {
         slots.drain(false);
         slots.claim_none_ahead();
         assert_eq!((slots.ahead(), slots.wants_claim()), (0, false));
+    }
+
+    #[test]
+    fn actor_without_tasks_waits_for_its_lists_and_wants_a_task_once_they_may_have_a_job() {
+        let mut slots = slots(2);
+        slots.set_others(Others { tasks: 2, sharers: 2 });
+        slots.may_have_work = false;
+        assert_eq!((slots.free(), slots.wants_wait(), slots.wants_task()), (0, true, false));
+        slots.check_again();
+        assert_eq!((slots.wants_claim(), slots.wants_wait(), slots.wants_task()), (false, false, true));
+        slots.set_others(Others { tasks: 1, sharers: 2 });
+        assert_eq!((slots.free(), slots.wants_claim()), (1, true));
+        slots.drain(true);
+        assert!(!slots.wants_task());
+    }
+
+    #[test]
+    fn shards_that_share_a_thread_claim_fewer_jobs_ahead() {
+        let mut slots = slots(1);
+        run(&mut slots, MEASURED, AHEAD / 8);
+        slots.set_others(Others { tasks: 0, sharers: 4 });
+        assert_eq!(slots.ahead(), 2);
+        slots.set_others(Others { tasks: 1, sharers: 4 });
+        assert_eq!(slots.ahead(), 0, "all run elsewhere");
     }
 
     #[test]

@@ -1,0 +1,55 @@
+//! The threads of all actors of one process, which its boots share.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::secret_store::SecretStore;
+use super::settings::ActorSettings;
+use super::workers::{ThreadSpec, Workers};
+
+/// The threads of all actors of one process.
+pub(super) struct Crew {
+    /// The threads of each actor, in the order of the settings.
+    pub(super) workers: Vec<Workers>,
+    shards: usize,
+    /// The settings that the threads have.
+    settings: Mutex<Arc<ActorSettings>>,
+}
+
+impl Crew {
+    /// Starts the threads.
+    pub(super) fn start(settings: &Arc<ActorSettings>, shards: usize) -> io::Result<Self> {
+        let start = |actor| Workers::start(spec(settings, actor)?, shards);
+        let workers = (0..settings.actors.len()).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { workers, shards, settings: Mutex::new(Arc::clone(settings)) })
+    }
+
+    /// The number of shards that share them.
+    pub(super) fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Takes over new settings, once for all boots. Running jobs keep theirs; their threads end with them.
+    pub(super) fn take_over(&self, settings: &Arc<ActorSettings>) -> io::Result<()> {
+        let mut in_force = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&in_force, settings) {
+            return Ok(());
+        }
+        for (actor, workers) in self.workers.iter().enumerate() {
+            workers.take_over(spec(settings, actor)?)?;
+        }
+        *in_force = Arc::clone(settings);
+        Ok(())
+    }
+}
+
+fn spec(settings: &ActorSettings, actor: usize) -> io::Result<ThreadSpec> {
+    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let id = &settings.actors.get(actor).ok_or_else(missing)?.id;
+    Ok(ThreadSpec {
+        tasks: settings.tasks(actor),
+        engine: Arc::clone(settings.engines.get(&id.script_type).ok_or_else(missing)?),
+        log_dir: settings.job.log_dir.clone(),
+        secrets: SecretStore::new(&settings.secrets, id),
+    })
+}

@@ -1,0 +1,92 @@
+//! The end of a boot: in order by a shutdown, or at once after its lease is lost.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::{Instant as Deadline, timeout, timeout_at};
+use tracing::{debug, warn};
+
+use super::Fetch;
+use super::draining::{EXTRA, Rest};
+use crate::engine::StopReason;
+use crate::proto::report::{ServiceReport, Shutdown};
+
+/// The longest delay of the next boot by a Redis that is away.
+const PUT_BACK_PATIENCE: Duration = Duration::from_secs(2);
+
+impl Fetch {
+    /// Ends the boot after its lease is lost: its jobs run again elsewhere, so their scripts are
+    /// stopped and nothing of them is written. Only popped ids that were not claimed go back.
+    /// Returns once the scripts have ended, or had the time to.
+    pub(in crate::actor) async fn abandon(&mut self) {
+        for id in self.jobs.running.keys() {
+            warn!(job_id = %id, "lost job {id} with the lease: stopping its script; it runs again elsewhere");
+        }
+        for id in self.recording.ids() {
+            warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: it runs again");
+        }
+        self.jobs.stop_all(StopReason::LeaseLost);
+        // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
+        // pushed.
+        let until = Deadline::now() + PUT_BACK_PATIENCE;
+        let mut popped = self.claiming.stop(until).await;
+        popped.extend(self.waiting.stop(&self.boot.store, until).await);
+        for woken in popped {
+            // The answer to a claim of it may have been lost.
+            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, true)).await {
+                Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
+                Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
+                Err(_) => {
+                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer");
+                }
+            }
+        }
+        let until = Deadline::now() + self.settings.job.kill_grace + EXTRA;
+        while !self.jobs.running.is_empty() {
+            match timeout_at(until, self.outcomes.recv()).await {
+                Ok(Some(outcome)) => self.jobs.running.remove(&outcome.run.job.id),
+                Ok(None) | Err(_) => break,
+            };
+        }
+    }
+
+    /// Goes on with the shutdown.
+    pub(super) fn advance_shutdown(&mut self, asked: Shutdown) {
+        let actions = self.draining.advance(
+            Instant::now(),
+            asked,
+            self.jobs.running.len(),
+            self.settings.actor.drain_timeout,
+            self.settings.job.kill_grace,
+        );
+        self.apply_all(actions);
+    }
+
+    /// Returns whether the boot can end.
+    pub(super) fn is_over(&self) -> bool {
+        if !self.draining.has_begun() {
+            return false;
+        }
+        let away = self.boot.health.outage.since();
+        let rest = Rest {
+            running: self.jobs.running.len(),
+            unrecorded: self.recording.ids().count(),
+            other: !self.errands.is_idle()
+                || !self.claiming.is_idle()
+                || self.waiting.is_for_work(),
+            redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
+        };
+        let is_over = self.draining.is_over(Instant::now(), rest);
+        if is_over && rest.running + rest.unrecorded > 0 {
+            let jobs = rest.running + rest.unrecorded;
+            warn!(jobs, "stops with unrecorded jobs: they run again when the lease ends");
+        }
+        is_over
+    }
+
+    /// Tells the daemon that the shutdown goes on.
+    pub(super) fn report_stopping(&self) {
+        let status = format!("draining, {} running", self.boot.process.running());
+        let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
+        (self.boot.report)(ServiceReport::Stopping { status, within: drain + kill + 3 * EXTRA });
+    }
+}

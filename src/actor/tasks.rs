@@ -1,0 +1,243 @@
+//! The tasks of one actor, which the shards that its process serves share. Pure.
+//!
+//! A shard takes tasks before it claims jobs for them. A task that becomes free goes to the shard with the
+//! fewest, of those that have a job or want to claim one.
+
+/// The tasks of one actor.
+#[derive(Debug)]
+pub(super) struct TaskPool {
+    tasks: usize,
+    shares: Vec<Share>,
+    /// The number of tasks that were given so far.
+    turns: u64,
+}
+
+/// The tasks of one shard.
+#[derive(Debug, Default)]
+struct Share {
+    /// The boot that has them: each takes the next number.
+    boot: u64,
+    /// Jobs on threads.
+    running: usize,
+    /// Tasks that are kept for a claim.
+    kept: usize,
+    /// Jobs that were claimed ahead, and wait for a task.
+    waiting: usize,
+    /// True if it wants to claim a job and has no task for it.
+    wants: bool,
+    /// The turn in which it last got a task.
+    turn: u64,
+}
+
+/// The use of a task that became free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The first waiting job of this shard runs.
+    Run(usize),
+    /// It is kept for a claim of this shard.
+    Keep(usize),
+}
+
+/// The use of the tasks by other shards, as one of them sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Others {
+    /// The tasks that they have.
+    pub(super) tasks: usize,
+    /// The number of shards that have or want tasks, with the one that asks.
+    pub(super) sharers: usize,
+}
+
+impl TaskPool {
+    /// Shares a number of tasks between shards.
+    pub(super) fn new(tasks: usize, shards: usize) -> Self {
+        let shares = std::iter::repeat_with(Share::default).take(shards).collect();
+        Self { tasks, shares, turns: 0 }
+    }
+
+    /// Changes their number. Until some jobs end, more may run.
+    pub(super) fn resize(&mut self, tasks: usize) {
+        self.tasks = tasks;
+    }
+
+    /// Begins a boot of a shard without tasks. Returns its number, and the jobs of the boot before that still
+    /// run: their tasks are free, and their ends no longer count.
+    pub(super) fn join(&mut self, shard: usize) -> (u64, usize) {
+        let Share { boot, running, .. } = self.shares[shard];
+        self.shares[shard] = Share { boot: boot + 1, ..Share::default() };
+        (boot + 1, running)
+    }
+
+    /// Returns whether a boot of a shard is the latest.
+    pub(super) fn is_latest(&self, shard: usize, boot: u64) -> bool {
+        self.shares[shard].boot == boot
+    }
+
+    /// Returns the use of the tasks by the other shards.
+    pub(super) fn others(&self, shard: usize) -> Others {
+        let others = || self.shares.iter().enumerate().filter(|(place, _)| *place != shard);
+        let has_part = |share: &Share| share.used() + share.waiting > 0 || share.wants;
+        Others {
+            tasks: others().map(|(_, share)| share.used()).sum(),
+            sharers: 1 + others().filter(|(_, share)| has_part(share)).count(),
+        }
+    }
+
+    /// Keeps tasks for a claim, at most this many, and frees those beyond. Returns how many it keeps.
+    pub(super) fn keep(&mut self, shard: usize, tasks: usize) -> usize {
+        let free = self.free();
+        let share = &mut self.shares[shard];
+        share.kept = tasks.min(share.kept + free);
+        share.kept
+    }
+
+    /// Returns whether tasks are kept for a claim.
+    pub(super) fn keeps(&self, shard: usize) -> bool {
+        self.shares[shard].kept > 0
+    }
+
+    /// Sets whether a shard without a task wants to claim a job.
+    pub(super) fn want(&mut self, shard: usize, wants: bool) {
+        self.shares[shard].wants = wants;
+    }
+
+    /// Starts a job that was claimed. Returns `false` if it has to wait for a task.
+    pub(super) fn start(&mut self, shard: usize) -> bool {
+        let has_free = self.free() > 0;
+        let share = &mut self.shares[shard];
+        if share.kept == 0 && !has_free {
+            share.waiting += 1;
+            return false;
+        }
+        share.kept = share.kept.saturating_sub(1);
+        share.running += 1;
+        true
+    }
+
+    /// Lets a job that was started wait after all.
+    pub(super) fn postpone(&mut self, shard: usize) {
+        let share = &mut self.shares[shard];
+        share.running = share.running.saturating_sub(1);
+        share.waiting += 1;
+    }
+
+    /// Counts a job that ended.
+    pub(super) fn ended(&mut self, shard: usize) {
+        let share = &mut self.shares[shard];
+        share.running = share.running.saturating_sub(1);
+    }
+
+    /// Counts waiting jobs that no longer wait.
+    pub(super) fn taken_back(&mut self, shard: usize, jobs: usize) {
+        let share = &mut self.shares[shard];
+        share.waiting = share.waiting.saturating_sub(jobs);
+    }
+
+    /// Uses a free task, if there is one and a shard has a use for it.
+    pub(super) fn use_free(&mut self) -> Option<Use> {
+        if self.free() == 0 {
+            return None;
+        }
+        let shares = self.shares.iter_mut().enumerate();
+        let with_use = shares.filter(|(_, share)| share.waiting > 0 || share.wants);
+        let (shard, share) = with_use.min_by_key(|(_, share)| (share.used(), share.turn))?;
+        self.turns += 1;
+        share.turn = self.turns;
+        if share.waiting > 0 {
+            share.waiting -= 1;
+            share.running += 1;
+            return Some(Use::Run(shard));
+        }
+        share.wants = false;
+        share.kept += 1;
+        Some(Use::Keep(shard))
+    }
+
+    fn free(&self) -> usize {
+        let used: usize = self.shares.iter().map(Share::used).sum();
+        self.tasks.saturating_sub(used)
+    }
+}
+
+impl Share {
+    fn used(&self) -> usize {
+        self.running + self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pool in which shard 0 has taken all tasks.
+    fn full(tasks: usize, shards: usize) -> TaskPool {
+        let mut pool = TaskPool::new(tasks, shards);
+        assert_eq!(pool.keep(0, tasks + 5), tasks);
+        assert!((0..tasks).all(|_| pool.start(0)));
+        pool
+    }
+
+    #[test]
+    fn tasks_in_all_never_exceed_their_number() {
+        let mut pool = full(2, 3);
+        assert_eq!((pool.keep(1, 1), pool.start(1), pool.start(2)), (0, false, false));
+        assert_eq!(pool.use_free(), None);
+        pool.ended(0);
+        assert_eq!(pool.use_free(), Some(Use::Run(1)));
+        assert_eq!(pool.use_free(), None);
+    }
+
+    #[test]
+    fn freed_task_goes_to_the_shard_with_the_fewest() {
+        let mut pool = full(3, 2);
+        pool.want(0, true);
+        pool.want(1, true);
+        pool.ended(0);
+        assert_eq!(pool.use_free(), Some(Use::Keep(1)));
+        // It claims for it, while the flooded shard waits.
+        assert_eq!((pool.keep(1, 1), pool.start(1), pool.use_free()), (1, true, None));
+        pool.want(1, true);
+        pool.ended(0);
+        assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the one that waits for longer");
+        assert_eq!(pool.keep(0, 1), 1);
+        pool.ended(1);
+        assert_eq!(pool.use_free(), Some(Use::Keep(1)));
+    }
+
+    #[test]
+    fn shards_with_one_task_take_turns() {
+        let mut pool = full(1, 3);
+        (0..3).for_each(|shard| assert!(!pool.start(shard) && !pool.start(shard)));
+        let mut turns = Vec::new();
+        let mut running = 0;
+        for _ in 0..6 {
+            pool.ended(running);
+            let Some(Use::Run(next)) = pool.use_free() else { panic!("a job waits") };
+            running = next;
+            turns.push(next);
+        }
+        assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn claim_that_brought_fewer_frees_tasks_for_others() {
+        let mut pool = TaskPool::new(4, 2);
+        assert_eq!(pool.keep(0, 4), 4);
+        pool.want(1, true);
+        assert_eq!(pool.use_free(), None);
+        assert!(pool.start(0));
+        assert_eq!(pool.keep(0, 0), 0);
+        assert_eq!(pool.use_free(), Some(Use::Keep(1)));
+        assert_eq!(pool.others(0), Others { tasks: 1, sharers: 2 });
+        assert_eq!(pool.others(1), Others { tasks: 1, sharers: 2 });
+    }
+
+    #[test]
+    fn boot_that_follows_another_has_no_tasks_and_the_ends_of_the_other_do_not_count() {
+        let mut pool = full(2, 2);
+        assert!(!pool.start(0));
+        assert_eq!(pool.join(0), (1, 2));
+        assert!(!pool.is_latest(0, 0) && pool.is_latest(0, 1));
+        assert_eq!(pool.keep(1, 5), 2);
+        assert_eq!(pool.use_free(), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Serves the shards of a unit: each once its Redis answers, whatever the others do.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+use tracing::{error, warn};
+
+use super::durability::check_durability;
+use super::notify;
+use crate::actor::RunningActors;
+use crate::amqp::broker::Broker;
+use crate::error::{Error, Exit};
+use crate::proto::report::Shutdown;
+use crate::store::{Backoff, Store, StoreError};
+use crate::supervisor::RunningSupervisor;
+
+/// A role that serves.
+pub(super) enum ServingRole {
+    Supervisor(RunningSupervisor),
+    Actors(RunningActors),
+    /// Serves one shard.
+    Broker(Box<Broker>),
+}
+
+/// A unit that is about to serve its shards.
+pub(super) struct Serving {
+    pub(super) role: ServingRole,
+    /// The stores of its shards.
+    pub(super) served: Vec<Store>,
+    /// The longest time until Redis first answers.
+    pub(super) wait: Option<Duration>,
+    pub(super) require_durable: bool,
+    /// Asks for the shutdown.
+    pub(super) end: watch::Sender<Shutdown>,
+}
+
+/// Returns where the shards are, for the log.
+pub(super) fn places(served: &[Store]) -> String {
+    match served {
+        [one] => one.address().to_owned(),
+        _ => {
+            let place = |store: &Store| format!("{} (shard {})", store.address(), store.shard());
+            served.iter().map(place).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+impl Serving {
+    /// Serves until the shutdown. An error of one shard, only while it starts, shuts the others down.
+    ///
+    /// # Errors
+    /// [`Error`] of the first shard that has one.
+    pub(super) async fn run(self) -> Result<(), Error> {
+        let answered = AtomicBool::new(false);
+        let Self { role, served, wait, require_durable, end } = self;
+        let role = match role {
+            ServingRole::Broker(broker) => {
+                let one = Shards { wait, require_durable, shutdown: end.subscribe(), answered };
+                let is_there = one.is_there(broker.store.clone()).await?;
+                return if is_there { Ok(broker.run(one.shutdown).await?) } else { Ok(()) };
+            }
+            ServingRole::Supervisor(supervisor) => Served::Supervisor(supervisor),
+            ServingRole::Actors(actors) => Served::Actors(actors),
+        };
+        let all = Shards { wait, require_durable, shutdown: end.subscribe(), answered };
+        if let [store] = served.as_slice() {
+            return all.serve(&role, 0, store.clone()).await;
+        }
+        let all = Rc::new(all);
+        // The loops of an actor stay on their thread.
+        let tasks = async {
+            let mut tasks = JoinSet::new();
+            for (place, store) in served.into_iter().enumerate() {
+                let (all, role) = (Rc::clone(&all), role.clone());
+                tasks.spawn_local(async move { all.serve(&role, place, store).await });
+            }
+            let mut first = Ok(());
+            while let Some(ended) = tasks.join_next().await {
+                let ended = ended.unwrap_or_else(|panic| {
+                    Err(Error::new(Exit::Unavailable, format!("a shard ended: {panic}")))
+                });
+                if let Err(problem) = ended {
+                    error!("{problem}: shutting down");
+                    end.send_modify(|asked| *asked = (*asked).max(Shutdown::Drain));
+                    first = first.and(Err(problem));
+                }
+            }
+            first
+        };
+        LocalSet::new().run_until(tasks).await
+    }
+}
+
+/// A role that serves any number of shards.
+#[derive(Clone)]
+enum Served {
+    Supervisor(RunningSupervisor),
+    Actors(RunningActors),
+}
+
+/// The conditions of serving a shard.
+struct Shards {
+    wait: Option<Duration>,
+    require_durable: bool,
+    shutdown: watch::Receiver<Shutdown>,
+    /// True once the Redis of a shard has answered.
+    answered: AtomicBool,
+}
+
+impl Shards {
+    /// Serves one shard once its Redis answers.
+    async fn serve(&self, role: &Served, place: usize, store: Store) -> Result<(), Error> {
+        if self.is_there(store.clone()).await? {
+            let shutdown = self.shutdown.clone();
+            match role {
+                Served::Supervisor(supervisor) => supervisor.serve(place, &store, shutdown).await,
+                Served::Actors(actors) => actors.serve(place, &store, shutdown).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until Redis answers, and checks what it keeps. Returns false if a signal came first.
+    async fn is_there(&self, store: Store) -> Result<bool, Error> {
+        let is_there = self.redis_answers(&store).await?;
+        if is_there {
+            check_durability(&store, self.require_durable).await?;
+        }
+        Ok(is_there)
+    }
+
+    /// Waits until Redis answers. Returns false if a signal came first. The wait is unlimited once another
+    /// shard is there.
+    async fn redis_answers(&self, store: &Store) -> Result<bool, Error> {
+        let began = Instant::now();
+        let mut backoff = Backoff::default();
+        let mut is_reported = false;
+        let mut shutdown = self.shutdown.clone();
+        let is_over = || self.wait.is_some_and(|wait| began.elapsed() >= wait);
+        loop {
+            let error = match store.ping().await {
+                Ok(()) => {
+                    self.answered.store(true, Ordering::Relaxed);
+                    return Ok(true);
+                }
+                Err(error) => error,
+            };
+            let is_first = !self.answered.load(Ordering::Relaxed);
+            let exit = match &error {
+                StoreError::NotPermitted { .. } => Some(Exit::NotPermitted),
+                StoreError::Settings(_) => Some(Exit::Config),
+                _ if is_first && is_over() => Some(Exit::Unavailable),
+                _ => None,
+            };
+            if let Some(exit) = exit {
+                return Err(Error::new(exit, error.to_string()));
+            }
+            if !std::mem::replace(&mut is_reported, true) {
+                warn!("{error}; trying again until it answers");
+                if is_first {
+                    notify::waiting(&format!("not ready: {error}; trying again"));
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(backoff.failed()) => {}
+                _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(false),
+            }
+        }
+    }
+}
