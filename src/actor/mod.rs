@@ -100,7 +100,7 @@ impl RunningActors {
             let mut fetch = Fetch::new(&boot)?;
             process.serves(place, Some(Arc::clone(&boot.health)));
             let names: Vec<String> = boot.actors.iter().map(ToString::to_string).collect();
-            info!(boot_id = %boot.id, "ready{}: {}", process.of_shard(store), names.join(", "));
+            info!(boot_id = %boot.id, "ready: {}{}", names.join(", "), process.of_shard(store));
             (boot.report)(ServiceReport::Ready);
             let ended = tokio::select! {
                 () = fetch.run(&mut shutdown) => true,

@@ -79,9 +79,8 @@ impl Process {
         let serving = self.lock();
         let all = || serving.iter().flatten();
         let done = grouped(all().map(|health| health.done.load(Ordering::Relaxed)).sum());
-        let draining = all().any(|health| {
-            health.actors.iter().any(|actor| actor.draining.load(Ordering::Relaxed))
-        });
+        let draining = all()
+            .any(|health| health.actors.iter().any(|actor| actor.draining.load(Ordering::Relaxed)));
         let draining = if draining { ", draining" } else { "" };
         let overload = all().find_map(|health| health.overload());
         let overload = overload.map(|why| format!(", holding: {why}")).unwrap_or_default();
@@ -98,7 +97,8 @@ impl Process {
 /// Returns the state of Redis; of several shards, how many are away.
 fn redis_line(serving: &[Option<Arc<Health>>]) -> String {
     let since = |health: &Option<Arc<Health>>| health.as_ref()?.outage.since();
-    let away: Vec<u64> = serving.iter().filter_map(since).map(|at| at.elapsed().as_secs()).collect();
+    let away: Vec<u64> =
+        serving.iter().filter_map(since).map(|at| at.elapsed().as_secs()).collect();
     let unserved = serving.iter().filter(|health| health.is_none()).count();
     let unserved = match unserved as u64 {
         0 => String::new(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::check_shards::ShardsCheck;
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
@@ -60,7 +61,11 @@ impl Check {
         let redis = if self.redis { Some(redis_state(&config)?) } else { None };
         let reader = reader(global, self.user.as_deref())?;
         let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
-        let warnings = warnings(&config, redis.as_ref(), &secrets)?;
+        let shards = ShardsCheck::of(&config, self.redis)?;
+        let mut warnings = warnings(&config, redis.as_ref(), &secrets)?;
+        if let Some(shards) = &shards {
+            warnings.extend(shards.warnings()?);
+        }
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {
@@ -69,6 +74,9 @@ impl Check {
             document["warnings"] = json!(warnings);
             if let Some(state) = &redis {
                 document["redis"] = redis_document(state);
+            }
+            if let Some(shards) = &shards {
+                document["shards"] = shards.document();
             }
             document["secrets"] = json!(secrets.names);
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
@@ -108,6 +116,9 @@ impl Check {
                 output::line(&format!("redis: {fact}"))?;
             }
             output::line(&format!("redis: keeps {}", state.keeps()))?;
+        }
+        for line in shards.iter().flat_map(ShardsCheck::lines) {
+            output::line(&line)?;
         }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
@@ -191,7 +202,7 @@ fn redis_state(config: &Config) -> Result<RedisState, Error> {
     Ok(state)
 }
 
-fn redis_document(state: &RedisState) -> Value {
+pub(super) fn redis_document(state: &RedisState) -> Value {
     json!({
         "version": state.version,
         "other_server": state.other_server,

@@ -5,6 +5,7 @@ mod amqp;
 mod backup;
 mod bench;
 mod check;
+mod check_shards;
 mod cron;
 mod cron_edit;
 mod dead;

@@ -354,6 +354,33 @@ mod tests {
     }
 
     #[test]
+    fn shard_urls_are_those_of_the_further_shards() {
+        let config = RedisConfig {
+            namespace: "{a}".parse().expect("legal"),
+            shards: 3,
+            shard_urls: vec!["redis://one".into(), "rediss://two".into()],
+            serve: vec![2, 0],
+            ..RedisConfig::default()
+        };
+        assert!(config.check().is_ok() && config.has_tls());
+        let shards: Vec<RedisConfig> =
+            config.shard_count().shards().map(|shard| config.of_shard(shard)).collect();
+        let places: Vec<(String, String)> = shards
+            .iter()
+            .map(|shard| (shard.namespace.to_string(), shard.redacted_url()))
+            .collect();
+        let expected = [
+            ("{a}", "redis://127.0.0.1:6379/0"),
+            ("{a-1}", "redis://one"),
+            ("{a-2}", "rediss://two"),
+        ];
+        assert_eq!(places, expected.map(|(name, url)| (name.to_owned(), url.to_owned())));
+        assert!(shards.iter().all(|shard| shard.shards == 1 && shard.check().is_ok()));
+        let served: Vec<u16> = config.served_shards().iter().map(|one| one.number()).collect();
+        assert_eq!(served, [0, 2]);
+    }
+
+    #[test]
     fn the_files_of_tls_are_read_only_where_the_url_asks_for_it() {
         let mut config =
             RedisConfig { tls_ca_file: Some("/none".into()), ..RedisConfig::default() };
@@ -392,7 +419,8 @@ mod tests {
             "rediss+cluster://me:hunter2@a,b:1/",
             "redis+cluster://me:hunter2@a,b:x/9",
         ] {
-            let config = RedisConfig { url: url.into(), ..RedisConfig::default() };
+            let shard_urls = vec![url.into()];
+            let config = RedisConfig { url: url.into(), shard_urls, ..RedisConfig::default() };
             let printed = format!(
                 "{} {} {config:?} {:?} {}",
                 config.redacted_url(),

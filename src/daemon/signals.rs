@@ -57,8 +57,7 @@ pub(super) fn shutdown(end: watch::Sender<Shutdown>) -> io::Result<()> {
     tokio::spawn(async move {
         let mut signalled = Shutdown::No;
         while signals.next().await.is_some() {
-            signalled =
-                if signalled == Shutdown::No { Shutdown::Drain } else { Shutdown::Now };
+            signalled = if signalled == Shutdown::No { Shutdown::Drain } else { Shutdown::Now };
             end.send_modify(|asked| *asked = (*asked).max(signalled));
         }
     });

@@ -118,7 +118,8 @@ mod tests {
     fn process_is_ready_with_its_first_part_and_alive_while_all_that_began_are() {
         let seen: Arc<Mutex<Vec<ServiceReport>>> = Arc::default();
         let to = Arc::clone(&seen);
-        let reports = Reports::new(Arc::new(move |report| to.lock().expect("held").push(report)), 3);
+        let reports =
+            Reports::new(Arc::new(move |report| to.lock().expect("held").push(report)), 3);
         let (first, second) = (reports.of(0), reports.of(1));
         let taken = || std::mem::take(&mut *seen.lock().expect("held"));
         let alive = || ServiceReport::Alive("busy".to_owned());

@@ -195,4 +195,16 @@ mod tests {
         let tagged: Namespace = "{hero}".parse().expect("legal");
         assert_eq!(count(3).shard(2).expect("there").namespace(&tagged).as_str(), "{hero-2}");
     }
+
+    #[test]
+    fn many_queues_spread_evenly_over_many_shards() {
+        let mut queues = [0_u32; 64];
+        for number in 0..10_000 {
+            let place = count(64).place(&format!("type{}:group{number}", number % 7));
+            queues[usize::from(place.number())] += 1;
+        }
+        // 156 each on average.
+        let (least, most) = (queues.iter().min(), queues.iter().max());
+        assert!(least > Some(&110) && most < Some(&210), "{least:?} to {most:?}");
+    }
 }

@@ -97,7 +97,7 @@ impl RunningSupervisor {
         let Running { of, reports, counts } = self.0.as_ref();
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
-        info!("ready{of_shard}: {} duties", duties.len());
+        info!("ready: {} duties{of_shard}", duties.len());
         let report = reports.of(place);
         report(ServiceReport::Ready);
 

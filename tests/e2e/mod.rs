@@ -40,6 +40,7 @@ mod results;
 mod sandboxed_daemon;
 mod scripts;
 mod secrets;
+mod shards;
 mod shutdown;
 mod status;
 mod story;

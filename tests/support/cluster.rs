@@ -149,7 +149,12 @@ impl Cluster {
 
     /// The node that has the slot of the namespace; `None` while there is none.
     pub(crate) fn owner(&self) -> Option<usize> {
-        let probe = format!("EXISTS {NAMESPACE}:none");
+        self.owner_of(NAMESPACE)
+    }
+
+    /// The same for another namespace.
+    pub(crate) fn owner_of(&self, namespace: &str) -> Option<usize> {
+        let probe = format!("EXISTS {namespace}:none");
         (0..NODES).find(|at| self.nodes[*at].ask::<i64>(&probe).is_some())
     }
 

@@ -153,9 +153,8 @@ impl Claiming {
         let due = due_claims(jobs, settings);
         // An actor that drains by now leaves its pops to others, and so does one whose tasks other shards
         // have taken meanwhile.
-        let is_free = |(actor, _): &(usize, Woken)| {
-            due.iter().any(|due| due.actor == *actor && due.free > 0)
-        };
+        let is_free =
+            |(actor, _): &(usize, Woken)| due.iter().any(|due| due.actor == *actor && due.free > 0);
         let (keep, back): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.popped).into_iter().partition(is_free);
         self.popped = keep;

@@ -352,7 +352,10 @@ mod tests {
         slots.may_have_work = false;
         assert_eq!((slots.free(), slots.wants_wait(), slots.wants_task()), (0, true, false));
         slots.check_again();
-        assert_eq!((slots.wants_claim(), slots.wants_wait(), slots.wants_task()), (false, false, true));
+        assert_eq!(
+            (slots.wants_claim(), slots.wants_wait(), slots.wants_task()),
+            (false, false, true)
+        );
         slots.set_others(Others { tasks: 1, sharers: 2 });
         assert_eq!((slots.free(), slots.wants_claim()), (1, true));
         slots.drain(true);

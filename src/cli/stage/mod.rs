@@ -134,7 +134,9 @@ impl Stage {
         let of_jobs = folder::of_jobs(&folder)?;
         let socket = folder.join(folder::SOCKET);
         let url = format!("redis+unix://{}", socket.display());
-        let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
+        // One server holds all shards.
+        let shards = config.redis.shards;
+        let redis = RedisConfig { url: url.into(), shards, ..RedisConfig::default() };
         let (config, config_file) = place.settle(config, redis, with_api)?;
         let spec = ServiceSpec {
             program: server.into(),
