@@ -8,6 +8,7 @@ mod faults;
 mod fence;
 mod flood;
 mod observer;
+mod shards;
 mod storm;
 mod units;
 mod work;

@@ -5,10 +5,12 @@
 //! target/release/hero dev -- target/release/xtask bench lists
 //! target/release/hero dev -- target/release/xtask bench api
 //! xtask/bench-amqp.sh
+//! xtask/bench-shards.sh
 //! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
 //! ```
 
 mod pages;
+mod shards;
 
 use std::error::Error;
 use std::fs;
@@ -60,6 +62,11 @@ pub(crate) enum Measure {
     Api,
     /// Brokers beside bare consumers of the same RabbitMQ; xtask/bench-amqp.sh runs it
     Amqp(bench_amqp::AmqpSizes),
+    /// Submit small jobs, as many on each shard; xtask/bench-shards.sh measures what they cost Redis
+    Shards {
+        #[arg(long, default_value_t = 40_000)]
+        jobs: usize,
+    },
     /// The time that the pages of a large namespace take, and the share of a core that open pages cost
     Pages(pages::PageSizes),
 }
@@ -81,6 +88,7 @@ impl Measure {
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
                 Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,
+                Self::Shards { jobs } => shards::fill(&bench.config.redis, *jobs).await,
                 Self::Pages(sizes) => bench.pages(sizes).await,
             }
         })

@@ -24,6 +24,8 @@ impl Fetch {
         for id in self.recording.ids() {
             warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: it runs again");
         }
+        // Those that no thread has begun need none for their end.
+        self.jobs.take_waiting(Instant::now(), true);
         self.jobs.stop_all(StopReason::LeaseLost);
         // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
         // pushed.
