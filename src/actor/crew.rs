@@ -30,16 +30,17 @@ impl Crew {
     }
 
     /// Takes over new settings, once for all boots. Running jobs keep theirs; their threads end with them.
-    pub(super) fn take_over(&self, settings: &Arc<ActorSettings>) -> io::Result<()> {
+    /// Returns whether they are new.
+    pub(super) fn take_over(&self, settings: &Arc<ActorSettings>) -> io::Result<bool> {
         let mut in_force = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&in_force, settings) {
-            return Ok(());
+            return Ok(false);
         }
         for (actor, workers) in self.workers.iter().enumerate() {
             workers.take_over(spec(settings, actor)?)?;
         }
         *in_force = Arc::clone(settings);
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -75,9 +75,10 @@ pub(super) fn check_overload(boot: &Boot) {
     let overload = boot.health.shortage().or_else(|| machine::overload(&boot.settings().actor));
     let reason = overload.clone();
     if boot.health.set_overload(overload) {
-        if let Some(reason) = reason {
+        let is_new = boot.process.overload_changed(reason.is_some());
+        if let Some(reason) = reason.filter(|_| is_new) {
             warn!("claims no jobs while the machine is overloaded or full: {reason}");
-        } else {
+        } else if is_new {
             info!("claims jobs again: the machine is no longer overloaded or full");
         }
         boot.health.overload_changed.notify_one();

@@ -1,6 +1,6 @@
 //! The state that all boots of one process share: its threads, its reports, and its state line.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(super) struct Process {
     pub(super) crew: Crew,
     /// When the process started.
     pub(super) started_at: Timestamp,
+    /// True while a boot claims nothing, as the machine is overloaded or full.
+    is_overloaded: AtomicBool,
     /// The state of the boot of each shard that serves.
     serving: Mutex<Vec<Option<Arc<Health>>>>,
 }
@@ -43,7 +45,13 @@ impl Process {
     ) -> Self {
         let serving = Mutex::new(vec![None; crew.shards()]);
         let started_at = Timestamp::now();
-        Self { settings, beat_within, reports, end, crew, started_at, serving }
+        let is_overloaded = AtomicBool::new(false);
+        Self { settings, beat_within, reports, end, crew, started_at, is_overloaded, serving }
+    }
+
+    /// Notes that a boot finds the machine overloaded, or no longer. Returns whether that is new.
+    pub(super) fn overload_changed(&self, is_overloaded: bool) -> bool {
+        self.is_overloaded.swap(is_overloaded, Ordering::Relaxed) != is_overloaded
     }
 
     /// Returns the time between two heartbeats.

@@ -109,26 +109,26 @@ fn the_shipped_file_has_every_key_and_its_examples_are_legal() {
 fn shards_that_cannot_be_are_rejected_with_their_place() {
     let long = format!("[redis]\nnamespace = \"{}\"\nshards = 2", "n".repeat(62));
     for (text, message) in [
-        ("[redis]\nshards = 0", "2:1: redis.shards must be 1 to 256"),
-        ("[redis]\nshards = 257", "2:1: redis.shards must be 1 to 256"),
-        (long.as_str(), "2:1: redis.namespace is too long: shard 1 adds its number to it"),
+        ("[redis]\nshards = 0", "2:10: redis.shards must be 1 to 256"),
+        ("[redis]\nshards = 257", "2:10: redis.shards must be 1 to 256"),
+        (long.as_str(), "2:13: redis.namespace is too long: shard 1 adds its number to it"),
         (
             "[redis]\nshards = 3\nshard_urls = [\"redis://b\"]",
-            "3:1: redis.shard_urls must have one url for each shard but the first, which is at \
+            "3:14: redis.shard_urls must have one url for each shard but the first, which is at \
              redis.url: 2, as redis.shards is 3",
         ),
         (
             "[redis]\nshard_urls = [\"redis://b\"]",
-            "2:1: redis.shard_urls must have one url for each shard but the first, which is at \
+            "2:14: redis.shard_urls must have one url for each shard but the first, which is at \
              redis.url: 0, as redis.shards is 1",
         ),
-        ("redis.serve = [0, 1]", "1:7: redis.serve has 1, but the shards are 0 to 0"),
-        ("[redis]\nshards = 2\nserve = [2]", "3:1: redis.serve has 2, but the shards are 0 to 1"),
+        ("redis.serve = [0, 1]", "1:15: redis.serve has 1, but the shards are 0 to 0"),
+        ("[redis]\nshards = 2\nserve = [2]", "3:9: redis.serve has 2, but the shards are 0 to 1"),
     ] {
         assert_eq!(refusal(text), format!("/etc/hero/hero.toml:{message}"), "{text}");
     }
     let url = refusal("[redis]\nshards = 2\nshard_urls = [\"http://u:hunter2@b\"]");
-    assert!(url.starts_with("/etc/hero/hero.toml:3:1: redis.shard_urls "), "{url}");
+    assert!(url.starts_with("/etc/hero/hero.toml:3:14: redis.shard_urls "), "{url}");
     assert!(!url.contains("hunter2"), "{url}");
 }
 

@@ -78,13 +78,14 @@ impl Jobs {
         Ok((jobs, outcomes))
     }
 
-    /// Takes over new settings. Running jobs keep theirs; their threads end with them.
-    pub(super) fn take_over(&mut self, settings: &Arc<ActorSettings>) -> std::io::Result<()> {
-        self.boot.process.crew.take_over(settings)?;
+    /// Takes over new settings. Running jobs keep theirs; their threads end with them. Returns whether they
+    /// are new to the process.
+    pub(super) fn take_over(&mut self, settings: &Arc<ActorSettings>) -> std::io::Result<bool> {
+        let are_new = self.boot.process.crew.take_over(settings)?;
         for (actor, slots) in self.slots.iter_mut().enumerate() {
             slots.resize(settings.tasks(actor));
         }
-        Ok(())
+        Ok(are_new)
     }
 
     /// Hands a claimed job to a thread, or lets it wait for one. Fails if its hash cannot be run.

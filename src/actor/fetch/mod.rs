@@ -305,9 +305,11 @@ impl Fetch {
     fn take_over_settings(&mut self) {
         let settings = Arc::clone(&self.changes.borrow_and_update());
         match self.jobs.take_over(&settings) {
-            Ok(()) => {
+            Ok(are_new) => {
                 self.settings = settings;
-                info!("new settings are in force");
+                if are_new {
+                    info!("new settings are in force");
+                }
             }
             Err(error) => error!("cannot start the threads that new settings ask for: {error}"),
         }

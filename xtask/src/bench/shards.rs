@@ -19,7 +19,7 @@ pub(super) async fn fill(config: &RedisConfig, jobs: usize) -> Done {
         for first in (0..each).step_by(BULK) {
             let job = |number: usize| {
                 let mut job = Job::new(store.shard().id(&JobId::random()), number.to_string());
-                job.spec.script_type = "osis".parse()?;
+                job.spec.script_type = Some("osis".parse()?);
                 Ok(job)
             };
             let batch = (first..each.min(first + BULK)).map(job).collect::<Done<Vec<Job>>>()?;
