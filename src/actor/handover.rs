@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
+use super::running_job::RunningJob;
 use super::tasks::{Others, TaskPool, Use};
-use super::workers::RunningJob;
 
 /// Threads that wait for jobs, or jobs that wait for threads.
 pub(super) struct Handover {

@@ -11,6 +11,7 @@ mod crew;
 mod error;
 mod fetch;
 mod handover;
+mod health;
 mod heartbeat;
 mod identity;
 mod log_buffer;
@@ -20,6 +21,7 @@ mod log_writer;
 mod machine;
 mod objects;
 mod process;
+mod running_job;
 mod secret_store;
 mod secrets;
 mod settings;
@@ -42,7 +44,7 @@ use crew::Crew;
 pub use error::ActorError;
 use fetch::Fetch;
 pub use objects::{RedisObjects, ScriptRedisClient};
-use process::Process;
+use process::ActorProcess;
 pub use settings::ActorSettings;
 
 /// The actors of one process, before they start.
@@ -62,7 +64,7 @@ pub struct Actors {
 
 /// The actors of one process, with their threads.
 #[derive(Clone)]
-pub struct RunningActors(Arc<Process>);
+pub struct RunningActors(Arc<ActorProcess>);
 
 impl Actors {
     /// Starts the threads.
@@ -73,7 +75,7 @@ impl Actors {
         let settings = Arc::clone(&self.settings.borrow());
         let crew = Crew::start(&settings, self.shards)?;
         let reports = Reports::new(self.report, self.shards);
-        let process = Process::new(self.settings, self.beat_within, reports, self.end, crew);
+        let process = ActorProcess::new(self.settings, self.beat_within, reports, self.end, crew);
         Ok(RunningActors(Arc::new(process)))
     }
 }

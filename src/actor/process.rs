@@ -7,15 +7,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::boot::Health;
 use super::crew::Crew;
+use super::health::Health;
 use super::settings::ActorSettings;
 use crate::proto::report::{Reports, Shutdown};
 use crate::proto::text::counted;
 use crate::store::Store;
 
 /// The state that all boots of one process share.
-pub(super) struct Process {
+pub(super) struct ActorProcess {
     /// The settings, now and after each reload.
     pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
     /// The longest time between two heartbeats that the watchdog allows.
@@ -34,7 +34,7 @@ pub(super) struct Process {
     serving: Mutex<Vec<Option<Arc<Health>>>>,
 }
 
-impl Process {
+impl ActorProcess {
     /// Creates the state of a process without boots.
     pub(super) fn new(
         settings: watch::Receiver<Arc<ActorSettings>>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::workers::RunningJob;
+use super::running_job::RunningJob;
 use crate::engine::Failure;
 use crate::proto::job::Job;
 use crate::proto::report::{JOB_COURSE, JOB_FAILURE};

@@ -7,67 +7,19 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::handover::{Handover, Turn};
-use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
+use super::running_job::{RunOutcome, RunningJob};
 use super::secret_store::SecretStore;
 use super::secrets::Secrets;
-use crate::engine::{Cancel, Engine, Failure, InputFiles, Inputs, Script, Success};
+use crate::engine::{Engine, Failure, Script};
 use crate::failpoint;
-use crate::proto::job::{Job, JobId};
-use crate::proto::queue::Queue;
 
-/// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
-pub(super) struct RunningJob {
-    /// The job.
-    pub(super) job: Job,
-    /// The time of its claim, as in [`crate::store::Attempt::claimed_at`].
-    pub(super) claimed_at: u64,
-    /// The actor that runs it, by its place in the process.
-    pub(super) actor: usize,
-    /// The shard that it is of, by its place among those that the process serves.
-    pub(super) shard: usize,
-    /// The boot of that shard, by its number.
-    pub(super) boot: u64,
-    /// Takes its outcome.
-    pub(super) outcomes: mpsc::Sender<RunOutcome>,
-    /// Where it waited, and goes back to if it is given back.
-    pub(super) queue: Queue,
-    /// The outputs of its prerequisites.
-    pub(super) inputs: Inputs,
-    /// The files that it is given.
-    pub(super) files: InputFiles,
-    /// The time that the attempt may take.
-    pub(super) timeout: Duration,
-    /// Stops it.
-    pub(super) cancel: Cancel,
-    /// Takes its log lines.
-    pub(super) log: LogBuffer,
-}
-
-impl RunningJob {
-    /// The job's id and the time of its claim.
-    pub(super) fn attempt(&self) -> (JobId, u64) {
-        (self.job.id.clone(), self.claimed_at)
-    }
-}
-
-/// The end of an attempt, as its thread saw it.
-pub(super) struct RunOutcome {
-    /// The attempt.
-    pub(super) run: Arc<RunningJob>,
-    /// The result of the engine.
-    pub(super) result: Result<Success, Failure>,
-    /// The time that it ran.
-    pub(super) took: Duration,
-}
-
-/// How the threads of one actor are made.
+/// The settings of the threads of one actor.
 #[derive(Clone)]
 pub(super) struct ThreadSpec {
     /// The number of jobs at once.
@@ -271,8 +223,14 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
     use super::*;
-    use crate::engine::{Log, StopReason};
+    use crate::actor::log_buffer::LogBuffer;
+    use crate::engine::{Cancel, InputFiles, Inputs, Log, StopReason, Success};
+    use crate::proto::job::Job;
     use crate::proto::target::ScriptType;
 
     /// Panics if the script says so.

@@ -8,18 +8,19 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::check_shards::ShardsCheck;
+use super::check_shards::{ShardsCheck, redis_document, state_of};
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, SecretFiles, Unit};
-use crate::daemon::{ProcessSandbox, not_durable};
+use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
+use crate::proto::shard::Shard;
 use crate::proto::target::ScriptType;
 use crate::proto::text::counted;
 use crate::sandbox::{Sandbox, Support};
-use crate::store::{ClusterPlace, RedisState};
+use crate::store::RedisState;
 
 /// Validate the configuration, and say what can run on this machine
 #[derive(Debug, Args)]
@@ -58,7 +59,11 @@ impl Check {
             let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
-        let redis = if self.redis { Some(redis_state(&config)?) } else { None };
+        let redis = if self.redis {
+            Some(state_of(&config, &config.redis.of_shard(Shard::HOME))?)
+        } else {
+            None
+        };
         let reader = reader(global, self.user.as_deref())?;
         let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
         let shards = ShardsCheck::of(&config, self.redis)?;
@@ -185,37 +190,6 @@ fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<S
     let sandbox = ProcessSandbox::of(config, global.file(), unit)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     Ok(sandbox.map(|sandbox| sandbox.summary()))
-}
-
-/// The state of a Redis that answers, accepts the login and has no key of a wrong type.
-fn redis_state(config: &Config) -> Result<RedisState, Error> {
-    let client = Client::open(config)?;
-    let (state, wrong) = super::block_on(async {
-        Ok((client.redis_state(true).await?, client.wrong_types().await?))
-    })?;
-    if !wrong.is_empty() {
-        return Err(Error::new(Exit::Data, wrong.join("\n")));
-    }
-    if config.redis.require_durable && state.is_durable() != Some(true) {
-        return Err(Error::new(Exit::Config, not_durable(&config.redis.redacted_url(), &state)));
-    }
-    Ok(state)
-}
-
-pub(super) fn redis_document(state: &RedisState) -> Value {
-    json!({
-        "version": state.version,
-        "other_server": state.other_server,
-        "role": state.role,
-        "replicas": state.replicas,
-        "in_cluster": state.cluster != ClusterPlace::None,
-        "user": state.user,
-        "memory_used_bytes": state.memory_used_bytes,
-        "memory_max_bytes": state.memory_max_bytes,
-        "eviction_policy": state.eviction_policy,
-        "keeps": state.keeps(),
-        "is_durable": state.is_durable(),
-    })
 }
 
 /// Warnings about Redis: it may lose jobs, does not answer or refuses the login, or this user may not

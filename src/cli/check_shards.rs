@@ -1,16 +1,15 @@
-//! `hero check` of a system with several shards: where they are, who serves them, and their state.
+//! The state of Redis for `hero check`; of a system with several shards also where they are, and who serves them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::check::redis_document;
 use crate::client::Client;
 use crate::config::{Config, RedisConfig};
 use crate::daemon::not_durable;
 use crate::error::{Error, Exit};
 use crate::proto::shard::Shard;
-use crate::store::RedisState;
+use crate::store::{ClusterPlace, RedisState};
 
 /// The shards of a system that has several.
 pub(super) struct ShardsCheck<'a> {
@@ -23,8 +22,7 @@ impl<'a> ShardsCheck<'a> {
     /// Asks the Redis of each shard for its state, if `asks_redis`. `None` for a system with one shard.
     ///
     /// # Errors
-    /// A Redis that does not answer, refuses the login, has a key of a wrong type, or is not durable
-    /// though the configuration requires it.
+    /// Those of [`state_of`].
     pub(super) fn of(config: &'a Config, asks_redis: bool) -> Result<Option<Self>, Error> {
         if config.redis.shards <= 1 {
             return Ok(None);
@@ -117,7 +115,12 @@ fn served(redis: &RedisConfig) -> String {
     )
 }
 
-fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisState, Error> {
+/// Returns the state of the Redis of one shard.
+///
+/// # Errors
+/// It does not answer, refuses the login, has a key of a wrong type, or is not durable though the configuration
+/// requires it.
+pub(super) fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisState, Error> {
     let client = Client::with(redis, config.job.clone())?;
     let (state, wrong) = super::block_on(async {
         Ok((client.redis_state(true).await?, client.wrong_types().await?))
@@ -129,6 +132,23 @@ fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisState, Error> {
         return Err(Error::new(Exit::Config, not_durable(&redis.redacted_url(), &state)));
     }
     Ok(state)
+}
+
+/// Returns the state of a Redis as JSON.
+pub(super) fn redis_document(state: &RedisState) -> Value {
+    json!({
+        "version": state.version,
+        "other_server": state.other_server,
+        "role": state.role,
+        "replicas": state.replicas,
+        "in_cluster": state.cluster != ClusterPlace::None,
+        "user": state.user,
+        "memory_used_bytes": state.memory_used_bytes,
+        "memory_max_bytes": state.memory_max_bytes,
+        "eviction_policy": state.eviction_policy,
+        "keeps": state.keeps(),
+        "is_durable": state.is_durable(),
+    })
 }
 
 /// Returns why the Redis of a shard cannot be used now, if it cannot.

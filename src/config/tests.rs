@@ -107,7 +107,7 @@ fn the_shipped_file_has_every_key_and_its_examples_are_legal() {
 
 #[test]
 fn shards_that_cannot_be_are_rejected_with_their_place() {
-    let long = format!("[redis]\nnamespace = \"{}\"\nshards = 2", "n".repeat(62));
+    let long = format!("[redis]\nnamespace = \"{}\"\nshards = 2", "n".repeat(63));
     for (text, message) in [
         ("[redis]\nshards = 0", "2:10: redis.shards must be 1 to 256"),
         ("[redis]\nshards = 257", "2:10: redis.shards must be 1 to 256"),

@@ -73,7 +73,7 @@ pub fn run(
     let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
-        let Prepared { role, live, system, served, end } = prepare(&config, role, unit)?;
+        let PreparedUnit { role, live, system, served, end } = prepare(&config, role, unit)?;
         let (in_force, of_api) = watch::channel(Arc::new(config.clone()));
         // Everything it needs is open, and no thread has started yet: the sandbox would not hold it.
         let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.enter());
@@ -134,19 +134,19 @@ enum PreparedRole {
 }
 
 /// Everything that a unit needs.
-struct Prepared {
+struct PreparedUnit {
     role: PreparedRole,
     live: LiveSettings,
     /// The stores of the whole system.
     system: Shards,
-    /// Those of the shards that the unit serves.
+    /// The stores of the shards that the unit serves.
     served: Vec<Store>,
     /// Asks the unit to shut down.
     end: watch::Sender<Shutdown>,
 }
 
 /// Prepares the role with its slice of the configuration.
-fn prepare(config: &Config, role: Unit, unit: &str) -> Result<Prepared, Error> {
+fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Error> {
     let set = |store: Store| {
         let store = store
             .with_events(config.job.events)
@@ -192,7 +192,7 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<Prepared, Error> {
             )
         }
     };
-    Ok(Prepared { role, live, system, served, end })
+    Ok(PreparedUnit { role, live, system, served, end })
 }
 
 impl From<ActorError> for Error {

@@ -1,4 +1,4 @@
-//! Serves the shards of a unit: each once its Redis answers, whatever the others do.
+//! Serves the shards of a unit: each once its Redis answers, though others may be away.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,14 +58,15 @@ impl Serving {
         let Self { role, served, wait, require_durable, end } = self;
         let role = match role {
             ServingRole::Broker(broker) => {
-                let one = Shards { wait, require_durable, shutdown: end.subscribe(), answered };
+                let one =
+                    ServingRules { wait, require_durable, shutdown: end.subscribe(), answered };
                 let is_there = one.is_there(broker.store.clone()).await?;
                 return if is_there { Ok(broker.run(one.shutdown).await?) } else { Ok(()) };
             }
-            ServingRole::Supervisor(supervisor) => Served::Supervisor(supervisor),
-            ServingRole::Actors(actors) => Served::Actors(actors),
+            ServingRole::Supervisor(supervisor) => ShardRole::Supervisor(supervisor),
+            ServingRole::Actors(actors) => ShardRole::Actors(actors),
         };
-        let all = Shards { wait, require_durable, shutdown: end.subscribe(), answered };
+        let all = ServingRules { wait, require_durable, shutdown: end.subscribe(), answered };
         if let [store] = served.as_slice() {
             return all.serve(&role, 0, store.clone()).await;
         }
@@ -96,13 +97,13 @@ impl Serving {
 
 /// A role that serves any number of shards.
 #[derive(Clone)]
-enum Served {
+enum ShardRole {
     Supervisor(RunningSupervisor),
     Actors(RunningActors),
 }
 
 /// The conditions of serving a shard.
-struct Shards {
+struct ServingRules {
     wait: Option<Duration>,
     require_durable: bool,
     shutdown: watch::Receiver<Shutdown>,
@@ -110,14 +111,16 @@ struct Shards {
     answered: AtomicBool,
 }
 
-impl Shards {
+impl ServingRules {
     /// Serves one shard once its Redis answers.
-    async fn serve(&self, role: &Served, place: usize, store: Store) -> Result<(), Error> {
+    async fn serve(&self, role: &ShardRole, place: usize, store: Store) -> Result<(), Error> {
         if self.is_there(store.clone()).await? {
             let shutdown = self.shutdown.clone();
             match role {
-                Served::Supervisor(supervisor) => supervisor.serve(place, &store, shutdown).await,
-                Served::Actors(actors) => actors.serve(place, &store, shutdown).await?,
+                ShardRole::Supervisor(supervisor) => {
+                    supervisor.serve(place, &store, shutdown).await
+                }
+                ShardRole::Actors(actors) => actors.serve(place, &store, shutdown).await?,
             }
         }
         Ok(())

@@ -33,18 +33,18 @@ pub type Reporter = Arc<dyn Fn(ServiceReport) + Send + Sync>;
 #[derive(Clone)]
 pub struct Reports {
     to: Reporter,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ReportState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct ReportState {
     is_ready: bool,
-    parts: Vec<Part>,
+    parts: Vec<ReportPart>,
 }
 
 /// The state of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ReportPart {
     /// It has not begun, or has ended.
     Absent,
     /// It has said nothing since the process last did.
@@ -56,7 +56,7 @@ enum Part {
 impl Reports {
     /// Passes the reports of this many parts on to `to`.
     pub fn new(to: Reporter, parts: usize) -> Self {
-        let state = State { is_ready: false, parts: vec![Part::Absent; parts] };
+        let state = ReportState { is_ready: false, parts: vec![ReportPart::Absent; parts] };
         Self { to, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -72,7 +72,7 @@ impl Reports {
 
     /// Notes that a part has ended, or begins again later.
     pub fn gone(&self, part: usize) {
-        self.with(|state| state.parts[part] = Part::Absent);
+        self.with(|state| state.parts[part] = ReportPart::Absent);
     }
 
     /// Notes a report. Returns whether it is one of the process.
@@ -81,18 +81,18 @@ impl Reports {
             ServiceReport::Ready => !std::mem::replace(&mut state.is_ready, true),
             ServiceReport::Stopping { .. } => true,
             ServiceReport::Alive(_) => {
-                state.parts[part] = Part::Alive;
-                let is_alive = !state.parts.contains(&Part::Silent);
+                state.parts[part] = ReportPart::Alive;
+                let is_alive = !state.parts.contains(&ReportPart::Silent);
                 if is_alive {
-                    let alive = state.parts.iter_mut().filter(|part| **part == Part::Alive);
-                    alive.for_each(|part| *part = Part::Silent);
+                    let alive = state.parts.iter_mut().filter(|part| **part == ReportPart::Alive);
+                    alive.for_each(|part| *part = ReportPart::Silent);
                 }
                 is_alive
             }
         })
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut ReportState) -> T) -> T {
         // No code panics while it holds it.
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

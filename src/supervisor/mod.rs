@@ -64,9 +64,9 @@ pub struct Supervisor {
 
 /// A supervisor. Its duties are those of each shard that it serves.
 #[derive(Clone)]
-pub struct RunningSupervisor(Arc<Running>);
+pub struct RunningSupervisor(Arc<SupervisorState>);
 
-struct Running {
+struct SupervisorState {
     of: Supervisor,
     reports: Reports,
     /// The counters of each served shard.
@@ -80,7 +80,7 @@ impl Supervisor {
         let counts = |shard: &Shard| Arc::new(DutyCounts::of((!is_one).then_some(*shard)));
         let counts = self.served.iter().map(counts).collect();
         let reports = Reports::new(Arc::clone(&self.report), self.served.len());
-        RunningSupervisor(Arc::new(Running { of: self, reports, counts }))
+        RunningSupervisor(Arc::new(SupervisorState { of: self, reports, counts }))
     }
 }
 
@@ -94,7 +94,7 @@ impl RunningSupervisor {
         store: &Store,
         mut shutdown: watch::Receiver<Shutdown>,
     ) {
-        let Running { of, reports, counts } = self.0.as_ref();
+        let SupervisorState { of, reports, counts } = self.0.as_ref();
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
         info!("ready: {} duties{of_shard}", duties.len());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hero::client::JobBuilder;
 use hero::config::RedisConfig;
-use hero::proto::job::{Job, JobStatus};
+use hero::proto::job::{Job, JobId, JobStatus};
 use hero::proto::keys::Keys;
 use hero::store::{Shards, Submitted};
 use nix::sys::signal::Signal;
@@ -134,9 +134,11 @@ fn jobs_of_all_shards_run_once_and_within_the_tasks_of_their_actor() {
         system.until(id, JobStatus::Finished);
     }
     // Each stays in the namespace of its shard.
-    assert!(
-        redis.ask::<bool>("EXISTS {hero-3}:job:s3-j0") && redis.ask::<bool>("EXISTS hero:job:j0")
-    );
+    for (id, namespace) in [("s3-j0", "{hero-3}"), ("j0", "hero")] {
+        let id: JobId = id.parse().expect("legal");
+        let keys = Keys::new(namespace.parse().expect("legal"));
+        assert!(redis.ask::<bool>(&format!("EXISTS {}", keys.job(&id))), "{id}");
+    }
 }
 
 #[test]

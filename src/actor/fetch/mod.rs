@@ -30,9 +30,9 @@ use tracing::{error, info, warn};
 
 use super::boot::Boot;
 use super::heartbeat::check_overload;
+use super::running_job::{RunOutcome, RunningJob};
 use super::settings::ActorSettings;
 use super::verdict;
-use super::workers::{RunOutcome, RunningJob};
 use crate::engine::Failure;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;

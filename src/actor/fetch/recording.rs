@@ -12,7 +12,7 @@ use super::action::Action;
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
-use crate::actor::workers::RunningJob;
+use crate::actor::running_job::RunningJob;
 use crate::failpoint;
 use crate::proto::job::{FILES_NOT_KEPT, FileName, JobId, NamedFiles, OUTPUT_FILES};
 use crate::proto::target::ScriptType;
