@@ -22,7 +22,7 @@ impl<'a> ShardsCheck<'a> {
     /// Asks the Redis of each shard for its state, if `asks_redis`. `None` for a system with one shard.
     ///
     /// # Errors
-    /// Those of [`state_of`].
+    /// The errors of [`state_of`].
     pub(super) fn of(config: &'a Config, asks_redis: bool) -> Result<Option<Self>, Error> {
         if config.redis.shards <= 1 {
             return Ok(None);
