@@ -4,12 +4,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::running_job::RunningJob;
 use super::tasks::{Others, TaskPool, Use};
+
+/// The work for which one more thread is woken: its wake-up takes about as long.
+const WORTH_A_THREAD: Duration = Duration::from_micros(100);
+/// The time after which a job that waits beside free threads gets one: the job before it takes longer than
+/// those before.
+const SPREAD_AFTER: Duration = Duration::from_millis(1);
 
 /// Threads that wait for jobs, or jobs that wait for threads.
 pub(super) struct Handover {
@@ -102,14 +108,54 @@ impl Handover {
         self.use_free();
     }
 
-    /// Hands a job to a free thread, or lets it wait for one.
-    pub(super) fn run(&mut self, run: &Arc<RunningJob>) {
-        if !self.tasks.start(run.shard) {
-            self.waiting[run.shard].push_back((Instant::now(), Arc::clone(run)));
-        } else if !self.send(run) {
-            self.tasks.postpone(run.shard);
-            self.waiting[run.shard].push_back((Instant::now(), Arc::clone(run)));
+    /// Hands a job to a free thread, or lets it wait for one. `mean` is the time of such a job, if it may
+    /// wait: jobs that take less than a wake-up are left to the threads that run already.
+    pub(super) fn run(&mut self, run: &Arc<RunningJob>, mean: Option<Duration>) {
+        self.waiting[run.shard].push_back((Instant::now(), Arc::clone(run)));
+        self.tasks.wait(run.shard);
+        if !mean.is_some_and(|mean| self.is_served(run.shard, mean)) {
+            self.hand_over(run.shard);
         }
+    }
+
+    /// Wakes free threads for the jobs of a shard that have waited for long.
+    pub(super) fn spread(&mut self, shard: usize, now: Instant) {
+        while self.spread_at(shard).is_some_and(|at| at <= now) && self.hand_over(shard) {}
+    }
+
+    /// Returns when the first waiting job of a shard should get a thread of its own, if one is free.
+    pub(super) fn spread_at(&self, shard: usize) -> Option<Instant> {
+        let has_thread = !self.free.is_empty() && self.tasks.has_task(shard);
+        let first = self.waiting[shard].front().filter(|_| has_thread);
+        first.map(|(since, _)| *since + SPREAD_AFTER)
+    }
+
+    /// Returns whether the threads that run are enough for the waiting jobs of a shard, which take `mean`
+    /// each.
+    fn is_served(&self, shard: usize, mean: Duration) -> bool {
+        let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let running = WORTH_A_THREAD.saturating_mul(of(self.tasks.running()));
+        mean.saturating_mul(of(self.waiting[shard].len())) < running
+    }
+
+    /// Hands the first waiting job of a shard to a free thread. Returns whether there were both.
+    fn hand_over(&mut self, shard: usize) -> bool {
+        if !self.tasks.start(shard) {
+            return false;
+        }
+        let Some(first) = self.waiting[shard].pop_front() else { return false };
+        let is_sent = self.send(&first.1);
+        if !is_sent {
+            self.tasks.postpone(shard);
+            self.waiting[shard].push_front(first);
+        }
+        is_sent
+    }
+
+    /// Returns the numbers of free threads and of waiting jobs of a shard.
+    #[cfg(test)]
+    pub(super) fn free_and_waiting(&self, shard: usize) -> (usize, usize) {
+        (self.free.len(), self.waiting[shard].len())
     }
 
     /// Returns since when the first of the waiting jobs of a shard waits for a thread.

@@ -100,17 +100,32 @@ impl TaskPool {
         self.shares[shard].wants = wants;
     }
 
-    /// Starts a job that was claimed. Returns `false` if it has to wait for a task.
+    /// Counts a job that was claimed. It waits for a task.
+    pub(super) fn wait(&mut self, shard: usize) {
+        self.shares[shard].waiting += 1;
+    }
+
+    /// Starts a waiting job. Returns `false` if it has to wait on.
     pub(super) fn start(&mut self, shard: usize) -> bool {
-        let has_free = self.free() > 0;
+        let is_there = self.has_task(shard);
         let share = &mut self.shares[shard];
-        if share.kept == 0 && !has_free {
-            share.waiting += 1;
-            return false;
+        if share.waiting > 0 && is_there {
+            share.kept = share.kept.saturating_sub(1);
+            share.waiting -= 1;
+            share.running += 1;
+            return true;
         }
-        share.kept = share.kept.saturating_sub(1);
-        share.running += 1;
-        true
+        false
+    }
+
+    /// Returns whether a task is free, or kept for a shard.
+    pub(super) fn has_task(&self, shard: usize) -> bool {
+        self.shares[shard].kept > 0 || self.free() > 0
+    }
+
+    /// Returns the number of running jobs.
+    pub(super) fn running(&self) -> usize {
+        self.shares.iter().map(|share| share.running).sum()
     }
 
     /// Lets a job that was started wait after all.
@@ -168,18 +183,24 @@ impl Share {
 mod tests {
     use super::*;
 
+    /// Counts a job, and starts it if there is a task.
+    fn start(pool: &mut TaskPool, shard: usize) -> bool {
+        pool.wait(shard);
+        pool.start(shard)
+    }
+
     /// A pool in which shard 0 has taken all tasks.
     fn full(tasks: usize, shards: usize) -> TaskPool {
         let mut pool = TaskPool::new(tasks, shards);
         assert_eq!(pool.keep(0, tasks + 5), tasks);
-        assert!((0..tasks).all(|_| pool.start(0)));
+        assert!((0..tasks).all(|_| start(&mut pool, 0)));
         pool
     }
 
     #[test]
     fn tasks_in_all_never_exceed_their_number() {
         let mut pool = full(2, 3);
-        assert_eq!((pool.keep(1, 1), pool.start(1), pool.start(2)), (0, false, false));
+        assert_eq!((pool.keep(1, 1), start(&mut pool, 1), start(&mut pool, 2)), (0, false, false));
         assert_eq!(pool.use_free(), None);
         pool.ended(0);
         assert_eq!(pool.use_free(), Some(Use::Run(1)));
@@ -194,7 +215,7 @@ mod tests {
         pool.ended(0);
         assert_eq!(pool.use_free(), Some(Use::Keep(1)));
         // It claims for it, while the flooded shard waits.
-        assert_eq!((pool.keep(1, 1), pool.start(1), pool.use_free()), (1, true, None));
+        assert_eq!((pool.keep(1, 1), start(&mut pool, 1), pool.use_free()), (1, true, None));
         pool.want(1, true);
         pool.ended(0);
         assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the one that waits for longer");
@@ -206,7 +227,7 @@ mod tests {
     #[test]
     fn shards_with_one_task_take_turns() {
         let mut pool = full(1, 3);
-        (0..3).for_each(|shard| assert!(!pool.start(shard) && !pool.start(shard)));
+        (0..3).for_each(|shard| assert!(!start(&mut pool, shard) && !start(&mut pool, shard)));
         let mut turns = Vec::new();
         let mut running = 0;
         for _ in 0..6 {
@@ -224,7 +245,7 @@ mod tests {
         assert_eq!(pool.keep(0, 4), 4);
         pool.want(1, true);
         assert_eq!(pool.use_free(), None);
-        assert!(pool.start(0));
+        assert!(start(&mut pool, 0));
         assert_eq!(pool.keep(0, 0), 0);
         assert_eq!(pool.use_free(), Some(Use::Keep(1)));
         assert_eq!(pool.others(0), Others { tasks: 1, sharers: 2 });
@@ -234,7 +255,7 @@ mod tests {
     #[test]
     fn boot_that_follows_another_has_no_tasks_and_the_ends_of_the_other_do_not_count() {
         let mut pool = full(2, 2);
-        assert!(!pool.start(0));
+        assert!(!start(&mut pool, 0));
         assert_eq!(pool.join(0), (1, 2));
         assert!(!pool.is_latest(0, 0) && pool.is_latest(0, 1));
         assert_eq!(pool.keep(1, 5), 2);

@@ -300,11 +300,11 @@ mod tests {
     fn panic_of_the_engine_fails_the_job_and_the_thread_serves_the_next() {
         let (sender, mut outcomes) = mpsc::channel(1);
         let workers = one_thread(1);
-        workers.handover().run(&run("panic", Cancel::new(), &sender));
+        workers.handover().run(&run("panic", Cancel::new(), &sender), None);
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
-        workers.handover().run(&run("next", Cancel::new(), &sender));
+        workers.handover().run(&run("next", Cancel::new(), &sender), None);
         let next = outcomes.blocking_recv().expect("an outcome").result;
         assert_eq!(next.map(|success| success.output), Ok("next".into()));
     }
@@ -324,7 +324,7 @@ mod tests {
         let (sender, mut outcomes) = full_channel();
         let workers = one_thread(1);
         for script in ["1", "2", "3", "4"] {
-            workers.handover().run(&run(script, Cancel::new(), &sender));
+            workers.handover().run(&run(script, Cancel::new(), &sender), None);
         }
         let scripts = |runs: &[Arc<RunningJob>]| -> Vec<String> {
             runs.iter().map(|run| run.job.spec.script.clone()).collect()
@@ -332,7 +332,7 @@ mod tests {
         let mut waiting = workers.handover().take_waiting(0);
         // It has run the first and taken the second.
         while waiting.len() > 2 {
-            waiting.iter().for_each(|run| workers.handover().run(run));
+            waiting.iter().for_each(|run| workers.handover().run(run, None));
             thread::yield_now();
             waiting = workers.handover().take_waiting(0);
         }
@@ -352,9 +352,9 @@ mod tests {
         let workers = one_thread(2);
         let of = |shard, script| run_of((shard, 0), script, Cancel::new(), &sender);
         for script in ["a", "b", "c"] {
-            workers.handover().run(&of(0, script));
+            workers.handover().run(&of(0, script), None);
         }
-        workers.handover().run(&of(1, "d"));
+        workers.handover().run(&of(1, "d"), None);
         let mut ran = Vec::new();
         for _ in 0..5 {
             let outcome = outcomes.blocking_recv().expect("an outcome");
@@ -370,14 +370,89 @@ mod tests {
         let mut handover = Handover::new(1, 1);
         let (thread, jobs) = sync_channel(1);
         handover.add(vec![thread]);
-        handover.run(&run("old", Cancel::new(), &sender));
+        handover.run(&run("old", Cancel::new(), &sender), None);
         let old = jobs.recv().expect("the job");
         assert_eq!(handover.join(0), (1, 1), "one thread is to be replaced");
         let (thread, jobs) = sync_channel(1);
         handover.add(vec![thread]);
-        handover.run(&run_of((0, 1), "new", Cancel::new(), &sender));
+        handover.run(&run_of((0, 1), "new", Cancel::new(), &sender), None);
         assert_eq!(jobs.recv().expect("the job").job.spec.script, "new");
         assert!(matches!(handover.turn(0, &old), Turn::End));
+    }
+
+    /// Threads, none of which ends a job until the gate opens.
+    fn gated_threads(tasks: usize) -> (Workers, Arc<Gate>) {
+        let gate = Arc::new(Gate { id: "osis".parse().expect("legal"), is_open: Mutex::new(()) });
+        let engine: Arc<dyn Engine> = Arc::clone(&gate) as Arc<dyn Engine>;
+        let (log_dir, secrets) = ("/".into(), no_secrets());
+        let spec = ThreadSpec { tasks, engine, log_dir, secrets };
+        (Workers::start(spec, 1).expect("threads"), gate)
+    }
+
+    /// Ends a script once it may lock this.
+    struct Gate {
+        id: ScriptType,
+        is_open: Mutex<()>,
+    }
+
+    impl Engine for Gate {
+        fn run(&self, script: &Script<'_>, _: &Cancel, _: &dyn Log) -> Result<Success, Failure> {
+            drop(self.is_open.lock());
+            Ok(Success { output: script.source.into(), exit_code: None })
+        }
+
+        fn unavailable(&self) -> Option<String> {
+            None
+        }
+
+        fn capabilities(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn script_type(&self) -> &ScriptType {
+            &self.id
+        }
+    }
+
+    #[test]
+    fn brief_jobs_are_left_to_the_threads_that_run() {
+        let ((workers, gate), (sender, mut outcomes)) = (gated_threads(3), mpsc::channel(16));
+        let held = gate.is_open.lock().expect("not poisoned");
+        let brief = Some(Duration::from_micros(40));
+        for script in ["1", "2", "3"] {
+            workers.handover().run(&run(script, Cancel::new(), &sender), brief);
+        }
+        // One runs the first; two more take less than a wake-up.
+        assert_eq!(workers.handover().free_and_waiting(0), (2, 2));
+        workers.handover().run(&run("4", Cancel::new(), &sender), brief);
+        let (free, _) = workers.handover().free_and_waiting(0);
+        assert_eq!(free, 1, "120 us of work are worth a thread");
+        drop(held);
+        let mut outputs: Vec<String> = (0..4)
+            .map(|_| outcomes.blocking_recv().expect("an outcome").run.job.spec.script.clone())
+            .collect();
+        outputs.sort();
+        assert_eq!(outputs, ["1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn a_job_behind_a_longer_one_gets_a_free_thread_of_its_own() {
+        let ((workers, gate), (sender, mut outcomes)) = (gated_threads(2), mpsc::channel(16));
+        let held = gate.is_open.lock().expect("not poisoned");
+        let brief = Some(Duration::from_micros(1));
+        workers.handover().run(&run("long", Cancel::new(), &sender), brief);
+        workers.handover().run(&run("next", Cancel::new(), &sender), brief);
+        let at = workers.handover().spread_at(0).expect("one waits beside a free thread");
+        let before = at.checked_sub(Duration::from_nanos(1)).expect("after the start");
+        workers.handover().spread(0, before);
+        assert_eq!(workers.handover().free_and_waiting(0).1, 1, "not yet");
+        workers.handover().spread(0, at);
+        assert_eq!(workers.handover().free_and_waiting(0).1, 0);
+        assert!(workers.handover().spread_at(0).is_none());
+        drop(held);
+        for _ in 0..2 {
+            assert!(outcomes.blocking_recv().expect("an outcome").result.is_ok());
+        }
     }
 
     #[test]

@@ -123,7 +123,9 @@ impl Jobs {
             cancel,
             log,
         });
-        self.boot.process.crew.workers[actor].handover().run(&run);
+        // Between shards a job that waits beside a free task would lose it.
+        let brief = self.slots[actor].brief().filter(|_| !self.is_shared());
+        self.boot.process.crew.workers[actor].handover().run(&run, brief);
         self.slots[actor].job_started();
         story::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
@@ -207,8 +209,17 @@ impl Jobs {
         since.map(|since| since + AHEAD_WAIT)
     }
 
-    /// Updates the slots that depend on the time and on the load of the machine.
+    /// Returns when a job has waited beside free threads for long enough to get one.
+    pub(super) fn spread_at(&self) -> Option<Instant> {
+        let workers = self.boot.process.crew.workers.iter();
+        workers.filter_map(|one| one.handover().spread_at(self.boot.place)).min()
+    }
+
+    /// Updates the slots that depend on the time and on the load of the machine, and wakes threads for jobs
+    /// that have waited beside free ones.
     pub(super) fn update_slots(&mut self, now: Instant, is_overloaded: bool) {
+        let workers = self.boot.process.crew.workers.iter();
+        workers.for_each(|workers| workers.handover().spread(self.boot.place, now));
         for slots in &mut self.slots {
             slots.set_overloaded(is_overloaded);
             slots.retry_broken(now);

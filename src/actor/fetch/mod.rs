@@ -328,8 +328,9 @@ impl Fetch {
         let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            let waiting = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
-            let due = [self.recording.flush_due(), waiting, self.leaves_tasks_at()];
+            let back = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
+            let due =
+                [self.recording.flush_due(), self.jobs.spread_at(), back, self.leaves_tasks_at()];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()
