@@ -49,8 +49,8 @@ async fn a_job_reads_back_as_it_was_submitted() {
         .expect("a legal job");
     world.accepts(std::slice::from_ref(&job)).await;
     let read = world.store.job(&job.id).await.expect("reading").expect("there").expect("legal");
-    let expected =
-        Job { status: JobStatus::Dispatched, created_at: read.created_at, ..job.clone() };
+    let (status, created_at) = (JobStatus::Dispatched, read.created_at);
+    let expected = Job { status, created_at, has_fixed_id: true, ..job.clone() };
     assert!(read.created_at.is_some());
     assert_eq!(read, expected);
     assert_eq!(world.work("type:python:group:io:inst:3:prio:2"), [job.id.as_str()]);
