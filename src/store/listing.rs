@@ -36,7 +36,7 @@ impl ListQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     status: JobStatus,
-    score: i64,
+    pub(super) score: i64,
     pub(super) id: JobId,
 }
 
@@ -137,9 +137,6 @@ pub(crate) const SUMMARY_FIELDS: [&str; 19] = [
     "error",
 ];
 
-/// An entry of an index: the score and the id.
-type Entry = (i64, JobId);
-
 impl Store {
     /// One page of jobs, state by state, the newest of each first.
     ///
@@ -228,49 +225,6 @@ impl Store {
         Ok(queues)
     }
 
-    /// The newest entries of several indexes together, after a cursor. Reads a portion of each index, and
-    /// further ones only where the newest entries may go on.
-    pub(super) async fn newest(
-        &self,
-        indexes: &[String],
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut open: Vec<&String> = indexes.iter().collect();
-        let mut portion = (2 * limit / indexes.len().max(1)).clamp(1, limit + 1);
-        let mut offset = 0;
-        while !open.is_empty() {
-            let mut pipeline = redis::pipe();
-            for index in &open {
-                let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(&most).arg("-inf");
-                command.arg("WITHSCORES").arg("LIMIT").arg(offset).arg(portion);
-            }
-            let pages: Vec<Vec<(String, f64)>> =
-                self.link.pipeline("listing jobs", &pipeline).await?;
-            let last = |page: &Vec<(String, f64)>| {
-                let is_full = page.len() == portion;
-                page.last().filter(|_| is_full).map(|(_, score)| whole(*score))
-            };
-            let lasts: Vec<Option<i64>> = pages.iter().map(last).collect();
-            entries.extend(pages.into_iter().flatten().filter_map(|of| entry_after(of, after)));
-            // A job that moves may stand in two indexes.
-            entries.sort_unstable_by(|a, b| b.cmp(a));
-            entries.dedup();
-            entries.truncate(limit);
-            let oldest = entries.get(limit - 1).map(|(score, _)| *score);
-            let open_still = open.into_iter().zip(lasts);
-            open = open_still
-                .filter(|(_, last)| last.is_some_and(|last| oldest.is_none_or(|it| last >= it)))
-                .map(|(index, _)| index)
-                .collect();
-            offset += portion;
-            portion = (portion * 2).min(limit + 1);
-        }
-        Ok(entries)
-    }
-
     /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
     ///
     /// # Errors
@@ -292,18 +246,6 @@ impl Store {
 
 pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-fn whole(score: f64) -> i64 {
-    score as i64
-}
-
-/// `None` for an entry of an earlier page, and for an illegal id.
-fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
-    let entry = (whole(score), id.parse::<JobId>().ok()?);
-    let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
-    (!passed).then_some(entry)
 }
 
 /// `None` for a job that has expired meanwhile, and for an invalid hash.

@@ -29,6 +29,7 @@ mod limits;
 mod listing;
 mod logs;
 mod merged;
+mod newest;
 mod node;
 mod notes;
 mod objects;

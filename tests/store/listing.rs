@@ -133,6 +133,48 @@ async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes()
 }
 
 #[tokio::test]
+async fn page_among_thousands_of_jobs_of_one_time_reads_little_more_than_the_page() {
+    let world = World::new();
+    let at = Timestamp::now() + RETENTION;
+    let jobs: Vec<Job> = (0..3000)
+        .map(|n| typed(if n % 3 == 0 { "sal" } else { "osis" }, &format!("j{n:04}"), at))
+        .collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    let limit = 10;
+    let page = async |cursor| {
+        let statuses = vec![JobStatus::Scheduled];
+        let query = ListQuery { statuses, limit, cursor, ..ListQuery::default() };
+        world.store.list_jobs(&query).await.expect("listing")
+    };
+    let first = page(None).await;
+    let far: Cursor = first
+        .next
+        .expect("there are more")
+        .to_string()
+        .replace("j2990", "j1500")
+        .parse()
+        .expect("legal");
+    // The job of a cursor may have left its index.
+    for gone in [false, true] {
+        if gone {
+            let gone = "j1500".parse().expect("legal");
+            world.store.delete(&gone, RETENTION).await.expect("deleting");
+        }
+        world.redis.run("CONFIG RESETSTAT");
+        let listed = names(&page(Some(far.clone())).await.items).join(" ");
+        let expected: Vec<String> = (1490..1500).rev().map(|n| format!("j{n}")).collect();
+        assert_eq!(listed, expected.join(" "), "gone: {gone}");
+        let stats: String = world.redis.ask("INFO commandstats");
+        let of = |line: &str| line.split_once(":calls=")?.1.split(',').next()?.parse::<u32>().ok();
+        let calls: u32 =
+            stats.lines().filter(|line| line.starts_with("cmdstat_z")).filter_map(of).sum();
+        assert!(calls < 60, "{calls} calls, gone: {gone}");
+    }
+}
+
+#[tokio::test]
 async fn a_job_that_expired_is_not_listed_and_does_not_end_the_list() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let done = || Verdict::Finished { output: "".into(), exit_code: None };
