@@ -9,6 +9,8 @@ local after_us, window, at = tonumber(ARGV[1]), tonumber(ARGV[3]), now_us()
 -- A job that has waited for long stands near the head.
 local SEARCHED_LEN = 1000
 local moved = 0
+-- Entries of all queues together.
+local left = 1000
 local of_type = {}
 for place = 4, #ARGV, 2 do of_type[ARGV[place]] = ARGV[place + 1] end
 despite_full_memory()
@@ -70,7 +72,7 @@ end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[2])) do
   local group, instance = string.match(queue, ':group:([^:]+)'), string.match(queue, ':inst:(%d+)')
   local first = group and redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
-  local is_due = first and first[2] and tonumber(first[2]) <= at - after_us
+  local is_due = left > 0 and first and first[2] and tonumber(first[2]) <= at - after_us
   if is_due and redis.call('SISMEMBER', PAUSED, queue) == 0
     and not (LEGACY and #legacy_queues_of(queue) > 0)
     and not has_live_actor(type_of_queue(queue), group, instance) then
@@ -79,14 +81,16 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[2])) do
     local from = tonumber(redis.call('HGET', MARKS, mark) or '') or 0
     local before = moved
     -- By rank: Redis finds a rank at once, but walks to the offset of a LIMIT.
-    local entries = redis.call('ZRANGE', READY .. queue, from, from + window - 1, 'WITHSCORES')
+    local number = math.min(window, left)
+    local entries = redis.call('ZRANGE', READY .. queue, from, from + number - 1, 'WITHSCORES')
+    left = left - #entries / 2
     local due = 0
     while due < #entries / 2 and tonumber(entries[2 * due + 2]) <= at - after_us do
       due = due + 1
       move(entries[2 * due - 1], queue, group, instance)
     end
-    if due == window then
-      redis.call('HSET', MARKS, mark, from + window - (moved - before))
+    if due == number then
+      redis.call('HSET', MARKS, mark, from + number - (moved - before))
     elseif from > 0 then
       redis.call('HDEL', MARKS, mark)
     end
