@@ -111,7 +111,7 @@ impl Store {
             let found: Vec<(String, f64)> = self.link.query("listing jobs", &command).await?;
             match found.into_iter().next() {
                 Some((id, score)) if (whole(score), id.as_str()) >= (place.0, place.1.as_str()) => {
-                    low = middle + 1
+                    low = middle + 1;
                 }
                 _ => high = middle,
             }
