@@ -50,8 +50,8 @@ pub(super) struct Others {
 impl TaskPool {
     /// Shares a number of tasks between shards.
     pub(super) fn new(tasks: usize, shards: usize) -> Self {
-        let shares = std::iter::repeat_with(Share::default).take(shards).collect();
-        Self { tasks, shares, turns: 0 }
+        let none = std::iter::repeat_with(Share::default).take(shards);
+        Self { tasks, shares: none.collect(), turns: 0 }
     }
 
     /// Changes their number. Until some jobs end, more may run.
@@ -61,20 +61,20 @@ impl TaskPool {
 
     /// Begins a boot of a shard without tasks. Returns its number, and the jobs of the boot before that still
     /// run: their tasks are free, and their ends no longer count.
-    pub(super) fn join(&mut self, shard: usize) -> (u64, usize) {
-        let Share { boot, running, .. } = self.shares[shard];
-        self.shares[shard] = Share { boot: boot + 1, ..Share::default() };
+    pub(super) fn join(&mut self, place: usize) -> (u64, usize) {
+        let Share { boot, running, .. } = self.shares[place];
+        self.shares[place] = Share { boot: boot + 1, ..Share::default() };
         (boot + 1, running)
     }
 
     /// Returns whether a boot of a shard is the latest.
-    pub(super) fn is_latest(&self, shard: usize, boot: u64) -> bool {
-        self.shares[shard].boot == boot
+    pub(super) fn is_latest(&self, place: usize, boot: u64) -> bool {
+        self.shares[place].boot == boot
     }
 
     /// Returns the use of the tasks by the other shards.
-    pub(super) fn others(&self, shard: usize) -> Others {
-        let others = || self.shares.iter().enumerate().filter(|(place, _)| *place != shard);
+    pub(super) fn others(&self, place: usize) -> Others {
+        let others = || self.shares.iter().enumerate().filter(|(other, _)| *other != place);
         let has_part = |share: &Share| share.used() + share.waiting > 0 || share.wants;
         Others {
             tasks: others().map(|(_, share)| share.used()).sum(),
@@ -83,32 +83,32 @@ impl TaskPool {
     }
 
     /// Keeps tasks for a claim, at most this many, and frees those beyond. Returns how many it keeps.
-    pub(super) fn keep(&mut self, shard: usize, tasks: usize) -> usize {
+    pub(super) fn keep(&mut self, place: usize, tasks: usize) -> usize {
         let free = self.free();
-        let share = &mut self.shares[shard];
+        let share = &mut self.shares[place];
         share.kept = tasks.min(share.kept + free);
         share.kept
     }
 
     /// Returns whether tasks are kept for a claim.
-    pub(super) fn keeps(&self, shard: usize) -> bool {
-        self.shares[shard].kept > 0
+    pub(super) fn keeps(&self, place: usize) -> bool {
+        self.shares[place].kept > 0
     }
 
     /// Sets whether a shard without a task wants to claim a job.
-    pub(super) fn want(&mut self, shard: usize, wants: bool) {
-        self.shares[shard].wants = wants;
+    pub(super) fn want(&mut self, place: usize, wants: bool) {
+        self.shares[place].wants = wants;
     }
 
     /// Counts a job that was claimed. It waits for a task.
-    pub(super) fn wait(&mut self, shard: usize) {
-        self.shares[shard].waiting += 1;
+    pub(super) fn wait(&mut self, place: usize) {
+        self.shares[place].waiting += 1;
     }
 
     /// Starts a waiting job. Returns `false` if it has to wait on.
-    pub(super) fn start(&mut self, shard: usize) -> bool {
-        let is_there = self.has_task(shard);
-        let share = &mut self.shares[shard];
+    pub(super) fn start(&mut self, place: usize) -> bool {
+        let is_there = self.has_task(place);
+        let share = &mut self.shares[place];
         if share.waiting > 0 && is_there {
             share.kept = share.kept.saturating_sub(1);
             share.waiting -= 1;
@@ -119,8 +119,8 @@ impl TaskPool {
     }
 
     /// Returns whether a task is free, or kept for a shard.
-    pub(super) fn has_task(&self, shard: usize) -> bool {
-        self.shares[shard].kept > 0 || self.free() > 0
+    pub(super) fn has_task(&self, place: usize) -> bool {
+        self.shares[place].kept > 0 || self.free() > 0
     }
 
     /// Returns the number of running jobs.
@@ -129,21 +129,21 @@ impl TaskPool {
     }
 
     /// Lets a job that was started wait after all.
-    pub(super) fn postpone(&mut self, shard: usize) {
-        let share = &mut self.shares[shard];
+    pub(super) fn postpone(&mut self, place: usize) {
+        let share = &mut self.shares[place];
         share.running = share.running.saturating_sub(1);
         share.waiting += 1;
     }
 
     /// Counts a job that ended.
-    pub(super) fn ended(&mut self, shard: usize) {
-        let share = &mut self.shares[shard];
+    pub(super) fn ended(&mut self, place: usize) {
+        let share = &mut self.shares[place];
         share.running = share.running.saturating_sub(1);
     }
 
     /// Counts waiting jobs that no longer wait.
-    pub(super) fn taken_back(&mut self, shard: usize, jobs: usize) {
-        let share = &mut self.shares[shard];
+    pub(super) fn taken_back(&mut self, place: usize, jobs: usize) {
+        let share = &mut self.shares[place];
         share.waiting = share.waiting.saturating_sub(jobs);
     }
 
@@ -154,17 +154,17 @@ impl TaskPool {
         }
         let shares = self.shares.iter_mut().enumerate();
         let with_use = shares.filter(|(_, share)| share.waiting > 0 || share.wants);
-        let (shard, share) = with_use.min_by_key(|(_, share)| (share.used(), share.turn))?;
+        let (place, share) = with_use.min_by_key(|(_, share)| (share.used(), share.turn))?;
         self.turns += 1;
         share.turn = self.turns;
         if share.waiting > 0 {
             share.waiting -= 1;
             share.running += 1;
-            return Some(Use::Run(shard));
+            return Some(Use::Run(place));
         }
         share.wants = false;
         share.kept += 1;
-        Some(Use::Keep(shard))
+        Some(Use::Keep(place))
     }
 
     fn free(&self) -> usize {

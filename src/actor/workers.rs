@@ -332,7 +332,9 @@ mod tests {
         let mut waiting = workers.handover().take_waiting(0);
         // It has run the first and taken the second.
         while waiting.len() > 2 {
-            waiting.iter().for_each(|run| workers.handover().run(run, None));
+            for run in &waiting {
+                workers.handover().run(run, None);
+            }
             thread::yield_now();
             waiting = workers.handover().take_waiting(0);
         }

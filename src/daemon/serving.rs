@@ -39,13 +39,11 @@ pub(super) struct Serving {
 
 /// Returns where the shards are, for the log.
 pub(super) fn places(served: &[Store]) -> String {
-    match served {
-        [one] => one.address().to_owned(),
-        _ => {
-            let place = |store: &Store| format!("{} (shard {})", store.address(), store.shard());
-            served.iter().map(place).collect::<Vec<_>>().join(", ")
-        }
+    if let [one] = served {
+        return one.address().to_owned();
     }
+    let place = |store: &Store| format!("{} (shard {})", store.address(), store.shard());
+    served.iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
 impl Serving {
@@ -118,7 +116,7 @@ impl ServingRules {
             let shutdown = self.shutdown.clone();
             match role {
                 ShardRole::Supervisor(supervisor) => {
-                    supervisor.serve(place, &store, shutdown).await
+                    supervisor.serve(place, &store, shutdown).await;
                 }
                 ShardRole::Actors(actors) => actors.serve(place, &store, shutdown).await?,
             }

@@ -134,7 +134,7 @@ fn hero(home: &Redis, shard_urls: &[&String]) -> Hero {
 fn job((number, shard): (usize, u16), effects: &Path) -> Job {
     let prefix = if shard == 0 { String::new() } else { format!("s{shard}-") };
     let id = format!("{prefix}c{number}");
-    let script = format!("file_write_append({effects:?}, \"{id}\\n\")");
+    let script = format!("file_write_append(\"{}\", \"{id}\\n\")", effects.display());
     JobBuilder::new("sal", &script).id(&id).build().expect("a legal job")
 }
 

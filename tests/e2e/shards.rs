@@ -76,8 +76,8 @@ fn job(script_type: &str, id: &str, script: &str) -> Job {
 
 /// A job that notes its begin and its end.
 fn noted(folder: &Path, id: &str) -> Job {
-    let file = folder.join("effects");
-    let note = |mark: &str| format!("file_write_append({file:?}, \"{mark}{id}\\n\")");
+    let file = folder.join("effects").display().to_string();
+    let note = |mark: &str| format!("file_write_append(\"{file}\", \"{mark}{id}\\n\")");
     job("sal", id, &format!("{}; sleep(0.02); {}", note("+"), note("-")))
 }
 
@@ -178,7 +178,8 @@ fn shard_with_a_full_queue_does_not_starve_another() {
 
 /// A job that runs until a file appears.
 fn gated(gate: &Path, id: &str) -> Job {
-    job("sal", id, &format!("while !exist({gate:?}) {{ sleep(0.01); }} \"through\""))
+    let gate = gate.display();
+    job("sal", id, &format!("while !exist(\"{gate}\") {{ sleep(0.01); }} \"through\""))
 }
 
 #[test]
@@ -223,7 +224,9 @@ fn jobs_of_all_shards_run_again_after_their_actor_was_killed() {
     let gate = redis.folder().join("gate");
     let all = ["a", "s1-a", "s2-a"];
     system.submit(all.iter().map(|id| gated(&gate, id)).collect());
-    all.iter().for_each(|id| system.until(id, JobStatus::Started));
+    for id in all {
+        system.until(id, JobStatus::Started);
+    }
     first.kill();
     let _second = hero.actor("sal-default-1").tasks(3).start();
     std::fs::write(&gate, "").expect("opening the gate");
@@ -266,7 +269,9 @@ fn another_shard_moves_and_loses_nothing() {
     let _sal = hero.actor("sal-default-1").tasks(2).start();
     let all = waiting.iter().chain(&["s4-a"]).map(|id| (*id).to_owned()).collect::<Vec<_>>();
     until_each_ran_once(redis.folder(), &all, 2);
-    all.iter().for_each(|id| system.until(id, JobStatus::Finished));
+    for id in &all {
+        system.until(id, JobStatus::Finished);
+    }
 }
 
 #[test]
