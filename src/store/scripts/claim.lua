@@ -23,7 +23,8 @@
 --       later    { work list, id, … } of ids to put back after a moment: an old worker may have popped
 --                another copy and be about to write its start
 --       again    ids of jobs that had ended and run again: a program has pushed them
--- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy adoption leftovers pushed_again other_copies
+-- needs: wrong_type time names routing job owner sweep counters index events legacy leftovers other_copies
+-- rarely: foreign_start claim_limits claim_legacy adoption pushed_again
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -145,7 +146,7 @@ do
     if present(legacy) or present(fields.held_by) or has_wrong_type[READY .. queue_of_list(list)] then
       return true
     end
-    adopt = adopt or adopting(at, ARGV[last_popped + 3])
+    adopt = adopt or rarely().adopting(at, ARGV[last_popped + 3])
     return adopt(id, fields, legal_type(fields.script_type) or own_type) == 'dispatched'
   end
 
@@ -177,7 +178,7 @@ do
     if is_ahead and (is_limited or f.crashes) and not is_popped then return true end
     bytes = bytes + size
     if runs_again and (status == 'finished' or status == 'error') and not score then
-      local why_not = run_again(id, hash, not old and queue_of_list(list) or nil, own_type, at)
+      local why_not = rarely().run_again(id, hash, not old and queue_of_list(list) or nil, own_type, at)
       if why_not then return skip(id, why_not) end
       hash, status, boot_id, is_again = redis.call('HGETALL', JOB .. id), 'dispatched', nil, true
       legacy = legacy and ''
@@ -199,7 +200,7 @@ do
     -- Limits do not apply to a job that older programs may take as well.
     local held, limited = false, nil
     if is_limited and status == 'dispatched' and not old and not present(legacy) then
-      under_limits = under_limits or claim_under_limits({
+      under_limits = under_limits or rarely().claim_under_limits({
         type = own_type, actor = actor, at = at, jobs = jobs,
         limits = has_limits and cjson.decode(limits_text) or {} })
       held, limited = under_limits.is_held(id, hash, list)
@@ -213,12 +214,12 @@ do
     if status ~= 'dispatched' then
       -- A second copy of a job that a foreign actor runs: it must stay in an index.
       if status == 'started' and not taken[id] and not is_ours(id, boot_id) then
-        note_foreign_start(id, own_type, at)
+        rarely().note_foreign_start(id, own_type, at)
       end
       return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
     end
     if old then
-      take_over = take_over or claim_from_legacy({
+      take_over = take_over or rarely().claim_from_legacy({
         type = own_type, at = at, when = when, skip = skip, some_are_paused = some_are_paused })
       list = take_over(id, hash, legacy, old)
       if not list then return end

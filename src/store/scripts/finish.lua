@@ -14,7 +14,8 @@
 --       was recorded before, or an error; nothing was done for 'stage', if the output apart is to be
 --       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
 --       'more' if `settle` has dependents to tell, or callbacks of a graph to start
--- needs: wrong_type time names routing job owner attempts counters index events queue ending dependents limits
+-- needs: wrong_type time names routing job owner counters index events ending
+-- rarely: attempts queue dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -31,7 +32,7 @@ local POSTPONED_MAX = 1000000000
 -- Lets the job run again later. One that is postponed has lost no attempt.
 local function run_later(id, script_type, is_postponed, text, exit_code, delay_us)
   local due = at + delay_us
-  note_attempt(id, is_postponed and 'postponed' or 'error', text, rfc3339(at))
+  rarely().note_attempt(id, is_postponed and 'postponed' or 'error', text, rfc3339(at))
   if is_postponed then
     local f = read(id, 'attempt', 'postponed')
     redis.call('HSET', JOB .. id, 'attempt', math.max((tonumber(f[1]) or 1) - 1, 0),
@@ -48,7 +49,7 @@ local function run_later(id, script_type, is_postponed, text, exit_code, delay_u
     local f = read(id, 'group', 'instance', 'priority')
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
-    push_back(id, queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type, at)
+    rarely().push_back(id, queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type, at)
   end
 end
 
@@ -129,7 +130,7 @@ local function finish(number)
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format')
   if not f[5] then return 'lost' end
-  if present(f[8]) then leave_limits(id, f[8], at) end
+  if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
   for counter = a + 10, a + 8 + 2 * ARGV[a + 9], 2 do
     count(script_type, ARGV[counter], tonumber(ARGV[counter + 1]))
@@ -147,7 +148,7 @@ local function finish(number)
   end
   local status = (kind == 'finished' or kind == 'apart') and 'finished' or 'error'
   if status == 'error' then
-    local hostname = hostname_of(boot)
+    local hostname = rarely().hostname_of(boot)
     if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
   elseif ran_before then
     redis.call('HDEL', JOB .. id, 'error')
@@ -169,7 +170,7 @@ for number = 1, tonumber(ARGV[3]) do
   results[number] = result
 end
 for index, of_index in pairs(entries) do redis.call('ZADD', index, unpack(of_index)) end
-local more = #ended > 0 and tell_dependents(ended, at, retention)
+local more = #ended > 0 and rarely().tell_dependents(ended, at, retention)
 if more or calls_back then results[#results + 1] = 'more' end
 for _, index in pairs(concluded) do trim(index[1], index[2], at, TRIMMED_PER_STEP) end
 write_counts()

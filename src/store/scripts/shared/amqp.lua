@@ -1,9 +1,7 @@
 -- Tells the brokers of RabbitMQ that a job which was a message has ended.
 -- needs: time
 
--- Jobs made from messages have ids with a prefix of their own, so other jobs cost a comparison.
 local function tell_brokers(id, at)
-  if string.sub(id, 1, 5) ~= 'amqp-' then return end
   local ttl_s = 7 * 86400
   local scope = redis.call('HGET', JOB .. id, 'amqp_scope')
   if not scope or scope == '' or #scope > 300 then return end

@@ -1,5 +1,6 @@
 -- Ends jobs.
--- needs: wrong_type time names counters index events legacy rhailib amqp graph_end
+-- needs: wrong_type time names counters index events legacy
+-- rarely: rhailib amqp graph_end
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
@@ -107,12 +108,12 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then
     -- Its output is text: Base64 if it is not UTF-8.
     if job.ready_reply then text = cjson.decode(job.ready_reply).output end
-    answer_task_of(id, status, text, when)
+    rarely().answer_task_of(id, status, text, when)
   end
-  tell_brokers(id, at)
+  if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then rarely().tell_brokers(id, at) end
   local graph = job.graph_id
   if graph == nil then graph = redis.call('HGET', JOB .. id, 'graph_id') end
-  return present(graph) and note_in_graph(graph, id, status, text, at, for_ms)
+  return present(graph) and rarely().note_in_graph(graph, id, status, text, at, for_ms)
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.

@@ -20,7 +20,7 @@ local function note_foreign_end(id, script_type, at, retention)
     if redis.call('EXISTS', LEGACY_REPLY .. id) == 0 then reply_to_legacy(id, text) end
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, f[1], text, rfc3339(at)) end
-  tell_brokers(id, at)
+  if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then tell_brokers(id, at) end
   if present(f[9]) then note_in_graph(f[9], id, f[1], text, at, for_ms) end
   if present(f[3]) then
     tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)

@@ -1,5 +1,8 @@
 -- Checks names that a foreign program wrote into a hash before they become part of a key.
 
+-- Prefixes of the ids of jobs made from tasks of rhailib, and from messages of RabbitMQ.
+local TASK_JOB, AMQP_JOB = 'rhai-', 'amqp-'
+
 local function legal_type(name)
   return name and #name <= 32 and string.match(name, '^[a-z][a-z0-9_]*$') and name
 end

@@ -1,8 +1,5 @@
 -- Replies to tasks of rhailib.
 
--- Prefix of the ids of jobs made from tasks.
-local TASK_JOB = 'rhai-'
-
 -- Tells if a client may have a reply pushed to a key: not to Hero's own, nor to rhailib's queues.
 local function may_reply_to(list)
   for _, prefix in ipairs({ HERO, TASKS, DETAILS }) do

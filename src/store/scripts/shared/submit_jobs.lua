@@ -1,5 +1,6 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: wrong_type time routing job counters index events unique reserved legacy ending prerequisites waiting graph_start
+-- needs: wrong_type time names routing job counters index events reserved legacy
+-- rarely: unique ending prerequisites waiting graph_start
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
@@ -34,11 +35,11 @@ local function submit_jobs(args)
     if is_taken(id) then
       code = 'exists'
     elseif unique_key ~= '' then
-      local holder = holder_of(unique_key)
+      local holder = rarely().holder_of(unique_key)
       if holder then code, detail = 'duplicate', holder end
     end
     if not code and fields > a + 8 then
-      pending, failed, unknown = look_at_prerequisites(args, a + 8, fields - 1)
+      pending, failed, unknown = rarely().look_at_prerequisites(args, a + 8, fields - 1)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
@@ -71,7 +72,7 @@ local function submit_jobs(args)
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
       count(script_type, 'submitted')
-      if graph then join_graph(graph, id) end
+      if graph then rarely().join_graph(graph, id) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
       if code == 'dispatched' then
         local push = pushes[queue]
@@ -84,12 +85,12 @@ local function submit_jobs(args)
         local f = read(id, 'reply', 'retention')
         local job =
           { script_type = script_type, reply = f[1], unique_key = unique_key, retention = f[2] }
-        end_job(id, job, 'error', PREREQUISITE_FAILED .. failed, nil, at, args[2])
-        note_end(id, script_type, PREREQUISITE_FAILED .. failed)
-        note_failed_dependent(id, failed)
+        rarely().end_job(id, job, 'error', rarely().PREREQUISITE_FAILED .. failed, nil, at, args[2])
+        rarely().note_end(id, script_type, rarely().PREREQUISITE_FAILED .. failed)
+        rarely().note_failed_dependent(id, failed)
       else
         enter(code, script_type, id, at + number - 1)
-        if code == 'waiting_for_prerequisites' then add_dependent(id, pending) end
+        if code == 'waiting_for_prerequisites' then rarely().add_dependent(id, pending) end
       end
     end
     results[#results + 1] = code
