@@ -1,6 +1,7 @@
 #!/bin/sh
-# Measures what a drained job costs Redis with one shard, and with four on servers of their own:
+# Measures what a drained job costs Redis with one shard, and with several on servers of their own:
 #     cargo build --release --workspace && xtask/bench-shards.sh [JOBS]
+# SERVERS ("4 64") are the numbers of servers, each with one shard.
 # The time is that of the processors of all servers (INFO), so other work on the machine counts little.
 # BIN is the folder of the programs, target/release unless given.
 set -eu
@@ -37,11 +38,14 @@ used() {
         tr -d '\r' | awk -F: '/^used_cpu_(sys|user):/ { sum += $2 } END { printf "%d", sum * 1e6 }'
 }
 
+# The finished jobs of all shards: the first server has the home shard, and each further one the next.
 finished() {
+    number=0
     for name in "$@"; do
-        for key in hero '{hero-1}' '{hero-2}' '{hero-3}'; do
-            ask "$name" HGET "$key:meta:queue:stats:type:osis" finished
-        done
+        [ "$number" -gt 0 ] && keys="{hero-$number}" || keys=hero
+        [ $# -gt 1 ] || keys='hero {hero-1} {hero-2} {hero-3}'
+        for key in $keys; do ask "$name" HGET "$key:meta:queue:stats:type:osis" finished; done
+        number=$((number + 1))
     done | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
@@ -57,7 +61,7 @@ job.log_dir = "$folder"
 actor.tasks = 4
 api.listen = []
 [redis]
-url = "redis+unix://$folder/a.sock"
+url = "redis+unix://$folder/s1.sock"
 $settings
 END
     export HERO_CONFIG="$folder/hero.toml"
@@ -74,9 +78,14 @@ END
         awk '{ printf "%-28s %8.1f us of redis for a job, %8.1f us of the actor\n", $1, ($3 - $2) / $5, $4 / $5 }'
 }
 
-for name in a b c d; do begins "$name"; done
-url() { echo "\"redis+unix://$folder/$1.sock\""; }
-measure one-shard '' a
-measure four-shards-one-server 'shards = 4' a
-measure four-shards-four-servers "shards = 4
-shard_urls = [$(url b), $(url c), $(url d)]" a b c d
+most=1
+for number in ${SERVERS:-4 64}; do [ "$number" -le "$most" ] || most=$number; done
+for number in $(seq "$most"); do begins "s$number"; done
+measure one-shard '' s1
+measure four-shards-one-server 'shards = 4' s1
+for number in ${SERVERS:-4 64}; do
+    urls=$(seq 2 "$number" | sed "s|.*|\"redis+unix://$folder/s&.sock\"|" | paste -sd ,)
+    # shellcheck disable=SC2046  # one word for each server
+    measure "$number-shards-$number-servers" "shards = $number
+shard_urls = [$urls]" $(seq -f 's%g' "$number")
+done

@@ -1,7 +1,8 @@
 //! The tasks of one actor, which the shards that its process serves share. Pure.
 //!
 //! A shard takes tasks before it claims jobs for them. A task that becomes free goes to the shard with the
-//! fewest, of those that have a job or want to claim one.
+//! fewest, of those that have a job or want to claim one; among equals to one that has a job. So a shard runs
+//! what it has claimed together before the next one claims, and each claim carries many jobs.
 
 /// The tasks of one actor.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub(super) struct Others {
     pub(super) tasks: usize,
     /// The number of shards that have or want tasks, with the one that asks.
     pub(super) sharers: usize,
+    /// True if one of them wants to claim and has neither a task nor a job.
+    pub(super) wait_for_one: bool,
 }
 
 impl TaskPool {
@@ -79,6 +82,8 @@ impl TaskPool {
         Others {
             tasks: others().map(|(_, share)| share.used()).sum(),
             sharers: 1 + others().filter(|(_, share)| has_part(share)).count(),
+            wait_for_one: others()
+                .any(|(_, share)| share.wants && share.used() + share.waiting == 0),
         }
     }
 
@@ -154,7 +159,8 @@ impl TaskPool {
         }
         let shares = self.shares.iter_mut().enumerate();
         let with_use = shares.filter(|(_, share)| share.waiting > 0 || share.wants);
-        let (place, share) = with_use.min_by_key(|(_, share)| (share.used(), share.turn))?;
+        let (place, share) =
+            with_use.min_by_key(|(_, share)| (share.used(), share.waiting == 0, share.turn))?;
         self.turns += 1;
         share.turn = self.turns;
         if share.waiting > 0 {
@@ -248,8 +254,24 @@ mod tests {
         assert!(start(&mut pool, 0));
         assert_eq!(pool.keep(0, 0), 0);
         assert_eq!(pool.use_free(), Some(Use::Keep(1)));
-        assert_eq!(pool.others(0), Others { tasks: 1, sharers: 2 });
-        assert_eq!(pool.others(1), Others { tasks: 1, sharers: 2 });
+        let others = Others { tasks: 1, sharers: 2, wait_for_one: false };
+        assert_eq!((pool.others(0), pool.others(1)), (others, others));
+    }
+
+    #[test]
+    fn shard_runs_the_jobs_that_it_has_before_another_claims() {
+        let mut pool = full(1, 2);
+        assert!(!start(&mut pool, 0) && !start(&mut pool, 0));
+        pool.want(1, true);
+        for _ in 0..2 {
+            assert!(pool.others(0).wait_for_one);
+            pool.ended(0);
+            assert_eq!(pool.use_free(), Some(Use::Run(0)));
+        }
+        pool.want(0, true);
+        pool.ended(0);
+        assert_eq!(pool.use_free(), Some(Use::Keep(1)));
+        assert!(!pool.others(0).wait_for_one && pool.others(1).wait_for_one);
     }
 
     #[test]

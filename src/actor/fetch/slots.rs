@@ -70,7 +70,7 @@ impl Slots {
             paused: Vec::new(),
             id,
             tasks,
-            others: Others { tasks: 0, sharers: 1 },
+            others: Others { tasks: 0, sharers: 1, wait_for_one: false },
             running: 0,
             mean: Duration::ZERO,
             measured: 0,
@@ -111,10 +111,9 @@ impl Slots {
             return 0;
         }
         let fitting = AHEAD.as_nanos() / self.mean.as_nanos().max(1);
-        let fitting = usize::try_from(fitting).unwrap_or(AHEAD_MAX).min(AHEAD_MAX);
-        // Of more shards than threads, the jobs of each wait for those of the others.
-        let sharers = self.others.sharers;
-        if sharers > self.tasks { fitting * self.tasks / sharers } else { fitting }
+        // The shards that have tasks share the time; those that wait for one have no jobs.
+        let sharers = self.others.sharers.clamp(1, self.tasks.max(1));
+        usize::try_from(fitting).unwrap_or(usize::MAX).div_euclid(sharers).min(AHEAD_MAX)
     }
 
     /// Returns the mean time of its attempts, if they are so short that jobs are claimed ahead.
@@ -134,9 +133,10 @@ impl Slots {
     }
 
     /// Returns whether a claim is due: for a free thread, or ahead once half of what it may hold is used
-    /// up.
+    /// up, unless another shard waits for its turn.
     pub(super) fn wants_claim(&self) -> bool {
-        self.may_have_work && (self.free() > 0 || self.ahead() > self.ahead_max() / 2)
+        let is_half_used_up = self.ahead() > self.ahead_max() / 2;
+        self.may_have_work && (self.free() > 0 || is_half_used_up && !self.others.wait_for_one)
     }
 
     /// Returns whether it should wait for its lists: the latest claim found them empty. While other shards
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn actor_without_tasks_waits_for_its_lists_and_wants_a_task_once_they_may_have_a_job() {
         let mut slots = slots(2);
-        slots.set_others(Others { tasks: 2, sharers: 2 });
+        slots.set_others(others(2, 2));
         slots.may_have_work = false;
         assert_eq!((slots.free(), slots.wants_wait(), slots.wants_task()), (0, true, false));
         slots.check_again();
@@ -356,20 +356,39 @@ mod tests {
             (slots.wants_claim(), slots.wants_wait(), slots.wants_task()),
             (false, false, true)
         );
-        slots.set_others(Others { tasks: 1, sharers: 2 });
+        slots.set_others(others(1, 2));
         assert_eq!((slots.free(), slots.wants_claim()), (1, true));
         slots.drain(true);
         assert!(!slots.wants_task());
     }
 
+    fn others(tasks: usize, sharers: usize) -> Others {
+        Others { tasks, sharers, wait_for_one: false }
+    }
+
     #[test]
-    fn shards_that_share_a_thread_claim_fewer_jobs_ahead() {
+    fn shards_with_tasks_share_the_time_of_the_jobs_that_are_claimed_ahead() {
+        let ahead = |tasks, of_others| {
+            let mut slots = slots(tasks);
+            run(&mut slots, MEASURED, AHEAD / 8);
+            slots.set_others(of_others);
+            slots.ahead()
+        };
+        assert_eq!((ahead(4, others(0, 2)), ahead(4, others(3, 4))), (4, 2));
+        assert_eq!(ahead(4, others(3, 64)), 2, "as many shards as there are tasks have jobs");
+        assert_eq!(ahead(4, others(4, 4)), 0, "all run elsewhere");
+    }
+
+    #[test]
+    fn shard_claims_no_more_ahead_while_another_waits_for_its_turn() {
         let mut slots = slots(1);
         run(&mut slots, MEASURED, AHEAD / 8);
-        slots.set_others(Others { tasks: 0, sharers: 4 });
-        assert_eq!(slots.ahead(), 2);
-        slots.set_others(Others { tasks: 1, sharers: 4 });
-        assert_eq!(slots.ahead(), 0, "all run elsewhere");
+        slots.job_started();
+        assert!(slots.wants_claim());
+        slots.set_others(Others { wait_for_one: true, ..others(0, 2) });
+        assert!(!slots.wants_claim());
+        slots.job_ended(AHEAD / 8);
+        assert_eq!((slots.wants_claim(), slots.ahead()), (true, 8), "it has a free task");
     }
 
     #[test]
