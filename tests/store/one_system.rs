@@ -154,6 +154,25 @@ async fn dead_letters_of_all_shards_are_one_list() {
 }
 
 #[tokio::test]
+async fn pages_of_dead_letters_of_one_shard_follow_each_other() {
+    let world = at(World::new(), 1);
+    let dead = || Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
+    for number in 0..5 {
+        world.ended(&Life::of("osis-default-1"), &format!("s1-a{number}"), dead()).await;
+    }
+    let of_shard = Shards::from(world.store.clone());
+    let (mut ids, mut after) = (Vec::new(), None);
+    for _ in 0..3 {
+        let page = of_shard.list_dead(&DeadFilter::default(), 2, after.as_ref()).await;
+        let page = page.expect("listing");
+        ids.extend(page.items.into_iter().map(|letter| letter.id.to_string()));
+        after = page.next;
+    }
+    assert_eq!(ids, ["s1-a4", "s1-a3", "s1-a2", "s1-a1", "s1-a0"]);
+    assert!(after.is_none(), "a page follows the last");
+}
+
+#[tokio::test]
 async fn graphs_of_all_shards_are_one_list() {
     let world = World::new();
     let client = client(&world);
