@@ -139,6 +139,19 @@ fn a_job_waits_for_jobs_of_one_shard() {
 }
 
 #[test]
+fn legacy_queues_are_at_home_and_clients_reach_every_shard() {
+    let (redis, hero) = four();
+    let keys = keys_of(0);
+    let legacy = keys.legacy_queue("w1");
+    let queue = format!("[{{ legacy = \"{legacy}\", type = \"osis\" }}]");
+    let hero = hero.set("supervisor.migration", "\"dual\"").set("supervisor.legacy_queues", &queue);
+    submit(&hero, &["--id", "at-home"]);
+    submit(&hero, &["--id", "s1-other"]);
+    assert_eq!(redis.list(&legacy), ["at-home"]);
+    prints(&hero, &["job", "show", "s1-other"], "dispatched");
+}
+
+#[test]
 fn a_graph_is_on_one_shard_with_all_its_jobs() {
     let (redis, hero) = four();
     let node =
