@@ -29,6 +29,9 @@ pub(super) struct ActorProcess {
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
     is_overloaded: AtomicBool,
+    /// The actors that are drained, in the order of the settings. It holds for all shards, with those whose
+    /// boot begins later.
+    drained: watch::Sender<Vec<bool>>,
     /// The state of each shard.
     shards: Mutex<Vec<ShardState>>,
 }
@@ -60,9 +63,22 @@ impl ActorProcess {
             end,
             started_at: Timestamp::now(),
             is_overloaded: AtomicBool::new(false),
+            drained: watch::Sender::new(vec![false; crew.workers.len()]),
             shards: Mutex::new(vec![ShardState::Awaited(Instant::now()); crew.shards()]),
             crew,
         }
+    }
+
+    /// Drains an actor on all shards, or lets it claim jobs again. Returns whether that is new.
+    pub(super) fn drain(&self, actor: usize, is_drained: bool) -> bool {
+        self.drained.send_if_modified(|drained| {
+            std::mem::replace(&mut drained[actor], is_drained) != is_drained
+        })
+    }
+
+    /// Returns which actors are drained, now and after each change.
+    pub(super) fn drained(&self) -> watch::Receiver<Vec<bool>> {
+        self.drained.subscribe()
     }
 
     /// Notes that a boot finds the machine overloaded, or no longer. Returns whether that is new.

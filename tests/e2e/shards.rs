@@ -343,6 +343,25 @@ fn actor_starts_with_the_shards_whose_redis_answers() {
 }
 
 #[test]
+fn drained_actor_claims_nothing_on_a_shard_that_comes_later() {
+    let (home, mut other) = (Redis::start(), Redis::absent(false));
+    let (hero, system) = two_servers(&home, &other);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves home", || ready_on(&osis, 0));
+    hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    wait_until("it drains", || osis.err().contains("drains: claims no more jobs"));
+    other.start_again();
+    system.submit(vec![job("osis", "s1-a", "1")]);
+    wait_until("it serves the other", || ready_on(&osis, 1));
+    let presence = system.keys("s1-").presence(&"osis:default:1".parse().expect("legal"));
+    let presence: String = other.get(&presence);
+    assert!(presence.contains("\"state\":\"draining\""), "{presence}");
+    system.until("s1-a", JobStatus::Dispatched);
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    system.until("s1-a", JobStatus::Finished);
+}
+
+#[test]
 fn shards_of_a_cluster_lie_on_several_nodes_and_jobs_of_all_run() {
     let cluster = Cluster::start();
     let hero = with_shards(Hero::on_cluster(&cluster), 6);
