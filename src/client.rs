@@ -57,6 +57,7 @@ mod status;
 mod tokens;
 mod wait;
 
+pub use actors::UntoldShard;
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;

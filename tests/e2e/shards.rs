@@ -215,6 +215,42 @@ fn message_to_shut_down_on_one_shard_ends_the_process_on_all() {
 }
 
 #[test]
+fn actor_stop_leaves_no_message_that_would_end_the_next_start() {
+    let redis = Redis::start();
+    let hero = with_shards(Hero::on(&redis), 4);
+    let system = System::on(&redis, 4);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves all", || osis.err().matches("ready: ").count() == 4);
+    hero.run(&["actor", "stop", "osis-default-1"]).code(0);
+    let ended = osis.ends().code(0);
+    assert_eq!(ended.stderr.matches("was told to shut down").count(), 1, "{}", ended.stderr);
+    let actor = "osis:default:1".parse().expect("legal");
+    for id in ["a", "s1-a", "s2-a", "s3-a"] {
+        let left = redis.list(&system.keys(id).control(&actor));
+        assert!(left.is_empty(), "{id}: {left:?}");
+    }
+}
+
+#[test]
+fn actor_is_told_by_the_shards_that_answer() {
+    let (home, mut other) = (Redis::start(), Redis::start());
+    let (hero, system) = two_servers(&home, &other);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves both", || osis.err().matches("ready: ").count() == 2);
+    other.kill();
+    let done = hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    done.stdout("osis:default:1 told to drain\n").says("not told on shard 1: redis at ");
+    wait_until("it drains", || osis.err().contains("drains: claims no more jobs"));
+    system.submit(vec![job("osis", "a", "1")]);
+    hero.run(&["actor", "ping", "osis-default-1"]).code(0);
+    system.until("a", JobStatus::Dispatched);
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    system.until("a", JobStatus::Finished);
+    hero.run(&["actor", "stop", "osis-default-1"]).code(0);
+    osis.ends().code(0);
+}
+
+#[test]
 fn jobs_of_all_shards_run_again_after_their_actor_was_killed() {
     let redis = Redis::start();
     let hero = with_shards(Hero::on(&redis), 3);
