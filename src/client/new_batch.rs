@@ -57,8 +57,11 @@ impl Client {
     /// As [`Client::place`].
     pub fn place_batch(&self, batch: &mut NewBatch, first: &[Job]) -> Result<(), ClientError> {
         let count = self.shards.count();
+        if count == ShardCount::ONE {
+            return Ok(());
+        }
         if !batch.has_fixed_id {
-            batch.id = shard_of_all(first, count)?
+            batch.id = shard_of_all(first, count)
                 .unwrap_or_else(|| at_random(&batch.id, count))
                 .id(&batch.id);
             batch.has_fixed_id = true;
@@ -84,7 +87,7 @@ impl Client {
         let shard = if graph.has_fixed_id() {
             count.shard_of(graph.id().as_str())?
         } else {
-            shard_of_all(&graph.jobs()?, count)?.unwrap_or_else(|| at_random(graph.id(), count))
+            shard_of_all(&graph.jobs()?, count).unwrap_or_else(|| at_random(graph.id(), count))
         };
         graph.settle(shard);
         Ok(())
