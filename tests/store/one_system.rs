@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hero::client::{Client, Graph, JobBuilder};
+use hero::client::{Client, ClientError, Graph, JobBuilder};
 use hero::config::{JobConfig, RedisConfig};
 use hero::proto::job::{Job, JobStatus};
 use hero::store::{Cursor, DeadFilter, JobSearch, JobSummary, ListQuery, Shards, Verdict};
@@ -151,6 +151,19 @@ async fn dead_letters_of_all_shards_are_one_list() {
     assert_eq!((tally.done, tally.left), (11, 0));
     let page = client.list_dead(&filter, 9, None).await.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
+}
+
+#[tokio::test]
+async fn atomic_batch_that_is_submitted_again_is_rejected() {
+    let world = World::new();
+    let client = client(&world);
+    // The answer to the first submission may have been lost.
+    for _ in 0..8 {
+        let jobs: Vec<Job> = (0..3).map(|_| built(JobBuilder::new("osis", "1"))).collect();
+        client.submit_all_or_none(&jobs).await.expect("accepted");
+        let again = client.submit_all_or_none(&jobs).await.expect_err("they are there");
+        assert!(matches!(again, ClientError::Refused { .. }), "{again}");
+    }
 }
 
 #[tokio::test]
