@@ -201,6 +201,32 @@ fn a_batch_with_an_id_is_on_its_shard() {
 }
 
 #[test]
+fn any_line_of_a_batch_may_tell_its_shard() {
+    let (redis, hero) = four();
+    let hero = hero.set("type.bash.engine", "\"command\"");
+    let hero = hero.set("type.bash.command", "[\"/bin/bash\", \"{script}\"]");
+    std::fs::write(redis.folder().join("text"), "some text").expect("writing a file");
+    let line = |more: &str| format!("{{\"script_type\": \"bash\", \"script\": \"true\"{more}}}\n");
+    for shard in 0..SHARDS {
+        for (name, options) in [("a", &[][..]), ("b", &["--all-or-none"])] {
+            let id = if shard == 0 { name.to_owned() } else { format!("s{shard}-{name}") };
+            let lines = [
+                line(""),
+                line(", \"inputs\": {\"t\": \"text\"}"),
+                line(&format!(", \"id\": {id:?}")),
+            ];
+            std::fs::write(redis.folder().join("lines"), lines.concat()).expect("writing a file");
+            let args = [&["submit", "--json", "--batch", "lines"], options].concat();
+            let printed = hero.run(&args).code(0).stdout;
+            let document: Value = serde_json::from_str(&printed).expect("a document");
+            let ids: Vec<String> = serde_json::from_value(document["ids"].clone()).expect("ids");
+            assert!(ids.len() == 3 && ids.iter().all(|id| told(id) == shard), "{printed}");
+            prints(&hero, &["job", "files", &ids[1]], "t");
+        }
+    }
+}
+
+#[test]
 fn a_backup_has_all_shards_and_needs_as_many() {
     let (redis, hero) = four();
     let keys: Vec<String> = (0..12).map(|number| number.to_string()).collect();
