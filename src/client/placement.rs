@@ -8,22 +8,16 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobSpec};
-use crate::proto::shard::{NoSuchShard, Shard, ShardCount};
-use crate::store::{Store, StoreError};
-
-impl From<NoSuchShard> for ClientError {
-    fn from(error: NoSuchShard) -> Self {
-        Self::Store(StoreError::Settings(error.to_string()))
-    }
-}
+use crate::proto::shard::{Shard, ShardCount};
+use crate::store::Store;
 
 impl Client {
     /// Decides which shard a job goes to. If its submitter did not choose its id, it gets one that tells its
     /// shard, which stays from now on. Submitting a job does this as well.
     ///
     /// # Errors
-    /// [`ClientError::PrerequisitesApart`], [`ClientError::OtherShard`]; [`ClientError::Store`] if an id tells a
-    /// shard that is not there.
+    /// [`ClientError::PrerequisitesApart`], [`ClientError::OtherShard`]; [`ClientError::NoSuchShard`] if an id
+    /// tells a shard that is not there.
     pub fn place(&self, job: &mut Job) -> Result<(), ClientError> {
         let count = self.shards.count();
         put(job, shard_of(job, count)?, count)

@@ -115,9 +115,13 @@ fn commands_with_an_id_reach_its_shard() {
     // The beginning of an id tells its shard too.
     let id = submit(&hero, &["--id", "s2-1b4e28ba-2fa1"]);
     prints(&hero, &["job", "show", "s2-1b4e28"], &id);
-    hero.run(&["job", "show", "s4-daily"])
-        .code(78)
-        .says("s4-daily is an id of shard 4, but the configuration has the shards 0 to 3");
+    for args in
+        [&["job", "show", "s4-daily"][..], &["exec", "-t", "osis", "-e", "1", "--id", "s4-a"]]
+    {
+        hero.run(args)
+            .code(65)
+            .says(" is an id of shard 4, but the configuration has the shards 0 to 3");
+    }
 }
 
 #[test]
