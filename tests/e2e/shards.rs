@@ -414,4 +414,6 @@ fn shards_of_a_cluster_lie_on_several_nodes_and_jobs_of_all_run() {
     };
     let owners: BTreeSet<usize> = ids.iter().map(owner).collect();
     assert!(owners.len() > 1, "{owners:?}");
+    let status = hero.run(&["status"]).code(0).stdout;
+    assert!(status.contains(&format!("shards  6, on {} servers", owners.len())), "{status}");
 }
