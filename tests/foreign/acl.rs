@@ -1,6 +1,8 @@
 //! The shipped example of access control, with what it lists for the time beside older programs.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use super::{Program, W1, all_finish, counting, dual, jobs, lines, replies_are_right, submit};
 use crate::support::{Hero, Redis, wait_until};
@@ -118,3 +120,41 @@ fn the_shipped_access_rules_are_enough_for_merged_lists() {
     nothing_was_denied(&redis);
 }
 
+/// Runs the command of the example that adds the keys of further shards, on the rules for a namespace.
+#[expect(clippy::disallowed_methods, reason = "the command is for a shell")]
+fn with_keys_of_shards(folder: &Path, namespace: &str) -> String {
+    let command = EXAMPLE.lines().find(|line| line.contains("sed -i -E ")).expect("the command");
+    let command = command.trim_start_matches(['#', ' ']);
+    let file = folder.join("hero-acl.conf");
+    let text = EXAMPLE.replace("~hero:", &format!("~{namespace}:"));
+    fs::write(&file, text).expect("writing the rules");
+    let status = Command::new("sh").args(["-c", command]).current_dir(folder).status();
+    assert!(status.expect("sh runs").success(), "{command}");
+    fs::read_to_string(file).expect("the rules")
+}
+
+#[test]
+fn the_command_of_the_access_rules_adds_the_keys_of_further_shards() {
+    for namespace in ["hero", "{hero}"] {
+        let redis = Redis::start();
+        let text = with_keys_of_shards(redis.folder(), namespace);
+        let login = |user: &str| {
+            let hero = Hero::on(&redis)
+                .set("redis.namespace", &format!("{namespace:?}"))
+                .set("redis.shards", "2");
+            with_login(&redis, hero, user, &rules_in(&text, user))
+        };
+        let [client, supervisor, actor, backup] =
+            ["hero-client", "hero-supervisor", "hero-actor", "hero-backup"].map(login);
+        redis.run("ACL LOG RESET");
+        let _supervisor = supervisor.supervisor().start();
+        let _actor = actor.actor("osis-default-1").start();
+        for id in ["a", "s1-a"] {
+            client.run(&["submit", "-t", "osis", "--id", id, "-e", "40 + 2"]).code(0);
+            client.run(&["job", "wait", id]).code(0).stdout("42\n");
+        }
+        client.run(&["job", "list"]).code(0);
+        backup.run(&["backup", "saved"]).code(0);
+        nothing_was_denied(&redis);
+    }
+}
