@@ -280,6 +280,23 @@ fn status_names_the_shards_that_are_away() {
 }
 
 #[test]
+fn delay_is_counted_on_the_clock_of_the_shard() {
+    let (mut home, second) = (Redis::start(), Redis::start());
+    let urls = format!("[{:?}]", second.url());
+    let hero = Hero::on(&home).set("redis.shards", "2").set("redis.shard_urls", &urls);
+    // The home shard cannot be asked.
+    home.kill();
+    submit(&hero, &["--id", "s1-a", "--delay", "1h"]);
+    let graph = "id = \"s1-graph\"\n[job.b]\ntype = \"osis\"\nscript = \"1\"\nid = \"s1-b\"\n\
+                 delay = \"1h\"\n";
+    std::fs::write(home.folder().join("g.toml"), graph).expect("writing a file");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    for id in ["s1-a", "s1-b"] {
+        assert_eq!(second.field(&hash(id), "status").as_deref(), Some("scheduled"));
+    }
+}
+
+#[test]
 fn jobs_of_raw_producers_of_any_shard_run_and_are_seen() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("redis.shards", "2");
