@@ -57,6 +57,7 @@ mod status;
 mod tokens;
 mod wait;
 
+pub use actors::UntoldShard;
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
@@ -204,7 +205,7 @@ impl Client {
         start: bool,
     ) -> Result<JobId, ClientError> {
         let job = [job];
-        let job = self.completed(&job).await?;
+        let job = self.completed(store, &job).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {

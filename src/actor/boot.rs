@@ -1,6 +1,7 @@
 //! One boot: one life of an actor process on one shard, with its id and its settings.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -41,9 +42,13 @@ impl Boot {
         let settings = process.settings.clone();
         let now = Arc::clone(&settings.borrow());
         let actors: Vec<ActorId> = now.actors.iter().map(|actor| actor.id.clone()).collect();
+        let health = Health::new(actors.len(), now.actor.lease);
+        for (actor, is_drained) in health.actors.iter().zip(process.drained().borrow().iter()) {
+            actor.draining.store(*is_drained, Ordering::Relaxed);
+        }
         Self {
             id: BootId::random(),
-            health: Arc::new(Health::new(actors.len(), now.actor.lease)),
+            health: Arc::new(health),
             lease: now.actor.lease,
             store: store.clone(),
             report: process.reports.of(place),

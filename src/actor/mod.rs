@@ -100,7 +100,7 @@ impl RunningActors {
             }
             heartbeat::check_overload(&boot);
             let mut fetch = Fetch::new(&boot)?;
-            process.serves(place, Some(Arc::clone(&boot.health)));
+            process.serves(place, Arc::clone(&boot.health));
             let names: Vec<String> = boot.actors.iter().map(ToString::to_string).collect();
             info!(boot_id = %boot.id, "ready: {}{}", names.join(", "), process.of_shard(store));
             (boot.report)(ServiceReport::Ready);
@@ -108,7 +108,7 @@ impl RunningActors {
                 () = fetch.run(&mut shutdown) => true,
                 () = heartbeat::run(&boot, process.heartbeat(), process.started_at) => false,
             };
-            process.serves(place, None);
+            process.ended(place);
             if !ended {
                 warn!(boot_id = %boot.id, "lost the lease: stopping its jobs, then restarting with a new boot id");
                 fetch.abandon().await;

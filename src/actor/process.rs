@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -10,8 +10,7 @@ use tokio::sync::watch;
 use super::crew::Crew;
 use super::health::Health;
 use super::settings::ActorSettings;
-use crate::proto::report::{Reports, Shutdown};
-use crate::proto::text::counted;
+use crate::proto::report::{Reports, Shutdown, redis_away};
 use crate::store::Store;
 
 /// The state that all boots of one process share.
@@ -30,8 +29,22 @@ pub(super) struct ActorProcess {
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
     is_overloaded: AtomicBool,
-    /// The state of the boot of each shard that serves.
-    serving: Mutex<Vec<Option<Arc<Health>>>>,
+    /// The actors that are drained, in the order of the settings. It holds for all shards, with those whose
+    /// boot begins later.
+    drained: watch::Sender<Vec<bool>>,
+    /// The state of each shard.
+    shards: Mutex<Vec<ShardState>>,
+}
+
+/// The state of one shard of a process.
+#[derive(Clone)]
+enum ShardState {
+    /// Its Redis has not answered, since this time.
+    Awaited(Instant),
+    /// A boot serves it.
+    Served(Arc<Health>),
+    /// It has no boot: one has ended.
+    Ended,
 }
 
 impl ActorProcess {
@@ -43,10 +56,29 @@ impl ActorProcess {
         end: watch::Sender<Shutdown>,
         crew: Crew,
     ) -> Self {
-        let serving = Mutex::new(vec![None; crew.shards()]);
-        let started_at = Timestamp::now();
-        let is_overloaded = AtomicBool::new(false);
-        Self { settings, beat_within, reports, end, crew, started_at, is_overloaded, serving }
+        Self {
+            settings,
+            beat_within,
+            reports,
+            end,
+            started_at: Timestamp::now(),
+            is_overloaded: AtomicBool::new(false),
+            drained: watch::Sender::new(vec![false; crew.workers.len()]),
+            shards: Mutex::new(vec![ShardState::Awaited(Instant::now()); crew.shards()]),
+            crew,
+        }
+    }
+
+    /// Drains an actor on all shards, or lets it claim jobs again. Returns whether that is new.
+    pub(super) fn drain(&self, actor: usize, is_drained: bool) -> bool {
+        self.drained.send_if_modified(|drained| {
+            std::mem::replace(&mut drained[actor], is_drained) != is_drained
+        })
+    }
+
+    /// Returns which actors are drained, now and after each change.
+    pub(super) fn drained(&self) -> watch::Receiver<Vec<bool>> {
+        self.drained.subscribe()
     }
 
     /// Notes that a boot finds the machine overloaded, or no longer. Returns whether that is new.
@@ -60,12 +92,15 @@ impl ActorProcess {
         self.beat_within.map_or(configured, |within| configured.min(within))
     }
 
-    /// Notes that a boot of a shard serves, or that none does.
-    pub(super) fn serves(&self, place: usize, health: Option<Arc<Health>>) {
-        if health.is_none() {
-            self.reports.gone(place);
-        }
-        self.lock()[place] = health;
+    /// Notes that a boot of a shard serves.
+    pub(super) fn serves(&self, place: usize, health: Arc<Health>) {
+        self.lock()[place] = ShardState::Served(health);
+    }
+
+    /// Notes that the boot of a shard has ended.
+    pub(super) fn ended(&self, place: usize) {
+        self.reports.gone(place);
+        self.lock()[place] = ShardState::Ended;
     }
 
     /// Returns ` on shard 3` for a process that serves several, else nothing.
@@ -75,8 +110,8 @@ impl ActorProcess {
 
     /// Returns the number of running jobs of all shards.
     pub(super) fn running(&self) -> usize {
-        let serving = self.lock();
-        let actors = serving.iter().flatten().flat_map(|health| &health.actors);
+        let shards = self.lock();
+        let actors = served(&shards).flat_map(|health| &health.actors);
         actors.map(|actor| actor.running.load(Ordering::Relaxed)).sum()
     }
 
@@ -84,41 +119,41 @@ impl ActorProcess {
     pub(super) fn status(&self) -> String {
         let tasks: usize = self.settings.borrow().actors.iter().map(|actor| actor.tasks).sum();
         let running = self.running();
-        let serving = self.lock();
-        let all = || serving.iter().flatten();
+        let shards = self.lock();
+        let all = || served(&shards);
         let done = grouped(all().map(|health| health.done.load(Ordering::Relaxed)).sum());
         let draining = all()
             .any(|health| health.actors.iter().any(|actor| actor.draining.load(Ordering::Relaxed)));
         let draining = if draining { ", draining" } else { "" };
         let overload = all().find_map(|health| health.overload());
         let overload = overload.map(|why| format!(", holding: {why}")).unwrap_or_default();
-        let redis = redis_line(&serving);
+        let redis = redis_line(&shards);
         format!("{running} of {tasks} tasks busy, {done} done, {redis}{overload}{draining}")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Arc<Health>>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ShardState>> {
         // No code panics while it holds it.
-        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Returns the state of the boots that serve.
+fn served(shards: &[ShardState]) -> impl Iterator<Item = &Arc<Health>> {
+    shards.iter().filter_map(|shard| match shard {
+        ShardState::Served(health) => Some(health),
+        ShardState::Awaited(_) | ShardState::Ended => None,
+    })
+}
+
 /// Returns the state of Redis; of several shards, how many are away.
-fn redis_line(serving: &[Option<Arc<Health>>]) -> String {
-    let since = |health: &Option<Arc<Health>>| health.as_ref()?.outage.since();
-    let away: Vec<u64> =
-        serving.iter().filter_map(since).map(|at| at.elapsed().as_secs()).collect();
-    let unserved = serving.iter().filter(|health| health.is_none()).count();
-    let unserved = match unserved as u64 {
-        0 => String::new(),
-        number => format!(", {} not served yet", counted(number, "shard is", "shards are")),
+fn redis_line(shards: &[ShardState]) -> String {
+    let away_since = |shard: &ShardState| match shard {
+        ShardState::Awaited(since) => Some(*since),
+        ShardState::Served(health) => health.outage.since(),
+        ShardState::Ended => None,
     };
-    match (away.iter().max(), serving.len()) {
-        (None, _) => format!("redis ok{unserved}"),
-        (Some(longest), 1) => format!("redis away for {longest} s"),
-        (Some(longest), shards) => {
-            format!("redis of {} of {shards} shards away for {longest} s{unserved}", away.len())
-        }
-    }
+    let away = shards.iter().filter_map(away_since).map(|since| since.elapsed());
+    redis_away(&away.collect::<Vec<_>>(), shards.len()).unwrap_or_else(|| "redis ok".to_owned())
 }
 
 /// Formats a number in groups of three digits.
@@ -144,5 +179,21 @@ mod tests {
             assert_eq!(grouped(number), text);
         }
         assert_eq!(grouped(1_234_567), "1 234 567");
+    }
+
+    #[test]
+    fn shard_whose_redis_has_not_answered_counts_as_away() {
+        let served = || ShardState::Served(Arc::new(Health::new(1, Duration::ZERO)));
+        let awaited = ShardState::Awaited(Instant::now());
+        assert_eq!(redis_line(&[served(), ShardState::Ended]), "redis ok");
+        assert_eq!(
+            redis_line(&[served(), awaited, served(), served()]),
+            "redis of 1 of 4 shards away for 0 s"
+        );
+        let away = Health::new(1, Duration::ZERO);
+        away.outage.failed(Instant::now());
+        let away = ShardState::Served(Arc::new(away));
+        assert_eq!(redis_line(std::slice::from_ref(&away)), "redis away for 0 s");
+        assert_eq!(redis_line(&[away, served()]), "redis of 1 of 2 shards away for 0 s");
     }
 }

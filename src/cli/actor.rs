@@ -106,9 +106,12 @@ impl ActorNames {
         let named = self.ids()?;
         client.check_live(&named).await?;
         for id in &named {
-            client.tell_actor(id, message).await?;
+            let untold = client.tell_actor(id, message).await?;
             if !json {
                 output::line(&format!("{id} told to {verb}"))?;
+            }
+            for shard in untold {
+                output::note(&format!("hero: {id}: {shard}"));
             }
         }
         if json {

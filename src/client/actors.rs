@@ -1,16 +1,39 @@
 //! Live actors: their list, and control messages to them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 
 use super::documents::ActorDocument;
 use super::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::proto::message::{ActorState, Control};
+use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{PresenceOf, Store, StoreError};
+
+/// A shard on which an actor could not be told something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntoldShard {
+    /// The shard.
+    pub shard: Shard,
+    /// The reason.
+    pub error: StoreError,
+}
+
+impl fmt::Display for UntoldShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not told on shard {}: {}", self.shard, self.error)
+    }
+}
+
+/// The live actors of each shard that answers, and the shards that do not.
+struct Reached<'a> {
+    answers: Vec<(&'a Store, Vec<PresenceOf>)>,
+    away: Vec<UntoldShard>,
+}
 
 impl Client {
     /// Lists the live actors by name, of one script type if one is given. One that serves several shards is one
@@ -25,28 +48,66 @@ impl Client {
         Ok(together(self.shards.each(|store| live_on(store, script_type)).await?))
     }
 
-    /// Sends one actor a control message: drain, resume, shut down. It gets the message on every shard that it
-    /// serves; each of them alone is enough.
+    /// Sends one actor a control message: drain, resume, shut down. Each shard that its processes serve gets it;
+    /// a process gets only one message to shut down, as another would end its next start. Returns the shards
+    /// that do not answer, while others do.
     ///
     /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), ClientError> {
+    /// [`ClientError::Store`] if no shard answers.
+    pub async fn tell_actor(
+        &self,
+        actor: &ActorId,
+        message: &Control,
+    ) -> Result<Vec<UntoldShard>, ClientError> {
         if let [only] = self.shards.all() {
-            return Ok(only.tell_actor(actor, message).await?);
+            only.tell_actor(actor, message).await?;
+            return Ok(Vec::new());
         }
-        let live = self.shards_of(actor).await?;
-        let told = if live.is_empty() { self.shards.all().iter().collect() } else { live };
-        try_join_all(told.into_iter().map(|store| store.tell_actor(actor, message))).await?;
-        Ok(())
+        let Reached { answers, away: mut untold } = self.ask_for_actors(Some(actor)).await?;
+        let is_live = |live: &[PresenceOf]| live.iter().any(|of| of.actor == *actor);
+        let is_anywhere = answers.iter().any(|(_, live)| is_live(live));
+        let mut of_processes: BTreeMap<String, Vec<&Store>> = BTreeMap::new();
+        for (store, live) in &answers {
+            let presence = live.iter().find(|of| of.actor == *actor).map(|of| &of.presence);
+            let process = match presence {
+                None if is_anywhere => continue,
+                _ if *message != Control::Shutdown => format!("shard {}", store.shard()),
+                None => String::new(),
+                Some(of) => format!("{} {} {}", of.machine, of.hostname, of.pid),
+            };
+            of_processes.entry(process).or_default().push(store);
+        }
+        let processes = of_processes.len();
+        let told = of_processes.into_values().map(|shards| tell_one(shards, actor, message));
+        let failed: Vec<UntoldShard> = join_all(told).await.into_iter().flatten().collect();
+        if failed.len() == processes
+            && let Some(first) = failed.first()
+        {
+            return Err(first.error.clone().into());
+        }
+        untold.extend(failed);
+        Ok(untold)
     }
 
-    /// Returns the shards on which an actor is live.
-    async fn shards_of(&self, actor: &ActorId) -> Result<Vec<&Store>, ClientError> {
-        let live = self.shards.each(|store| store.actors(Some(&actor.script_type))).await?;
-        let of_shards = self.shards.all().iter().zip(live);
-        let is_live =
-            |(_, live): &(&Store, Vec<PresenceOf>)| live.iter().any(|of| of.actor == *actor);
-        Ok(of_shards.filter(is_live).map(|(store, _)| store).collect())
+    /// Asks each shard for its live actors, those with the script type of one if one is given.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`] if no shard answers.
+    async fn ask_for_actors(&self, of: Option<&ActorId>) -> Result<Reached<'_>, ClientError> {
+        let script_type = of.map(|of| &of.script_type);
+        let all = self.shards.all().iter();
+        let asked = join_all(all.clone().map(|store| store.actors(script_type))).await;
+        let (mut answers, mut away) = (Vec::new(), Vec::new());
+        for (store, answer) in all.zip(asked) {
+            match answer {
+                Ok(live) => answers.push((store, live)),
+                Err(error) => away.push(UntoldShard { shard: store.shard(), error }),
+            }
+        }
+        match away.first() {
+            Some(first) if answers.is_empty() => Err(first.error.clone().into()),
+            _ => Ok(Reached { answers, away }),
+        }
     }
 
     /// Lists the live actors by name, of one script type if one is given.
@@ -64,24 +125,30 @@ impl Client {
     /// Checks that actors are live: a message to an absent one would stay in its queue until the next start.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchActor`] names the first that is not.
+    /// [`ClientError::NoSuchActor`] names the first that is not; [`ClientError::Store`] if it may be on a shard
+    /// that does not answer.
     pub async fn check_live(&self, actors: &[ActorId]) -> Result<(), ClientError> {
-        let live = self.list_actors(None).await?;
-        match actors.iter().find(|id| live.iter().all(|one| one.actor != **id)) {
-            Some(missing) => Err(ClientError::NoSuchActor(missing.clone())),
+        let Reached { answers, away } = self.ask_for_actors(None).await?;
+        let live = || answers.iter().flat_map(|(_, live)| live);
+        match actors.iter().find(|id| live().all(|one| one.actor != **id)) {
+            Some(missing) => Err(away.into_iter().next().map_or_else(
+                || ClientError::NoSuchActor(missing.clone()),
+                |untold| untold.error.into(),
+            )),
             None => Ok(()),
         }
     }
 
-    /// Sends a live actor a control message: drain, resume, shut down.
+    /// Sends a live actor a control message: drain, resume, shut down. Returns the shards that do not answer,
+    /// while others do.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::Store`].
+    /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::Store`] if no shard answers.
     pub async fn tell_live_actor(
         &self,
         actor: &ActorId,
         message: &Control,
-    ) -> Result<(), ClientError> {
+    ) -> Result<Vec<UntoldShard>, ClientError> {
         self.check_live(std::slice::from_ref(actor)).await?;
         self.tell_actor(actor, message).await
     }
@@ -95,8 +162,11 @@ impl Client {
         actor: &ActorId,
         patience: Duration,
     ) -> Result<Duration, ClientError> {
-        let live = self.shards_of(actor).await?;
-        let store = *live.first().ok_or_else(|| ClientError::NoSuchActor(actor.clone()))?;
+        let Reached { answers, .. } = self.ask_for_actors(Some(actor)).await?;
+        let is_live =
+            |(_, live): &&(&Store, Vec<PresenceOf>)| live.iter().any(|of| of.actor == *actor);
+        let on = answers.iter().find(is_live);
+        let (store, _) = on.ok_or_else(|| ClientError::NoSuchActor(actor.clone()))?;
         let reply_to = store.keys().reply(&JobId::random());
         let began = Instant::now();
         store.tell_actor(actor, &Control::Ping { reply_to: reply_to.clone() }).await?;
@@ -106,6 +176,18 @@ impl Client {
             None => Err(ClientError::NoPong { actor: actor.clone(), waited: began.elapsed() }),
         }
     }
+}
+
+/// Tells an actor something on the first of these shards that takes it; returns the last if none does.
+async fn tell_one(shards: Vec<&Store>, actor: &ActorId, message: &Control) -> Option<UntoldShard> {
+    let mut untold = None;
+    for store in shards {
+        match store.tell_actor(actor, message).await {
+            Ok(()) => return None,
+            Err(error) => untold = Some(UntoldShard { shard: store.shard(), error }),
+        }
+    }
+    untold
 }
 
 /// Returns the live actors of a shard with their running jobs.

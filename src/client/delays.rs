@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::{Client, ClientError};
 use crate::proto::job::{InvalidJob, Job};
+use crate::store::Store;
 
 /// Sets the delay of a job. Until it is submitted, this machine's clock says when it may start.
 ///
@@ -26,9 +27,10 @@ fn after(now: Timestamp, delay: Duration) -> Result<Timestamp, InvalidJob> {
 
 impl Client {
     /// Sets what only the submission tells: the unique keys of jobs that are unique by their content,
-    /// and the times of delays, by Redis's clock. Asks Redis only if a job has a delay.
+    /// and the times of delays, by the clock of the Redis that gets them. Asks it only if a job has a delay.
     pub(super) async fn completed<'a>(
         &self,
+        on: &Store,
         jobs: &'a [Job],
     ) -> Result<Cow<'a, [Job]>, ClientError> {
         let (has_delay, has_content) =
@@ -44,7 +46,7 @@ impl Client {
         if !jobs.iter().any(has_delay) {
             return Ok(Cow::Owned(jobs));
         }
-        let now = self.store.now().await?;
+        let now = on.now().await?;
         for job in &mut jobs {
             if let Some(delay) = job.delay {
                 job.spec.run_at = Some(after(now, delay)?);

@@ -6,7 +6,7 @@ use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
-use crate::proto::shard::Shard;
+use crate::proto::shard::{NoSuchShard, Shard};
 use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::did_you_mean;
 use crate::store::StoreError;
@@ -111,6 +111,9 @@ pub enum ClientError {
     /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
+    /// The id is one of a shard that the configuration does not have.
+    #[error(transparent)]
+    NoSuchShard(#[from] NoSuchShard),
     /// Its prerequisites are on different shards.
     #[error(
         "prerequisites {first} and {second} are on different shards; give the jobs the same shard_key"
@@ -272,6 +275,7 @@ impl ClientError {
             | Self::Name(_)
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)
+            | Self::NoSuchShard(_)
             | Self::PrerequisitesApart { .. }
             | Self::OtherShard { .. }
             | Self::AmbiguousId { .. }

@@ -27,8 +27,8 @@ impl Client {
         for job in jobs {
             self.check(job)?;
         }
-        let jobs = &*self.completed(jobs).await?;
         if self.shards.count() == ShardCount::ONE {
+            let jobs = &*self.completed(&self.store, jobs).await?;
             let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
             return Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect());
         }
@@ -54,9 +54,11 @@ impl Client {
             });
         }
         let submit = |(shard, (places, jobs)): (Shard, (Vec<usize>, Vec<Job>))| async move {
-            let submitted = self.shards.at(shard).submit(&jobs, true, self.job.kept()).await?;
+            let store = self.shards.at(shard);
+            let jobs = &*self.completed(store, &jobs).await?;
+            let submitted = store.submit(jobs, true, self.job.kept()).await?;
             let all = places.into_iter().zip(jobs).zip(submitted);
-            let all = all.map(|((place, job), what)| (place, accepted(&job, what)));
+            let all = all.map(|((place, job), what)| (place, accepted(job, what)));
             Ok::<_, ClientError>(all.collect::<Vec<_>>())
         };
         for (place, result) in
@@ -93,7 +95,6 @@ impl Client {
         if self.shards.count() == ShardCount::ONE {
             return self.submit_all(&jobs).await;
         }
-        let jobs = self.completed(&jobs).await?.into_owned();
         self.submit_placed(self.placed(jobs, Some(store.shard()))).await
     }
 
@@ -229,7 +230,7 @@ impl Client {
         }
         self.check_batch(jobs, name)?;
         let refused = |place, error| refused(place, name(place), error);
-        let jobs = &*self.completed(jobs).await?;
+        let jobs = &*self.completed(on, jobs).await?;
         // A job may have got its unique key only now.
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));

@@ -51,16 +51,21 @@ impl NewBatch {
 }
 
 impl Client {
-    /// Decides which shard a batch goes to, by the first of its jobs. Its jobs and itself get ids that tell it.
+    /// Decides which shard a batch goes to, by the first of its jobs: if none of them tells one, by the id of the
+    /// first, so that jobs which are submitted again go to the same shard. Its jobs and itself get ids that tell
+    /// it.
     ///
     /// # Errors
     /// As [`Client::place`].
     pub fn place_batch(&self, batch: &mut NewBatch, first: &[Job]) -> Result<(), ClientError> {
         let count = self.shards.count();
+        if count == ShardCount::ONE {
+            return Ok(());
+        }
         if !batch.has_fixed_id {
-            batch.id = shard_of_all(first, count)?
-                .unwrap_or_else(|| at_random(&batch.id, count))
-                .id(&batch.id);
+            let id = first.first().map_or(&batch.id, |job| &job.id);
+            batch.id =
+                shard_of_all(first, count).unwrap_or_else(|| at_random(id, count)).id(&batch.id);
             batch.has_fixed_id = true;
         }
         count.shard_of(batch.id.as_str())?;
@@ -84,7 +89,7 @@ impl Client {
         let shard = if graph.has_fixed_id() {
             count.shard_of(graph.id().as_str())?
         } else {
-            shard_of_all(&graph.jobs()?, count)?.unwrap_or_else(|| at_random(graph.id(), count))
+            shard_of_all(&graph.jobs()?, count).unwrap_or_else(|| at_random(graph.id(), count))
         };
         graph.settle(shard);
         Ok(())

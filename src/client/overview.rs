@@ -82,13 +82,15 @@ impl Overview {
         Ok(Self { address, redis, shards, supervisors, actors: counted(&live), queues, types })
     }
 
-    /// The servers of the shards, each with its state and its first shard; one without a shard if there is only
-    /// one.
+    /// The servers of the shards, each with its state and its first shard, which is none for the server of the
+    /// home shard.
     pub fn servers(&self) -> Vec<(Option<Shard>, &RedisState)> {
         let mut servers = vec![(None, &self.redis)];
-        let mut known = BTreeSet::from([self.shards.first().map_or("", |home| &home.address)]);
+        // All nodes of a cluster have the address of the configuration. One without INFO tells no more.
+        let server = |of: &ShardServer| of.redis.run_id.as_ref().unwrap_or(&of.address).clone();
+        let mut known: BTreeSet<String> = self.shards.first().map(server).into_iter().collect();
         for of in &self.shards {
-            if known.insert(&of.address) {
+            if known.insert(server(of)) {
                 servers.push((Some(of.shard), &of.redis));
             }
         }
@@ -198,6 +200,24 @@ pub(crate) mod tests {
                 hour: None,
             }],
         }
+    }
+
+    #[test]
+    fn each_node_of_a_cluster_that_has_a_shard_is_a_server() {
+        let count = crate::proto::shard::ShardCount::new(4).expect("legal");
+        let server = |(shard, run_id): (Shard, Option<&str>)| ShardServer {
+            shard,
+            address: "redis+cluster://one,two".to_owned(),
+            redis: RedisState { run_id: run_id.map(str::to_owned), ..RedisState::default() },
+        };
+        let servers = |run_ids: [Option<&str>; 4]| {
+            let shards: Vec<ShardServer> = count.shards().zip(run_ids).map(server).collect();
+            let overview = Overview { redis: shards[0].redis.clone(), shards, ..overview() };
+            let servers = overview.servers().into_iter();
+            servers.map(|(shard, _)| shard.map(Shard::number)).collect::<Vec<_>>()
+        };
+        assert_eq!(servers([Some("a"), Some("b"), Some("a"), Some("c")]), [None, Some(1), Some(3)]);
+        assert_eq!(servers([None; 4]), [None]);
     }
 
     #[test]

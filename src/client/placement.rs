@@ -4,26 +4,20 @@
 //! A job goes to the shard of its id if its submitter chose one, else to that of its prerequisites, else to that
 //! of its `shard_key`, its unique key, or `TYPE:GROUP`. A graph or batch is on one shard with all its jobs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobSpec};
-use crate::proto::shard::{NoSuchShard, Shard, ShardCount};
-use crate::store::{Store, StoreError};
-
-impl From<NoSuchShard> for ClientError {
-    fn from(error: NoSuchShard) -> Self {
-        Self::Store(StoreError::Settings(error.to_string()))
-    }
-}
+use crate::proto::shard::{Shard, ShardCount};
+use crate::store::Store;
 
 impl Client {
     /// Decides which shard a job goes to. If its submitter did not choose its id, it gets one that tells its
     /// shard, which stays from now on. Submitting a job does this as well.
     ///
     /// # Errors
-    /// [`ClientError::PrerequisitesApart`], [`ClientError::OtherShard`]; [`ClientError::Store`] if an id tells a
-    /// shard that is not there.
+    /// [`ClientError::PrerequisitesApart`], [`ClientError::OtherShard`]; [`ClientError::NoSuchShard`] if an id
+    /// tells a shard that is not there.
     pub fn place(&self, job: &mut Job) -> Result<(), ClientError> {
         let count = self.shards.count();
         put(job, shard_of(job, count)?, count)
@@ -109,19 +103,24 @@ fn put(job: &mut Job, shard: Shard, count: ShardCount) -> Result<(), ClientError
 }
 
 /// Returns the shard of jobs that must be on one: that of the first id which a submitter chose, else of the first
-/// prerequisite outside of them, else of the first `shard_key`, else of the first unique key.
-pub(super) fn shard_of_all(jobs: &[Job], count: ShardCount) -> Result<Option<Shard>, ClientError> {
-    if let Some(job) = jobs.iter().find(|job| job.has_fixed_id) {
-        return shard_of(job, count).map(Some);
+/// prerequisite outside of them, else of the first `shard_key`, else of the first unique key. An id of a shard
+/// that is not there tells none: its job is rejected later.
+pub(super) fn shard_of_all(jobs: &[Job], count: ShardCount) -> Option<Shard> {
+    let told = |id: &JobId| count.shard_of(id.as_str()).ok();
+    let mut fixed = jobs.iter().filter(|job| job.has_fixed_id).map(|job| &job.id);
+    if let Some(shard) = fixed.find_map(told) {
+        return Some(shard);
     }
-    let is_outside = |id: &&JobId| jobs.iter().all(|job| job.id != **id);
-    if let Some(id) = jobs.iter().flat_map(|job| job.spec.waits_for()).find(is_outside) {
-        return Ok(Some(count.shard_of(id.as_str())?));
+    let own: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
+    let mut outside =
+        jobs.iter().flat_map(|job| job.spec.waits_for()).filter(|id| !own.contains(id));
+    if let Some(shard) = outside.find_map(told) {
+        return Some(shard);
     }
     let has_shard_key = |job: &&Job| job.spec.shard_key.is_some();
     let has_unique_key = |job: &&Job| job.spec.unique_key.is_some() || job.spec.unique_by.is_some();
-    let first = jobs.iter().find(has_shard_key).or_else(|| jobs.iter().find(has_unique_key));
-    Ok(first.map(|job| count.place(&key_of(&job.spec))))
+    let first = jobs.iter().find(has_shard_key).or_else(|| jobs.iter().find(has_unique_key))?;
+    Some(count.place(&key_of(&first.spec)))
 }
 
 /// Returns the shard of a random id.
@@ -213,6 +212,31 @@ mod tests {
         );
         let unknown = shard_of(&job(|of| of.id("s4-a")), count(FOUR)).expect_err("no such shard");
         assert!(unknown.to_string().contains("has the shards 0 to 3"), "{unknown}");
+    }
+
+    #[test]
+    fn jobs_of_one_graph_follow_the_first_of_them_that_tells_a_shard() {
+        let shard = |jobs: &[Job]| shard_of_all(jobs, count(FOUR)).map(Shard::number);
+        let keyed = || job(|of| of.shard_key("k"));
+        let place = count(FOUR).place("k").number();
+        let first = job(|of| of);
+        let second = job(|of| of.after(first.id.as_str()));
+        assert_eq!(shard(&[first.clone(), second.clone()]), None);
+        assert_eq!(shard(&[first.clone(), second.clone(), keyed()]), Some(place));
+        let after = job(|of| of.after(first.id.as_str()).after("s2-b"));
+        assert_eq!(shard(&[first, second, keyed(), after]), Some(2));
+        assert_eq!(shard(&[keyed(), job(|of| of.id("s3-a"))]), Some(3));
+        assert_eq!(shard(&[job(|of| of.id("s9-a")), keyed()]), Some(place), "there is no shard 9");
+    }
+
+    #[test]
+    fn shard_of_many_jobs_that_wait_for_each_other_is_found_in_linear_time() {
+        let mut chain: Vec<Job> = (0..200_000).map(|_| job(|of| of)).collect();
+        for place in 1..chain.len() {
+            let before = chain[place - 1].id.clone();
+            chain[place].spec.prerequisites = vec![before];
+        }
+        assert_eq!(shard_of_all(&chain, count(FOUR)), None);
     }
 
     #[test]

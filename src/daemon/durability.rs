@@ -4,27 +4,38 @@
 use tracing::{debug, info, warn};
 
 use crate::error::{Error, Exit};
-use crate::store::{RedisState, Store};
+use crate::store::{RedisState, Store, StoreError};
+
+/// Asks Redis what it keeps of the accepted jobs. Returns `None` if it cannot tell now, and need not.
+///
+/// # Errors
+/// [`StoreError`] if `redis.require_durable` is set and Redis does not answer.
+pub(super) async fn ask_durability(
+    store: &Store,
+    is_required: bool,
+) -> Result<Option<RedisState>, StoreError> {
+    match store.redis_state(false).await {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if is_required => Err(error),
+        Err(error) => {
+            debug!("{error}");
+            Ok(None)
+        }
+    }
+}
 
 /// Logs what Redis keeps of the accepted jobs, and warns of what it may lose.
 ///
 /// # Errors
 /// [`Exit::Config`] if `redis.require_durable` is set and Redis is not durable, or does not say.
-pub(super) async fn check_durability(store: &Store, is_required: bool) -> Result<(), Error> {
-    let state = match store.redis_state(false).await {
-        Ok(state) => state,
-        Err(error) if is_required => {
-            let message = format!("cannot learn whether redis is durable: {error}");
-            return Err(Error::new(Exit::Unavailable, message));
-        }
-        Err(error) => {
-            debug!("{error}");
-            return Ok(());
-        }
-    };
+pub(super) fn check_durability(
+    store: &Store,
+    state: &RedisState,
+    is_required: bool,
+) -> Result<(), Error> {
     info!("redis at {} keeps {}", store.address(), state.keeps());
     if is_required && state.is_durable() != Some(true) {
-        return Err(Error::new(Exit::Config, not_durable(store.address(), &state)));
+        return Err(Error::new(Exit::Config, not_durable(store.address(), state)));
     }
     for danger in state.dangers() {
         warn!("{danger}");

@@ -148,14 +148,11 @@ struct PreparedUnit {
 /// Prepares the role with its slice of the configuration.
 fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Error> {
     let set = |store: Store| {
-        let store = store
+        store
             .with_events(config.job.events)
             .with_replies(config.job.reply_format)
-            .with_inline_outputs(config.job.output_inline_max);
-        match store.shard() {
-            Shard::HOME => store.beside(config.supervisor.served_legacy_queues()),
-            _ => Ok(store),
-        }
+            .with_inline_outputs(config.job.output_inline_max)
+            .beside(config.supervisor.served_legacy_queues())
     };
     let system = Shards::open(&config.redis, set)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;

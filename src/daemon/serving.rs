@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 use tracing::{error, warn};
 
-use super::durability::check_durability;
+use super::durability::{ask_durability, check_durability};
 use super::notify;
 use crate::actor::RunningActors;
 use crate::amqp::broker::Broker;
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
-use crate::store::{Backoff, Store, StoreError};
+use crate::store::{Backoff, RedisState, Store, StoreError};
 use crate::supervisor::RunningSupervisor;
 
 /// A role that serves.
@@ -58,7 +58,7 @@ impl Serving {
             ServingRole::Broker(broker) => {
                 let one =
                     ServingRules { wait, require_durable, shutdown: end.subscribe(), answered };
-                let is_there = one.is_there(broker.store.clone()).await?;
+                let is_there = one.is_there(&broker.store).await?;
                 return if is_there { Ok(broker.run(one.shutdown).await?) } else { Ok(()) };
             }
             ServingRole::Supervisor(supervisor) => ShardRole::Supervisor(supervisor),
@@ -112,7 +112,7 @@ struct ServingRules {
 impl ServingRules {
     /// Serves one shard once its Redis answers.
     async fn serve(&self, role: &ShardRole, place: usize, store: Store) -> Result<(), Error> {
-        if self.is_there(store.clone()).await? {
+        if self.is_there(&store).await? {
             let shutdown = self.shutdown.clone();
             match role {
                 ShardRole::Supervisor(supervisor) => {
@@ -124,26 +124,26 @@ impl ServingRules {
         Ok(())
     }
 
-    /// Waits until Redis answers, and checks what it keeps. Returns false if a signal came first.
-    async fn is_there(&self, store: Store) -> Result<bool, Error> {
-        let is_there = self.redis_answers(&store).await?;
-        if is_there {
-            check_durability(&store, self.require_durable).await?;
-        }
-        Ok(is_there)
+    /// Asks Redis whether it is there and what it keeps.
+    async fn ask(&self, store: &Store) -> Result<Option<RedisState>, StoreError> {
+        store.ping().await?;
+        ask_durability(store, self.require_durable).await
     }
 
-    /// Waits until Redis answers. Returns false if a signal came first. The wait is unlimited once another
-    /// shard is there.
-    async fn redis_answers(&self, store: &Store) -> Result<bool, Error> {
+    /// Waits until Redis answers, and checks what it keeps. Returns false if a signal came first. The wait is
+    /// unlimited once another shard is there.
+    async fn is_there(&self, store: &Store) -> Result<bool, Error> {
         let began = Instant::now();
         let mut backoff = Backoff::default();
         let mut is_reported = false;
         let mut shutdown = self.shutdown.clone();
         let is_over = || self.wait.is_some_and(|wait| began.elapsed() >= wait);
         loop {
-            let error = match store.ping().await {
-                Ok(()) => {
+            let error = match self.ask(store).await {
+                Ok(state) => {
+                    if let Some(state) = state {
+                        check_durability(store, &state, self.require_durable)?;
+                    }
                     self.answered.store(true, Ordering::Relaxed);
                     return Ok(true);
                 }
@@ -153,6 +153,7 @@ impl ServingRules {
             let exit = match &error {
                 StoreError::NotPermitted { .. } => Some(Exit::NotPermitted),
                 StoreError::Settings(_) => Some(Exit::Config),
+                StoreError::Failed { .. } if self.require_durable => Some(Exit::Unavailable),
                 _ if is_first && is_over() => Some(Exit::Unavailable),
                 _ => None,
             };

@@ -98,6 +98,16 @@ impl Reports {
     }
 }
 
+/// Returns which part of Redis is away, for a status line: the times for which it is away, one for each of so
+/// many shards that is. `None` if none is.
+pub fn redis_away(away: &[Duration], shards: usize) -> Option<String> {
+    let longest = away.iter().max()?.as_secs();
+    Some(match shards {
+        1 => format!("redis away for {longest} s"),
+        _ => format!("redis of {} of {shards} shards away for {longest} s", away.len()),
+    })
+}
+
 /// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Shutdown {

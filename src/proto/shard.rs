@@ -132,6 +132,13 @@ impl Default for ShardCount {
     }
 }
 
+impl NoSuchShard {
+    /// Returns the id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 impl fmt::Display for NoSuchShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, shard, count } = self;

@@ -117,6 +117,7 @@ impl From<ClientError> for RpcError {
             ClientError::UnknownPrerequisite(id) => {
                 new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id)
             }
+            ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
             ClientError::PrerequisitesApart { second: id, .. }
             | ClientError::OtherShard { id, .. } => {
                 new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id.as_str())

@@ -173,18 +173,18 @@ impl Shards {
         after: Option<&DeadCursor>,
     ) -> Result<DeadPage, StoreError> {
         let limit = limit.clamp(1, Store::DEAD_PAGE_MAX);
-        let reach = |store: &Store| {
-            let of_shard =
-                |cursor: &DeadCursor| cursor.0.get(usize::from(store.shard().number())).cloned();
-            after.and_then(of_shard).unwrap_or(DeadReach::Begin)
+        // By the places of these stores: one store of several shards has the first.
+        let reach = |place: usize| {
+            after.and_then(|cursor| cursor.0.get(place)).cloned().unwrap_or(DeadReach::Begin)
         };
+        let reaches: Vec<DeadReach> = (0..self.all().len()).map(reach).collect();
         let page = async |store: &Store, from: DeadReach| match from {
             DeadReach::Begin => store.dead_page(filter, limit, None).await,
             DeadReach::After(place) => store.dead_page(filter, limit, Some(place)).await,
             DeadReach::End => Ok((Vec::new(), None)),
         };
-        let pages = self.each(|store| page(store, reach(store))).await?;
-        let reaches = self.all().iter().map(reach).collect();
+        let mut from = reaches.iter().cloned();
+        let pages = self.each(|store| page(store, from.next().unwrap_or(DeadReach::End))).await?;
         Ok(together(pages, reaches, limit))
     }
 }

@@ -12,6 +12,7 @@ use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+use crate::proto::shard::Shard;
 use crate::proto::target::ActorId;
 
 /// The notes on a queue or a circle.
@@ -98,12 +99,12 @@ impl CircleState {
 }
 
 impl Store {
-    /// Serves legacy queues too.
+    /// Serves legacy queues too. Only the home shard has some: another stays as it is.
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
     pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
-        if legacy.is_empty() {
+        if legacy.is_empty() || self.shard != Shard::HOME {
             return Ok(self);
         }
         let keys = Keys::clone(&self.keys).beside(legacy).map_err(|name| {

@@ -31,6 +31,8 @@ pub enum ClusterPlace {
 pub struct RedisState {
     /// Its version; of another server the version of Redis that it stands for.
     pub version: Option<String>,
+    /// The random id of its process, by which servers behind one address are told apart.
+    pub run_id: Option<String>,
     /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
     pub other_server: Option<String>,
     /// Its place in a cluster.
@@ -111,6 +113,7 @@ impl RedisState {
         let failed = |name| text(name).is_some_and(|status| status != "ok");
         Self {
             version: text("redis_version"),
+            run_id: text("run_id"),
             other_server: text("valkey_version").map(|version| format!("valkey {version}")),
             cluster: match text("cluster_enabled").as_deref() {
                 Some("1") => ClusterPlace::Alone,

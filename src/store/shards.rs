@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 
 use super::{Store, StoreError};
 use crate::config::RedisConfig;
-use crate::proto::shard::{Shard, ShardCount};
+use crate::proto::shard::{NoSuchShard, Shard, ShardCount};
 
 /// A handle on all shards of one system. Cheap to clone.
 #[derive(Clone)]
@@ -52,10 +52,9 @@ impl Shards {
     /// Returns the store that has, or would have, a job or graph: its id tells it.
     ///
     /// # Errors
-    /// [`StoreError::Settings`] if the id tells a shard that is not there.
-    pub fn of(&self, id: &str) -> Result<&Store, StoreError> {
-        let shard = self.count().shard_of(id);
-        shard.map(|shard| self.at(shard)).map_err(|error| StoreError::Settings(error.to_string()))
+    /// [`NoSuchShard`] if the id tells a shard that is not there.
+    pub fn of(&self, id: &str) -> Result<&Store, NoSuchShard> {
+        self.count().shard_of(id).map(|shard| self.at(shard))
     }
 }
 

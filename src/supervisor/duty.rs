@@ -10,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use super::whole_crontab::WholeCrontab;
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
+use crate::proto::report::redis_away;
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
@@ -101,6 +102,8 @@ pub(super) struct DutyCounts {
     pub(super) rounds: AtomicU64,
     /// The outage of Redis, until a heartbeat is answered again.
     outage: Outage,
+    /// Since when the supervisor waits until Redis first answers.
+    awaited: Mutex<Option<Instant>>,
     /// A call found Redis away.
     pub(super) redis_lost: Notify,
     /// The duties that fail though Redis answers, each with its error.
@@ -124,9 +127,14 @@ pub(super) struct DutyCounts {
 }
 
 impl DutyCounts {
-    /// Counts nothing yet. `shard` is set if the supervisor serves several.
+    /// Counts nothing yet: Redis has not answered. `shard` is set if the supervisor serves several.
     pub(super) fn of(shard: Option<Shard>) -> Self {
-        Self { shard, ..Self::default() }
+        Self { shard, awaited: Mutex::new(Some(Instant::now())), ..Self::default() }
+    }
+
+    /// Notes that Redis has answered for the first time.
+    pub(super) fn begin(&self) {
+        *lock(&self.awaited) = None;
     }
 
     /// Returns ` on shard 3` of a supervisor that serves several, else nothing.
@@ -170,7 +178,7 @@ impl DutyCounts {
 
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
-        self.outage.since()
+        self.outage.since().or(*lock(&self.awaited))
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
@@ -186,12 +194,11 @@ impl DutyCounts {
         })
     }
 
-    /// Returns what is wrong with Redis or the duties, if something is.
+    /// Returns what is wrong with the duties, or with a Redis that answers, if something is.
     fn wrong(&self) -> Option<String> {
-        let wrong = match (self.redis_away_since(), self.trouble()) {
-            (Some(since), _) => format!("redis away for {} s", since.elapsed().as_secs()),
-            (None, Some(trouble)) => format!("failing: {trouble}"),
-            (None, None) => match &*lock(&self.redis) {
+        let wrong = match self.trouble() {
+            Some(trouble) => format!("failing: {trouble}"),
+            None => match &*lock(&self.redis) {
                 Some(state) if state.is_durable() == Some(false) => {
                     format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())
                 }
@@ -210,7 +217,10 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     let sum = |of: fn(&DutyCounts) -> &AtomicU64| -> u64 {
         shards.iter().map(|counts| of(counts).load(Ordering::Relaxed)).sum()
     };
-    let redis = shards.iter().find_map(|counts| counts.wrong());
+    let away = shards.iter().filter_map(|counts| counts.redis_away_since());
+    let away: Vec<Duration> = away.map(|since| since.elapsed()).collect();
+    let redis =
+        redis_away(&away, shards.len()).or_else(|| shards.iter().find_map(|counts| counts.wrong()));
     format!(
         "{} dispatched, {} fired, {} recovered, {} forwarded, {}",
         counted(sum(|of| &of.dispatched), "scheduled job", "scheduled jobs"),
@@ -332,6 +342,10 @@ mod tests {
         };
         let shards = [of(0, 2), of(3, 1)];
         assert!(status(&shards).contains("3 periodic jobs fired"), "{}", status(&shards));
+        shards[0].begin();
+        assert!(status(&shards).ends_with(", redis of 1 of 2 shards away for 0 s"));
+        shards[1].begin();
+        assert!(status(&shards).ends_with(", redis ok"), "{}", status(&shards));
         let forgets = RedisState { appends: Some(false), ..RedisState::default() };
         shards[1].note_redis_state(&forgets);
         assert!(status(&shards).contains(", shard 3: redis ok, but it may"), "{}", status(&shards));

@@ -95,6 +95,7 @@ impl RunningSupervisor {
         mut shutdown: watch::Receiver<Shutdown>,
     ) {
         let SupervisorState { of, reports, counts } = self.0.as_ref();
+        counts[place].begin();
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
         info!("ready: {} duties{of_shard}", duties.len());

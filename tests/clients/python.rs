@@ -61,6 +61,13 @@ fn it_sees_all_shards_over_the_api() {
         assert {one.startswith('s1-') for one in ids} == {True, False}, ids\n\
         assert {job.id for job in client.list().jobs} == set(ids)\n\
         assert [client.get(one).id for one in ids] == ids\n\
+        for one in ids:\n\
+        \x20   key = client.get(one).fields['shard_key']\n\
+        \x20   first, after = JobSpec('osis', '1', shard_key=key), JobSpec('osis', '1', prerequisites=['first'])\n\
+        \x20   graph = client.graph({'after': after, 'first': first})\n\
+        \x20   assert {a.startswith('s1-') for a in graph.values()} == {one.startswith('s1-')}, graph\n\
+        \x20   for a in graph.values(): client.stop(a)\n\
+        \x20   for a in graph.values(): client.delete(a)\n\
         for one in ids: client.stop(one)\n\
         for one in ids: client.delete(one)\n\
         assert not client.list().jobs";

@@ -1,6 +1,7 @@
 //! Tests of durability: the log and `hero check` say what Redis keeps, and `redis.require_durable` refuses
 //! a Redis that forgets.
 
+use crate::support::proxy::{Lane, Mode};
 use crate::support::{Hero, Redis, wait_until};
 
 #[test]
@@ -62,6 +63,21 @@ fn redis_that_forgets_is_refused_where_durability_is_required() {
     hero.supervisor().begin().ends().code(78).says("maxmemory-policy is allkeys-lru");
     redis.run("CONFIG SET maxmemory-policy noeviction");
     let _supervisor = hero.supervisor().start();
+}
+
+#[test]
+fn unit_waits_for_a_redis_that_does_not_say_whether_it_is_durable() {
+    let redis = Redis::that_keeps();
+    let (lane, socket) = (redis.folder().join("lane"), redis.folder().join("redis.sock"));
+    let url = format!("redis+unix://{}", lane.display());
+    let lane = Lane::open(&lane, &socket);
+    lane.set(Mode::Cut("\r\nINFO\r\n"));
+    let hero = Hero::on(&redis).set("redis.require_durable", "true");
+    let osis = hero.set("redis.url", &format!("{url:?}"));
+    let osis = osis.actor("osis-default-1").begin();
+    wait_until("it waits", || osis.err().contains("trying again until it answers"));
+    lane.set(Mode::Pass);
+    wait_until("it is ready", || osis.err().contains("ready: "));
 }
 
 #[test]

@@ -115,9 +115,13 @@ fn commands_with_an_id_reach_its_shard() {
     // The beginning of an id tells its shard too.
     let id = submit(&hero, &["--id", "s2-1b4e28ba-2fa1"]);
     prints(&hero, &["job", "show", "s2-1b4e28"], &id);
-    hero.run(&["job", "show", "s4-daily"])
-        .code(78)
-        .says("s4-daily is an id of shard 4, but the configuration has the shards 0 to 3");
+    for args in
+        [&["job", "show", "s4-daily"][..], &["exec", "-t", "osis", "-e", "1", "--id", "s4-a"]]
+    {
+        hero.run(args)
+            .code(65)
+            .says(" is an id of shard 4, but the configuration has the shards 0 to 3");
+    }
 }
 
 #[test]
@@ -136,6 +140,19 @@ fn a_job_waits_for_jobs_of_one_shard() {
         .code(65)
         .says("s1-a is on shard 1, but the job or its graph on shard 2");
     assert_eq!(redis.field(&hash("s2-c"), "status"), None);
+}
+
+#[test]
+fn legacy_queues_are_at_home_and_clients_reach_every_shard() {
+    let (redis, hero) = four();
+    let keys = keys_of(0);
+    let legacy = keys.legacy_queue("w1");
+    let queue = format!("[{{ legacy = \"{legacy}\", type = \"osis\" }}]");
+    let hero = hero.set("supervisor.migration", "\"dual\"").set("supervisor.legacy_queues", &queue);
+    submit(&hero, &["--id", "at-home"]);
+    submit(&hero, &["--id", "s1-other"]);
+    assert_eq!(redis.list(&legacy), ["at-home"]);
+    prints(&hero, &["job", "show", "s1-other"], "dispatched");
 }
 
 #[test]
@@ -188,6 +205,32 @@ fn a_batch_with_an_id_is_on_its_shard() {
 }
 
 #[test]
+fn any_line_of_a_batch_may_tell_its_shard() {
+    let (redis, hero) = four();
+    let hero = hero.set("type.bash.engine", "\"command\"");
+    let hero = hero.set("type.bash.command", "[\"/bin/bash\", \"{script}\"]");
+    std::fs::write(redis.folder().join("text"), "some text").expect("writing a file");
+    let line = |more: &str| format!("{{\"script_type\": \"bash\", \"script\": \"true\"{more}}}\n");
+    for shard in 0..SHARDS {
+        for (name, options) in [("a", &[][..]), ("b", &["--all-or-none"])] {
+            let id = if shard == 0 { name.to_owned() } else { format!("s{shard}-{name}") };
+            let lines = [
+                line(""),
+                line(", \"inputs\": {\"t\": \"text\"}"),
+                line(&format!(", \"id\": {id:?}")),
+            ];
+            std::fs::write(redis.folder().join("lines"), lines.concat()).expect("writing a file");
+            let args = [&["submit", "--json", "--batch", "lines"], options].concat();
+            let printed = hero.run(&args).code(0).stdout;
+            let document: Value = serde_json::from_str(&printed).expect("a document");
+            let ids: Vec<String> = serde_json::from_value(document["ids"].clone()).expect("ids");
+            assert!(ids.len() == 3 && ids.iter().all(|id| told(id) == shard), "{printed}");
+            prints(&hero, &["job", "files", &ids[1]], "t");
+        }
+    }
+}
+
+#[test]
 fn a_backup_has_all_shards_and_needs_as_many() {
     let (redis, hero) = four();
     let keys: Vec<String> = (0..12).map(|number| number.to_string()).collect();
@@ -234,6 +277,23 @@ fn status_names_the_shards_that_are_away() {
     // The other shard goes on.
     hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]).code(0);
     prints(&hero, &["job", "show", "a"], "dispatched");
+}
+
+#[test]
+fn delay_is_counted_on_the_clock_of_the_shard() {
+    let (mut home, second) = (Redis::start(), Redis::start());
+    let urls = format!("[{:?}]", second.url());
+    let hero = Hero::on(&home).set("redis.shards", "2").set("redis.shard_urls", &urls);
+    // The home shard cannot be asked.
+    home.kill();
+    submit(&hero, &["--id", "s1-a", "--delay", "1h"]);
+    let graph = "id = \"s1-graph\"\n[job.b]\ntype = \"osis\"\nscript = \"1\"\nid = \"s1-b\"\n\
+                 delay = \"1h\"\n";
+    std::fs::write(home.folder().join("g.toml"), graph).expect("writing a file");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    for id in ["s1-a", "s1-b"] {
+        assert_eq!(second.field(&hash(id), "status").as_deref(), Some("scheduled"));
+    }
 }
 
 #[test]

@@ -215,6 +215,42 @@ fn message_to_shut_down_on_one_shard_ends_the_process_on_all() {
 }
 
 #[test]
+fn actor_stop_leaves_no_message_that_would_end_the_next_start() {
+    let redis = Redis::start();
+    let hero = with_shards(Hero::on(&redis), 4);
+    let system = System::on(&redis, 4);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves all", || osis.err().matches("ready: ").count() == 4);
+    hero.run(&["actor", "stop", "osis-default-1"]).code(0);
+    let ended = osis.ends().code(0);
+    assert_eq!(ended.stderr.matches("was told to shut down").count(), 1, "{}", ended.stderr);
+    let actor = "osis:default:1".parse().expect("legal");
+    for id in ["a", "s1-a", "s2-a", "s3-a"] {
+        let left = redis.list(&system.keys(id).control(&actor));
+        assert!(left.is_empty(), "{id}: {left:?}");
+    }
+}
+
+#[test]
+fn actor_is_told_by_the_shards_that_answer() {
+    let (home, mut other) = (Redis::start(), Redis::start());
+    let (hero, system) = two_servers(&home, &other);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves both", || osis.err().matches("ready: ").count() == 2);
+    other.kill();
+    let done = hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    done.stdout("osis:default:1 told to drain\n").says("not told on shard 1: redis at ");
+    wait_until("it drains", || osis.err().contains("drains: claims no more jobs"));
+    system.submit(vec![job("osis", "a", "1")]);
+    hero.run(&["actor", "ping", "osis-default-1"]).code(0);
+    system.until("a", JobStatus::Dispatched);
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    system.until("a", JobStatus::Finished);
+    hero.run(&["actor", "stop", "osis-default-1"]).code(0);
+    osis.ends().code(0);
+}
+
+#[test]
 fn jobs_of_all_shards_run_again_after_their_actor_was_killed() {
     let redis = Redis::start();
     let hero = with_shards(Hero::on(&redis), 3);
@@ -343,6 +379,25 @@ fn actor_starts_with_the_shards_whose_redis_answers() {
 }
 
 #[test]
+fn drained_actor_claims_nothing_on_a_shard_that_comes_later() {
+    let (home, mut other) = (Redis::start(), Redis::absent(false));
+    let (hero, system) = two_servers(&home, &other);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("it serves home", || ready_on(&osis, 0));
+    hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    wait_until("it drains", || osis.err().contains("drains: claims no more jobs"));
+    other.start_again();
+    system.submit(vec![job("osis", "s1-a", "1")]);
+    wait_until("it serves the other", || ready_on(&osis, 1));
+    let presence = system.keys("s1-").presence(&"osis:default:1".parse().expect("legal"));
+    let presence: String = other.get(&presence);
+    assert!(presence.contains("\"state\":\"draining\""), "{presence}");
+    system.until("s1-a", JobStatus::Dispatched);
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    system.until("s1-a", JobStatus::Finished);
+}
+
+#[test]
 fn shards_of_a_cluster_lie_on_several_nodes_and_jobs_of_all_run() {
     let cluster = Cluster::start();
     let hero = with_shards(Hero::on_cluster(&cluster), 6);
@@ -359,4 +414,6 @@ fn shards_of_a_cluster_lie_on_several_nodes_and_jobs_of_all_run() {
     };
     let owners: BTreeSet<usize> = ids.iter().map(owner).collect();
     assert!(owners.len() > 1, "{owners:?}");
+    let status = hero.run(&["status"]).code(0).stdout;
+    assert!(status.contains(&format!("shards  6, on {} servers", owners.len())), "{status}");
 }

@@ -1,6 +1,8 @@
 //! The shipped example of access control, with what it lists for the time beside older programs.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use super::{Program, W1, all_finish, counting, dual, jobs, lines, replies_are_right, submit};
 use crate::support::{Hero, Redis, wait_until};
@@ -10,9 +12,17 @@ pub(crate) const PASSWORD: &str = "secret";
 
 /// The rules of a user, those for older programs among them.
 pub(crate) fn rules(user: &str) -> Vec<String> {
-    let of_user = |line: &'static str, begins: &str| line.strip_prefix(begins)?.strip_prefix(user);
-    let own = EXAMPLE.lines().find_map(|line| of_user(line, "user ")).expect("the user");
-    let more = EXAMPLE.lines().find_map(|line| of_user(line, "#   ")).expect("a line for dual");
+    rules_in(EXAMPLE, user)
+}
+
+fn rules_in(text: &str, user: &str) -> Vec<String> {
+    let line_of = |begins: &str| {
+        let mut lines = text.lines();
+        lines.find_map(|line| line.strip_prefix(begins)?.strip_prefix(user))
+    };
+    let own = line_of("user ").expect("the user");
+    // The backup reads all keys.
+    let more = line_of("#   ").unwrap_or_default();
     let mut rules: Vec<String> = Vec::new();
     for word in own.split_whitespace().chain(more.split_whitespace()) {
         let word = match word.strip_prefix("#SHA256") {
@@ -31,15 +41,26 @@ pub(crate) fn rules(user: &str) -> Vec<String> {
     rules
 }
 
-/// Hero with the login of one of the users.
+/// Hero beside older programs with the login of one of the users.
 fn login(redis: &Redis, user: &str) -> Hero {
-    redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), &rules(user));
+    let hero = dual(redis, &[W1, "hero:job:actor_queue:bash"]);
+    let hero = hero.set("supervisor.rhailib_circles", r#"[{ circle = "main", type = "bash" }]"#);
+    with_login(redis, hero, user, &rules(user))
+}
+
+fn with_login(redis: &Redis, hero: Hero, user: &str, rules: &[String]) -> Hero {
+    redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), rules);
     let file = redis.folder().join("password");
     fs::write(&file, PASSWORD).expect("writing the password");
-    dual(redis, &[W1, "hero:job:actor_queue:bash"])
-        .set("redis.username", &format!("{user:?}"))
+    hero.set("redis.username", &format!("{user:?}"))
         .set("redis.password_file", &format!("{:?}", file.display().to_string()))
-        .set("supervisor.rhailib_circles", r#"[{ circle = "main", type = "bash" }]"#)
+}
+
+/// Checks that Redis has refused nothing.
+#[track_caller]
+fn nothing_was_denied(redis: &Redis) {
+    let denied: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");
+    assert!(denied.is_empty(), "{denied:#?}");
 }
 
 #[test]
@@ -76,7 +97,64 @@ fn the_shipped_access_rules_are_enough_beside_older_programs() {
     client.run(&["submit", "-t", "bash", "-g", "nobody", "--id", "last-one", "-e", "echo"]).code(0);
     client.run(&["job", "stop", "last-"]).code(0);
     client.run(&["migrate", "status"]).code(0);
+    nothing_was_denied(&redis);
+}
 
-    let denied: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");
-    assert!(denied.is_empty(), "{denied:#?}");
+#[test]
+fn the_shipped_access_rules_are_enough_for_merged_lists() {
+    let redis = Redis::start();
+    let users = ["hero-client", "hero-supervisor"];
+    let users = users.map(|user| with_login(&redis, Hero::on(&redis), user, &rules(user)));
+    redis.run("ACL LOG RESET");
+    let delayed = |script_type: &str| {
+        let words = ["submit", "-t", script_type, "--delay", "1h", "-e", "1"];
+        users[0].run(&words).code(0);
+    };
+    ["python", "sal", "osis"].into_iter().for_each(delayed);
+    // The newest of one type are more than its part of a page.
+    (0..4).for_each(|_| delayed("bash"));
+    for user in &users {
+        let listed = user.run(&["job", "list", "--limit", "3", "--json"]).code(0).stdout;
+        assert_eq!(listed.matches("\"bash\"").count(), 3, "{listed}");
+    }
+    nothing_was_denied(&redis);
+}
+
+/// Runs the command of the example that adds the keys of further shards, on the rules for a namespace.
+#[expect(clippy::disallowed_methods, reason = "the command is for a shell")]
+fn with_keys_of_shards(folder: &Path, namespace: &str) -> String {
+    let command = EXAMPLE.lines().find(|line| line.contains("sed -i -E ")).expect("the command");
+    let command = command.trim_start_matches(['#', ' ']);
+    let file = folder.join("hero-acl.conf");
+    let text = EXAMPLE.replace("~hero:", &format!("~{namespace}:"));
+    fs::write(&file, text).expect("writing the rules");
+    let status = Command::new("sh").args(["-c", command]).current_dir(folder).status();
+    assert!(status.expect("sh runs").success(), "{command}");
+    fs::read_to_string(file).expect("the rules")
+}
+
+#[test]
+fn the_command_of_the_access_rules_adds_the_keys_of_further_shards() {
+    for namespace in ["hero", "{hero}"] {
+        let redis = Redis::start();
+        let text = with_keys_of_shards(redis.folder(), namespace);
+        let login = |user: &str| {
+            let hero = Hero::on(&redis)
+                .set("redis.namespace", &format!("{namespace:?}"))
+                .set("redis.shards", "2");
+            with_login(&redis, hero, user, &rules_in(&text, user))
+        };
+        let [client, supervisor, actor, backup] =
+            ["hero-client", "hero-supervisor", "hero-actor", "hero-backup"].map(login);
+        redis.run("ACL LOG RESET");
+        let _supervisor = supervisor.supervisor().start();
+        let _actor = actor.actor("osis-default-1").start();
+        for id in ["a", "s1-a"] {
+            client.run(&["submit", "-t", "osis", "--id", id, "-e", "40 + 2"]).code(0);
+            client.run(&["job", "wait", id]).code(0).stdout("42\n");
+        }
+        client.run(&["job", "list"]).code(0);
+        backup.run(&["backup", "saved"]).code(0);
+        nothing_was_denied(&redis);
+    }
 }

@@ -43,3 +43,22 @@ fn jobs_of_all_shards_are_submitted_read_and_listed() {
     assert_eq!(number, code::INVALID_PARAMS, "{error}");
     assert!(error.message.contains("are on different shards"), "{error}");
 }
+
+#[test]
+fn id_of_a_shard_that_is_not_there_is_a_wrong_parameter() {
+    let api = Api::with(&[], |hero| hero.set("redis.shards", "2"));
+    let job = json!({ "script": "1", "script_type": "osis", "id": "s5-a" });
+    let waits = json!({ "script": "1", "script_type": "osis", "prerequisites": ["s5-a"] });
+    for (method, params) in [
+        ("job.get", json!(["s5-a"])),
+        ("job.submit", json!([job])),
+        ("job.submit", json!([waits])),
+        ("graph.get", json!(["s5-a"])),
+        ("graph.submit", json!({ "jobs": [{ "name": "a", "job": osis("k") }], "id": "s5-a" })),
+        ("graph.submit", json!({ "jobs": [{ "name": "a", "job": job }] })),
+    ] {
+        let (number, error) = api.fails(&admin(), method, params);
+        assert_eq!(number, code::INVALID_PARAMS, "{method}: {error}");
+        assert!(error.message.contains("s5-a is an id of shard 5"), "{error}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hero::client::{Client, Graph, JobBuilder};
+use hero::client::{Client, ClientError, Graph, JobBuilder};
 use hero::config::{JobConfig, RedisConfig};
 use hero::proto::job::{Job, JobStatus};
 use hero::store::{Cursor, DeadFilter, JobSearch, JobSummary, ListQuery, Shards, Verdict};
@@ -151,6 +151,38 @@ async fn dead_letters_of_all_shards_are_one_list() {
     assert_eq!((tally.done, tally.left), (11, 0));
     let page = client.list_dead(&filter, 9, None).await.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
+}
+
+#[tokio::test]
+async fn atomic_batch_that_is_submitted_again_is_rejected() {
+    let world = World::new();
+    let client = client(&world);
+    // The answer to the first submission may have been lost.
+    for _ in 0..8 {
+        let jobs: Vec<Job> = (0..3).map(|_| built(JobBuilder::new("osis", "1"))).collect();
+        client.submit_all_or_none(&jobs).await.expect("accepted");
+        let again = client.submit_all_or_none(&jobs).await.expect_err("they are there");
+        assert!(matches!(again, ClientError::Refused { .. }), "{again}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_dead_letters_of_one_shard_follow_each_other() {
+    let world = at(World::new(), 1);
+    let dead = || Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
+    for number in 0..5 {
+        world.ended(&Life::of("osis-default-1"), &format!("s1-a{number}"), dead()).await;
+    }
+    let of_shard = Shards::from(world.store.clone());
+    let (mut ids, mut after) = (Vec::new(), None);
+    for _ in 0..3 {
+        let page = of_shard.list_dead(&DeadFilter::default(), 2, after.as_ref()).await;
+        let page = page.expect("listing");
+        ids.extend(page.items.into_iter().map(|letter| letter.id.to_string()));
+        after = page.next;
+    }
+    assert_eq!(ids, ["s1-a4", "s1-a3", "s1-a2", "s1-a1", "s1-a0"]);
+    assert!(after.is_none(), "a page follows the last");
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ pub(crate) enum Mode {
     Hold,
     /// Traffic is lost. A connection that lost any is cut when the mode changes.
     Swallow,
+    /// A connection over which this text comes is cut, and the text is lost.
+    Cut(&'static str),
     /// New connections are refused, open ones are cut.
     Refuse,
     /// The lane is removed.
@@ -258,7 +260,7 @@ impl State {
     fn carry(&self, id: u64, mut from: End, mut to: End) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
-            if !self.lets_through() || to.write_all(&buffer[..read]).is_err() {
+            if !self.lets_through(&buffer[..read]) || to.write_all(&buffer[..read]).is_err() {
                 break;
             }
         }
@@ -269,11 +271,12 @@ impl State {
 
     /// Waits for as long as the mode asks. `false` if what was read is lost.
     #[expect(clippy::disallowed_methods, reason = "a late answer is what is injected here")]
-    fn lets_through(&self) -> bool {
+    fn lets_through(&self, read: &[u8]) -> bool {
         let inner = self.lock();
         match inner.mode {
             Mode::Pass | Mode::Refuse => true,
             Mode::Closed => false,
+            Mode::Cut(text) => !read.windows(text.len()).any(|part| part == text.as_bytes()),
             Mode::Delay(by) => {
                 drop(inner);
                 thread::sleep(by);

@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any, List, Optional
 
 import hero_client
-from hero_client import HeroError, InvalidJob, JobSpec, job
+from hero_client import HeroError, InvalidJob, JobSpec, NeedsApi, job
+from hero_client._protocol import Protocol
 
 LIMIT = 3
 
 
 class Settings(unittest.TestCase):
+    def test_a_client_over_redis_refuses_a_shard_key(self) -> None:
+        spec = JobSpec("osis", "1", shard_key="acme")
+        for steps in (Protocol("hero").batch([spec]), Protocol("hero").graph({"a": spec})):
+            with self.assertRaisesRegex(NeedsApi, "shard_key needs the API"):
+                next(steps)
+
     def test_settings_are_written_as_the_protocol_has_them(self) -> None:
         spec = JobSpec(
             "bash",

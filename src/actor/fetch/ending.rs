@@ -26,6 +26,10 @@ impl Fetch {
         }
         // Those that no thread has begun need none for their end.
         self.jobs.take_waiting(Instant::now(), true);
+        // Other shards need not wait for the end of the scripts to use the other tasks.
+        if self.jobs.is_shared() {
+            self.jobs.leave_tasks();
+        }
         self.jobs.stop_all(StopReason::LeaseLost);
         // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
         // pushed.
@@ -90,5 +94,78 @@ impl Fetch {
         let status = format!("draining, {} running", self.boot.process.running());
         let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
         (self.boot.report)(ServiceReport::Stopping { status, within: drain + kill + 3 * EXTRA });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::actor::boot::Boot;
+    use crate::actor::crew::Crew;
+    use crate::actor::process::ActorProcess;
+    use crate::actor::settings::ActorSettings;
+    use crate::config::{ActorConfig, ActorUnit, JobConfig, RedisConfig, SecretsConfig};
+    use crate::engine::{Cancel, Engine, Failure, Log, Script, Success};
+    use crate::proto::report::Reports;
+    use crate::proto::target::ScriptType;
+    use crate::store::{ClaimLimits, Store};
+
+    /// Gets no script.
+    struct Idle(ScriptType);
+
+    impl Engine for Idle {
+        fn run(&self, _: &Script<'_>, _: &Cancel, _: &dyn Log) -> Result<Success, Failure> {
+            unreachable!("no job is claimed")
+        }
+
+        fn unavailable(&self) -> Option<String> {
+            None
+        }
+
+        fn capabilities(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn script_type(&self) -> &ScriptType {
+            &self.0
+        }
+    }
+
+    /// A boot of the first of two shards, without a Redis.
+    fn boot() -> Arc<Boot> {
+        let script_type: ScriptType = "osis".parse().expect("legal");
+        let engine: Arc<dyn Engine> = Arc::new(Idle(script_type.clone()));
+        let settings = Arc::new(ActorSettings {
+            actors: vec![ActorUnit { id: "osis:default:1".parse().expect("legal"), tasks: 2 }],
+            job: JobConfig::default(),
+            actor: ActorConfig::default(),
+            redact: Vec::new(),
+            secrets: SecretsConfig::default(),
+            limits: ClaimLimits::default(),
+            engines: BTreeMap::from([(script_type, engine)]),
+        });
+        let crew = Crew::start(&settings, 2).expect("threads");
+        let settings = watch::Sender::new(settings).subscribe();
+        let reports = Reports::new(Arc::new(|_| {}), 2);
+        let end = watch::Sender::new(Shutdown::No);
+        let process = Arc::new(ActorProcess::new(settings, None, reports, end, crew));
+        let store = Store::open(&RedisConfig::default()).expect("legal settings");
+        Arc::new(Boot::new(&process, 0, &store))
+    }
+
+    #[tokio::test]
+    async fn boot_without_a_lease_leaves_its_tasks_before_its_loop_ends() {
+        let boot = boot();
+        let mut fetch = Fetch::new(&boot).expect("threads");
+        let handover = || boot.process.crew.workers[0].handover();
+        assert_eq!(handover().keep(0, 2), 2);
+        assert_eq!(handover().keep(1, 2), 0);
+        fetch.abandon().await;
+        assert_eq!(handover().keep(1, 2), 2, "the other shard may have them");
     }
 }

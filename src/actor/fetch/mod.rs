@@ -58,6 +58,8 @@ pub(super) struct Fetch {
     settings: Arc<ActorSettings>,
     changes: watch::Receiver<Arc<ActorSettings>>,
     outcomes: mpsc::Receiver<RunOutcome>,
+    /// The actors of the process that are drained.
+    drained: watch::Receiver<Vec<bool>>,
     jobs: Jobs,
     claiming: Claiming,
     recording: Recording,
@@ -74,10 +76,11 @@ impl Fetch {
         let mut changes = boot.settings.clone();
         let settings = Arc::clone(&changes.borrow_and_update());
         let (jobs, outcomes) = Jobs::new(boot, &settings)?;
-        Ok(Self {
+        let mut fetch = Self {
             settings,
             changes,
             outcomes,
+            drained: boot.process.drained(),
             claiming: Claiming::new(boot),
             recording: Recording::new(boot),
             waiting: QueueWait::new(&boot.store),
@@ -87,7 +90,9 @@ impl Fetch {
             retry: Retry::new(boot),
             jobs,
             boot: Arc::clone(boot),
-        })
+        };
+        fetch.follow_drains();
+        Ok(fetch)
     }
 
     /// Turns until the process was asked to shut down and has.
@@ -126,6 +131,7 @@ impl Fetch {
                 () = self.boot.health.overload_changed.notified() => {}
                 () = self.jobs.task_kept.notified() => {}
                 Ok(()) = self.changes.changed() => self.take_over_settings(),
+                Ok(()) = self.drained.changed() => self.follow_drains(),
             }
             self.update_health();
         }
@@ -271,15 +277,19 @@ impl Fetch {
             }
             Ok(Control::Stop(job)) => self.errands.push(Errand::PassOnStop(job)),
             Ok(Control::Drain) => {
-                info!(actor = %id, "drains: claims no more jobs until it is told to resume");
-                self.drain(actor, true);
+                if self.boot.process.drain(actor, true) {
+                    info!(actor = %id, "drains: claims no more jobs until it is told to resume");
+                }
+                self.follow_drains();
             }
             Ok(Control::Resume) if self.draining.has_begun() => {
                 warn!(actor = %id, "does not resume: it is shutting down");
             }
             Ok(Control::Resume) => {
-                info!(actor = %id, "resumes");
-                self.drain(actor, false);
+                if self.boot.process.drain(actor, false) {
+                    info!(actor = %id, "resumes");
+                }
+                self.follow_drains();
             }
             Ok(Control::Shutdown) => {
                 info!(actor = %id, "was told to shut down");
@@ -294,11 +304,20 @@ impl Fetch {
         }
     }
 
-    /// Starts or ends the draining of one actor, and updates its presence at once.
-    fn drain(&mut self, actor: usize, draining: bool) {
-        self.jobs.slots[actor].drain(draining);
-        self.update_health();
-        self.boot.health.presence_changed.notify_one();
+    /// Starts or ends the draining of actors as a message on any shard asked, and updates their presence at once.
+    fn follow_drains(&mut self) {
+        let drained = self.drained.borrow_and_update().clone();
+        // A shutdown drains all of them for good.
+        if self.draining.has_begun() {
+            return;
+        }
+        let slots = self.jobs.slots.iter_mut().zip(drained);
+        let changed = slots.filter(|(slots, drained)| slots.draining != *drained);
+        let changed = changed.map(|(slots, drained)| slots.drain(drained)).count();
+        if changed > 0 {
+            self.update_health();
+            self.boot.health.presence_changed.notify_one();
+        }
     }
 
     /// Takes over new settings for the jobs that start from now on.

@@ -72,23 +72,29 @@ async fn submit_some(
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<bool, Error> {
-    let (mut jobs, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut read, mut refused) = (Vec::new(), Vec::new());
     let (mut more, mut bytes) = (true, 0);
-    while jobs.len() < JOBS_PER_CALL && bytes < BYTES_PER_CALL {
+    while read.len() < JOBS_PER_CALL && bytes < BYTES_PER_CALL {
         match lines.next(client)? {
             None => {
                 more = false;
                 break;
             }
-            Some(Ok((job, files))) => match with_files(client, batch, job, &files).await {
-                Ok(job) => {
-                    bytes += job.spec.script.len();
-                    jobs.push(job);
-                    numbers.push(lines.number);
-                }
-                Err(error) => refused.push((lines.number, Err(error))),
-            },
+            Some(Ok(line)) => {
+                bytes += line.job.spec.script.len();
+                read.push(line);
+            }
             Some(Err(error)) => refused.push((lines.number, Err(error.into()))),
+        }
+    }
+    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+    for (number, job) in with_files(client, batch, lines, read).await? {
+        match job {
+            Ok(job) => {
+                jobs.push(job);
+                numbers.push(number);
+            }
+            Err(error) => refused.push((number, Err(error))),
         }
     }
     let submitted = submit_of(client, batch, &jobs, tally).await.map_err(|error| {
@@ -112,19 +118,42 @@ async fn submit_some(
     Ok(more)
 }
 
-/// Stores the files of a job.
+/// Puts the batch on the shard that its jobs tell, and stores their files there. Returns the jobs with the
+/// numbers of their lines.
 async fn with_files(
     client: &Client,
     batch: &mut NewBatch,
-    mut job: Job,
-    files: &JobFiles,
-) -> Result<Job, ClientError> {
-    client.place_batch(batch, std::slice::from_ref(&job))?;
-    if !files.is_empty() {
-        client.place_in(batch, &mut job)?;
-        client.give_files(&mut job, files).await?;
+    lines: &BatchLines<'_>,
+    read: Vec<BatchLine>,
+) -> Result<Vec<(u64, Result<Job, ClientError>)>, ClientError> {
+    let files: Vec<(u64, LineFiles)> =
+        read.iter().map(|line| (line.number, line.files.clone())).collect();
+    let jobs: Vec<Job> = read.into_iter().map(|line| line.job).collect();
+    if !jobs.is_empty() {
+        client.place_batch(batch, &jobs)?;
     }
-    Ok(job)
+    let mut done = Vec::with_capacity(jobs.len());
+    for (mut job, (number, files)) in jobs.into_iter().zip(files) {
+        let given = give_files(client, batch, lines, &mut job, &files).await;
+        done.push((number, given.map(|()| job)));
+    }
+    Ok(done)
+}
+
+/// Stores the files of a job.
+async fn give_files(
+    client: &Client,
+    batch: &NewBatch,
+    lines: &BatchLines<'_>,
+    job: &mut Job,
+    files: &LineFiles,
+) -> Result<(), ClientError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let files = lines.read_files(job, files)?;
+    client.place_in(batch, job)?;
+    client.give_files(job, &files).await
 }
 
 /// Submits jobs as those of the batch; those beyond its bound belong to none.
@@ -148,22 +177,30 @@ async fn submit_atomic_batch(
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<(), Error> {
-    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+    let (mut read, mut refused) = (Vec::new(), Vec::new());
     while let Some(line) = lines.next(client)? {
         match line {
-            Ok((job, files)) => match with_files(client, batch, job, &files).await {
-                Ok(job) => {
-                    jobs.push(job);
-                    numbers.push(lines.number);
-                }
-                Err(error) => tally.refuse(lines.path, lines.number, &error),
-            },
-            Err(error) => tally.refuse(lines.path, lines.number, &error.into()),
+            Ok(line) => read.push(line),
+            Err(error) => refused.push((lines.number, error.into())),
         }
-        if jobs.len() > Store::WHOLE_MAX {
-            let (jobs, most) = (jobs.len(), Store::WHOLE_MAX);
+        if read.len() > Store::WHOLE_MAX {
+            let (jobs, most) = (read.len(), Store::WHOLE_MAX);
             return Err(ClientError::TooMany { jobs, most }.into());
         }
+    }
+    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+    for (number, job) in with_files(client, batch, lines, read).await? {
+        match job {
+            Ok(job) => {
+                jobs.push(job);
+                numbers.push(number);
+            }
+            Err(error) => refused.push((number, error)),
+        }
+    }
+    refused.sort_by_key(|(number, _)| *number);
+    for (number, error) in &refused {
+        tally.refuse(lines.path, *number, error);
     }
     let given = jobs.iter().filter(|job| job.extra.contains_key(INPUT_FILES)).map(|job| &job.id);
     if !tally.refused.is_empty() {
@@ -231,8 +268,26 @@ impl Tally {
     }
 }
 
-/// A line: its job, with the files that it is given.
-type ReadLine = Result<(Job, JobFiles), InvalidJob>;
+/// A line of the file.
+struct BatchLine {
+    /// Its number, from 1.
+    number: u64,
+    job: Job,
+    files: LineFiles,
+}
+
+/// The files that a line names: `inputs`, an object of names and files, and `stdin`.
+#[derive(Clone, Default)]
+struct LineFiles {
+    inputs: BTreeMap<String, PathBuf>,
+    stdin: Option<PathBuf>,
+}
+
+impl LineFiles {
+    fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.stdin.is_none()
+    }
+}
 
 /// Reads the lines of the file as jobs.
 struct BatchLines<'a> {
@@ -249,7 +304,7 @@ impl BatchLines<'_> {
     ///
     /// # Errors
     /// The file cannot be read, or a line is too long for any job.
-    fn next(&mut self, client: &Client) -> Result<Option<ReadLine>, Error> {
+    fn next(&mut self, client: &Client) -> Result<Option<Result<BatchLine, InvalidJob>>, Error> {
         loop {
             self.number += 1;
             let mut bytes = Vec::new();
@@ -268,38 +323,36 @@ impl BatchLines<'_> {
             if !text.is_empty() {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                let read = self.job_with_files(text);
-                return Ok(Some(read.and_then(|read| check(&read.0).map(|()| read))));
+                let read = job_with_files(text).and_then(|(job, files)| {
+                    check(&job).map(|()| BatchLine { number: self.number, job, files })
+                });
+                return Ok(Some(read));
             }
         }
     }
 
-    /// Reads a job, and the files that its line names: `inputs`, an object of names and files, and `stdin`.
-    fn job_with_files(&self, text: &[u8]) -> ReadLine {
-        let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
-            return job_of_line(text).map(|job| (job, JobFiles::default()));
-        };
-        let (inputs, stdin) = (line.remove("inputs"), line.remove("stdin"));
-        let job = Job::from_json(&line)?;
-        if inputs.is_none() && stdin.is_none() {
-            return Ok((job, JobFiles::default()));
-        }
-        let wrong = |what: &str| InvalidJob::new(what, "does not name files");
-        let inputs: BTreeMap<String, PathBuf> = match inputs {
-            Some(inputs) => serde_json::from_value(inputs).map_err(|_| wrong("inputs"))?,
-            None => BTreeMap::new(),
-        };
-        let stdin: Option<PathBuf> = match stdin {
-            Some(stdin) => Some(serde_json::from_value(stdin).map_err(|_| wrong("stdin"))?),
-            None => None,
-        };
+    /// Reads the files of a job.
+    fn read_files(&self, job: &Job, files: &LineFiles) -> Result<JobFiles, InvalidJob> {
         let folder = folder_of(self.path);
-        let inputs = inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
-        let stdin = stdin.map(|file| folder.join(file));
+        let inputs = files.inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
+        let stdin = files.stdin.as_ref().map(|file| folder.join(file));
         let files = read_files(&self.config.job, inputs, stdin.as_deref()).map_err(|error| {
             InvalidJob::new("its files:", error.message.replace("--input: ", ""))
         })?;
         self.config.check_files(&job.spec, &files)?;
-        Ok((job, files))
+        Ok(files)
     }
+}
+
+/// Reads the job of a line, and the names of its files.
+fn job_with_files(text: &[u8]) -> Result<(Job, LineFiles), InvalidJob> {
+    let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
+        return job_of_line(text).map(|job| (job, LineFiles::default()));
+    };
+    let (inputs, stdin) = (line.remove("inputs"), line.remove("stdin"));
+    let job = Job::from_json(&line)?;
+    let wrong = |what: &str| InvalidJob::new(what, "does not name files");
+    let inputs = inputs.map(serde_json::from_value).transpose().map_err(|_| wrong("inputs"))?;
+    let stdin = stdin.map(serde_json::from_value).transpose().map_err(|_| wrong("stdin"))?;
+    Ok((job, LineFiles { inputs: inputs.unwrap_or_default(), stdin }))
 }

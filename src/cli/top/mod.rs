@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use super::job::show::without_secrets;
 use super::{Global, output};
-use crate::client::Client;
+use crate::client::{Client, UntoldShard};
 use crate::config::{CheckConfig, Config, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit, reason};
@@ -309,13 +309,18 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
             format!("resumed {queue}")
         }
         Act::Drain(actor) => {
-            client.tell_actor(&actor, &Control::Drain).await?;
-            format!("{actor} drains")
+            let untold = client.tell_actor(&actor, &Control::Drain).await?;
+            with_untold(format!("{actor} drains"), &untold)
         }
         Act::Undrain(actor) => {
-            client.tell_actor(&actor, &Control::Resume).await?;
-            format!("{actor} claims jobs again")
+            let untold = client.tell_actor(&actor, &Control::Resume).await?;
+            with_untold(format!("{actor} claims jobs again"), &untold)
         }
         Act::Quit | Act::Close | Act::Open(_) => String::new(),
     })
+}
+
+/// Adds to a sentence the shards that do not answer.
+fn with_untold(done: String, untold: &[UntoldShard]) -> String {
+    untold.iter().fold(done, |done, shard| format!("{done}, {shard}"))
 }

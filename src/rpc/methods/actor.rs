@@ -77,6 +77,9 @@ impl OneActor {
 struct ToldActors {
     /// The actors.
     told: Vec<String>,
+    /// The shards that do not answer, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_told: Vec<String>,
 }
 
 async fn drain(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
@@ -97,8 +100,9 @@ async fn tell(
     message: Control,
 ) -> Result<ToldActors, RpcError> {
     let id = given.id(&context)?;
-    context.client.tell_live_actor(&id, &message).await?;
-    Ok(ToldActors { told: vec![id.to_string()] })
+    let untold = context.client.tell_live_actor(&id, &message).await?;
+    let not_told = untold.iter().map(ToString::to_string).collect();
+    Ok(ToldActors { told: vec![id.to_string()], not_told })
 }
 
 /// The answer of an actor.

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import base64
 import time
-from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ._errors import InvalidJob, JobFailed, WaitTimeout
-from ._jobs import Job, JobSpec, LogEntry, job_of, log_entry, resolved
+from ._jobs import Job, JobSpec, LogEntry, job_of, log_entry, refuse_cycle
 from ._steps import Steps
 
 WAIT_SECONDS = 30.0
@@ -129,10 +129,21 @@ def batch(specs: Iterable[JobSpec]) -> Steps[List[str]]:
 
 
 def graph(jobs: Mapping[str, JobSpec]) -> Steps[Dict[str, str]]:
-    """Submits jobs that wait for each other by name, all or none."""
-    specs = resolved(jobs)
-    ids = yield from batch(specs.values())
-    return dict(zip(specs, ids))
+    """Submits jobs that wait for each other by name, all or none. The API gives them their ids."""
+    refuse_cycle(jobs)
+    if not jobs:
+        return {}
+    answer = yield Call("graph.submit", {"jobs": [_node(name, spec, jobs) for name, spec in jobs.items()]})
+    return {name: str(answer["jobs"][name]) for name in jobs}
+
+
+def _node(name: str, spec: JobSpec, jobs: Mapping[str, JobSpec]) -> Dict[str, Any]:
+    def known(names: Sequence[str]) -> List[str]:
+        return [one if one in jobs else spec.prerequisite_names.get(one, one) for one in names]
+
+    alone = replace(spec, prerequisites=(), after_any=())
+    after = {"after": known(spec.prerequisites), "after_any": known(spec.after_any)}
+    return {"name": name, "job": alone.settings(), **after}
 
 
 def stop(job_id: str) -> Steps[None]:

@@ -87,7 +87,8 @@ class JobSpec:
     """`return`, `replace` or `reject`; over the API."""
     limit_key: Optional[str] = None
     shard_key: Optional[str] = None
-    """Jobs with the same key are on the same shard; only over the API, which chooses the shard."""
+    """Jobs with the same key are on the same shard; only over the API, which chooses the shard: RedisClient
+    raises NeedsApi."""
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
     output_overflow: Optional[str] = None
@@ -208,11 +209,12 @@ def resolved(graph: Mapping[str, JobSpec]) -> Dict[str, JobSpec]:
             prerequisite_names=names,
         )
 
-    _refuse_cycle(graph)
+    refuse_cycle(graph)
     return {name: with_ids(replace(spec, name=spec.name or name)) for name, spec in jobs.items()}
 
 
-def _refuse_cycle(graph: Mapping[str, JobSpec]) -> None:
+def refuse_cycle(graph: Mapping[str, JobSpec]) -> None:
+    """Raises InvalidJob for jobs that wait for each other."""
     left = {
         name: {one for one in (*spec.prerequisites, *spec.after_any) if one in graph} for name, spec in graph.items()
     }

@@ -997,10 +997,15 @@ class TimesDocument(TypedDict):
     """The time below which 95 of 100 lie, in seconds, estimated from a histogram."""
 
 
-class ToldActors(TypedDict):
-    """Actors that were told something."""
+class _ToldActorsRequired(TypedDict):
     told: List[str]
     """The actors."""
+
+
+class ToldActors(_ToldActorsRequired, total=False):
+    """Actors that were told something."""
+    not_told: List[str]
+    """The shards that do not answer, each with the reason."""
 
 
 class ToldJob(TypedDict):
