@@ -131,6 +131,46 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
 }
 
 #[tokio::test]
+async fn message_whose_answer_is_gone_is_answered_with_an_error() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.set_job("a", "message {}");
+    world.redis.delete(&own_key("a"));
+    let end = world.store.message_end(&id).await.expect("reading").expect("an end");
+    assert!(!end.is_finished && end.text.contains("cannot be read"), "{end:?}");
+    assert!(end.text.contains(&own_key("a")), "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_and_text_of_an_end_are_of_one_moment_though_the_job_runs_again() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.set_job("a", "message {}");
+    let (store, of) = (world.store.clone(), id.clone());
+    let reading = tokio::spawn(async move {
+        for _ in 0..300 {
+            let end = match store.message_end(&of).await {
+                Ok(end) => end.expect("an end"),
+                Err(error) if error.is_transient() => continue,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(end.text == "no", !end.is_finished, "{} bytes", end.text.len());
+        }
+    });
+    let script = "local at = redis.call('TIME') redis.call('HSET', KEYS[1], 'updated_at', at[1] .. at[2]) \
+        if ARGV[1] == 'error' then redis.call('HDEL', KEYS[1], 'output_key') \
+        redis.call('HSET', KEYS[1], 'status', 'error', 'error', 'no') \
+        else redis.call('HDEL', KEYS[1], 'error') \
+        redis.call('HSET', KEYS[1], 'status', 'finished', 'output_key', 'x') end return 1";
+    while !reading.is_finished() {
+        for status in ["error", "finished"] {
+            world.redis.ask_with::<i64, _>("EVAL", &[script, "1", &keys::job("a"), status]);
+        }
+    }
+    reading.await.expect("state and text belong together");
+}
+
+#[tokio::test]
 async fn broker_gets_a_large_answer_and_another_actor_still_writes_into_the_hash() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = ended(&world, &life, job("a"), large()).await;
