@@ -6,7 +6,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{BootId, Job, JobId, JobOutput, JobStatus};
 use hero::proto::legacy::LegacyQueue;
 use hero::proto::message::{Reply, ReplyOutcome};
-use hero::store::{DeleteOutcome, Recorded, RetryOutcome, Store, Verdict};
+use hero::store::{DeleteOutcome, NoInputs, Recorded, RetryOutcome, Store, Verdict};
 
 use crate::foreign::acl::{PASSWORD, rules};
 use crate::support::{Life, RETENTION, World, job, keys, wait_until};
@@ -127,7 +127,23 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
     let of = inputs[0].as_ref().expect("they fit");
     assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
     let (inputs, _) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
-    assert_eq!((inputs[0].is_none(), inputs[1].is_some()), (true, true));
+    assert_eq!((&inputs[0], inputs[1].is_ok()), (&Err(NoInputs::TooLarge), true));
+    let alone = world.store.inputs(&[vec![a]], INLINE_MAX as u64).await.expect("reading").0;
+    assert_eq!(alone, [Err(NoInputs::TooLarge)]);
+}
+
+#[tokio::test]
+async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let a = ended(&world, &life, job("a"), large()).await;
+    let b = ended(&world, &life, job("b"), large()).await;
+    world.redis.delete(&own_key("a"));
+    let asked = [vec![b.clone(), a.clone()], vec![b.clone()]];
+    let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let Err(NoInputs::Unreadable(id, error)) = &inputs[0] else { panic!("{:?}", inputs[0]) };
+    assert_eq!(id, &a);
+    assert!(error.to_string().contains("is gone"), "{error}");
+    assert_eq!(inputs[1].as_ref().expect("its own is there")[&b], Some(large()));
 }
 
 #[tokio::test]
