@@ -53,7 +53,8 @@ impl Store {
         let ttl_s = STAGED_TTL.as_secs();
         let key = self.keys.staged_output(id, boot, claimed_at);
         let mut staging = redis::pipe();
-        staging.cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
+        // All of it has its expiry, or nothing is staged.
+        staging.atomic().cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
         if let Some(format) = reply {
             let key = self.keys.staged_reply(id, boot, claimed_at);
             staging.cmd("DEL").arg(&key).cmd("RPUSH").arg(&key);

@@ -350,6 +350,19 @@ async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
 }
 
 #[tokio::test]
+async fn output_and_reply_are_staged_with_their_expiry_or_not_at_all() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let ending = [world.ending(&life, id, finished(large()))];
+    let rules = ["on", &format!(">{PASSWORD}"), "+@all", "~*", "-expire"].map(str::to_owned);
+    let store = store_of(&world, "without-expire", &rules);
+    // The script needs the command for other keys.
+    let recorded = store.finish(&life.boot, RETENTION, &ending).await;
+    let staged: Vec<String> = world.redis.all("OUTPUT");
+    assert!(staged.iter().all(|key| world.redis.ttl(key) > 0), "{recorded:?}: {staged:?}");
+}
+
+#[tokio::test]
 async fn users_of_the_shipped_example_may_store_read_and_delete_large_outputs() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
