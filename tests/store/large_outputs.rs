@@ -133,6 +133,15 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
 }
 
 #[tokio::test]
+async fn one_output_in_the_hash_above_the_bound_of_inputs_is_too_large() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let a = ended(&world, &life, job("a"), "x".repeat(101)).await;
+    let bound = async |bytes| world.store.inputs(&[vec![a.clone()]], bytes).await.expect("reading");
+    assert_eq!(bound(100).await.0, [Err(NoInputs::TooLarge)]);
+    assert!(bound(101).await.0[0].is_ok());
+}
+
+#[tokio::test]
 async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let a = ended(&world, &life, job("a"), large()).await;
