@@ -9,7 +9,7 @@ use hero::proto::message::{Reply, ReplyOutcome};
 use hero::store::{DeleteOutcome, NoInputs, Recorded, RetryOutcome, Store, Verdict};
 
 use crate::foreign::acl::{PASSWORD, rules};
-use crate::support::{Life, RETENTION, World, job, keys, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, wait_until};
 
 /// The bound, as `[job]` has it by default.
 const INLINE_MAX: usize = 64 << 10;
@@ -36,6 +36,15 @@ async fn ended(world: &World, life: &Life, job: Job, output: impl Into<JobOutput
 
 async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
     world.store.job(id).await.expect("reading").expect("a job").expect("legal").output
+}
+
+/// The rules of a user that lacks the keys of one kind, as an access list of an older version does.
+fn rules_without(kind: &str) -> Vec<String> {
+    let mut known = keys::kinds(&keys::keys());
+    known.retain(|(of, _)| ![kind, "HERO"].contains(&of.as_str()));
+    let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
+    rules.extend(known.iter().map(|(_, prefix)| format!("~{prefix}*")));
+    rules
 }
 
 /// A store on the same Redis as a user with these rules, whose password is that of the rules.
@@ -344,18 +353,33 @@ async fn output_whose_key_another_program_deleted_is_an_error_and_the_job_is_rea
 async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
     let (mut world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
-    let mut known = keys::kinds(&keys::keys());
-    known.retain(|(kind, _)| !["OUTPUT", "HERO"].contains(&kind.as_str()));
-    let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
-    rules.extend(known.iter().map(|(_, prefix)| format!("~{prefix}*")));
     let claimed_at = world.claimed_at(&life, &id);
-    world.store = store_of(&world, "older", &rules);
+    world.store = store_of(&world, "older", &rules_without("OUTPUT"));
     assert_eq!(
         world.finish_claimed(&life, &id, claimed_at, finished(large())).await,
         Recorded::Recorded
     );
     assert_eq!(world.field("a", "output"), Some(large()));
     assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+    // Also where an actor of this version has stored it.
+    for named in [false, true] {
+        if named {
+            world.redis.set_job("a", "output_key KEY");
+        }
+        let moved = world.store.retry(&id).await.expect("retrying");
+        assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
+        assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+        assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
+        if named {
+            world.redis.set_job("a", "output_key KEY");
+        }
+        world.redis.push(&keys::work("type:osis"), &["a"]);
+        assert_eq!(world.claim(&life, 1).await.again, ["a"]);
+        assert_eq!(world.finish(&life, &id, finished("2")).await, Recorded::Recorded);
+    }
+    let deleted = world.store.delete(&id, RETENTION).await.expect("deleting");
+    assert_eq!(deleted, DeleteOutcome::Deleted);
+    world.check();
 }
 
 #[tokio::test]
