@@ -39,7 +39,7 @@ async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
 }
 
 /// The rules of a user that lacks the keys of one kind, as an access list of an older version does.
-fn rules_without(kind: &str) -> Vec<String> {
+pub(super) fn rules_without(kind: &str) -> Vec<String> {
     let mut known = keys::kinds(&keys::keys());
     known.retain(|(of, _)| ![kind, "HERO"].contains(&of.as_str()));
     let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
@@ -48,7 +48,7 @@ fn rules_without(kind: &str) -> Vec<String> {
 }
 
 /// A store on the same Redis as a user with these rules, whose password is that of the rules.
-fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
+pub(super) fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
     world.redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), rules);
     let file = world.redis.folder().join("password");
     std::fs::write(&file, PASSWORD).expect("writing the password");
