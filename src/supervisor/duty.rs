@@ -56,8 +56,16 @@ impl Round {
     /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. One
     /// that is never told of it has its next round after 30 sweep intervals all the same.
     pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
-        let unseen = self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR);
-        Next::Seen { work, pause, at_latest: unseen.max(pause) }
+        Next::Seen { work, pause, at_latest: self.unseen().max(pause) }
+    }
+
+    /// Returns the pause of a duty whose next work is due after this time, unless a look finds some before.
+    pub(super) fn until_due(&self, work: WorkKind, next: Option<Duration>) -> Next {
+        Next::due(work, next, self.settings.supervisor.sweep_interval, self.unseen())
+    }
+
+    fn unseen(&self) -> Duration {
+        self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR)
     }
 }
 
@@ -78,6 +86,12 @@ pub(super) enum Next {
 }
 
 impl Next {
+    /// After a sweep interval, as soon as a look has found work; when the next is due, also if no look finds it.
+    fn due(work: WorkKind, next: Option<Duration>, sweep: Duration, unseen: Duration) -> Self {
+        let next = next.unwrap_or(Duration::MAX);
+        Self::Seen { work, pause: next.min(sweep), at_latest: next.min(unseen) }
+    }
+
     /// Waits for the next round.
     async fn wait(self, outlook: &watch::Sender<Outlook>) {
         match self {
@@ -307,6 +321,18 @@ mod tests {
         tokio::join!(rests.wait(&outlook), tell);
         // Its work is there already.
         rests.wait(&outlook).await;
+    }
+
+    #[test]
+    fn duty_has_its_next_round_when_its_work_is_due_though_no_look_finds_it() {
+        let [sweep, unseen] = [1, 30].map(Duration::from_secs);
+        let due = |next| match Next::due(WorkKind::Scheduled, next, sweep, unseen) {
+            Next::Seen { pause, at_latest, .. } => (pause, at_latest),
+            Next::After(_) => panic!("it never looks"),
+        };
+        assert_eq!(due(Some(Duration::ZERO)), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(due(Some(2 * sweep)), (sweep, 2 * sweep));
+        assert_eq!((due(Some(2 * unseen)), due(None)), ((sweep, unseen), (sweep, unseen)));
     }
 
     #[test]

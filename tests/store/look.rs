@@ -81,6 +81,19 @@ async fn look_with_more_types_than_a_sweep_takes_sends_every_duty_to_its_own() {
 }
 
 #[tokio::test]
+async fn work_whose_keys_a_user_may_not_read_counts_as_there() {
+    let world = World::new();
+    let of = async |kind: &str| {
+        let store = store_of(&world, &kind.to_lowercase(), &rules_without(kind));
+        store.look().await.expect("looking")
+    };
+    assert_eq!(of("LIMITS").await.work, [WorkKind::Limits].into());
+    world.accepts(&[job("a")]).await;
+    assert_eq!(of("LIMITS").await.work, [WorkKind::Limits, WorkKind::Queues].into());
+    assert_eq!(of("INDEX").await.next_due, Some(Duration::ZERO));
+}
+
+#[tokio::test]
 async fn supervisor_counts_as_live_for_an_actor_that_may_not_look() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
