@@ -123,6 +123,8 @@ pub(super) struct DutyCounts {
     redis: Mutex<Option<RedisState>>,
     /// The work that the latest look has found.
     pub(super) outlook: watch::Sender<Outlook>,
+    /// When the next look is due: the duties may rest until then.
+    look_due: Mutex<Option<Instant>>,
     /// The number of keys at the end of the latest search through all.
     pub(super) keys_searched: AtomicU64,
     /// The periodic jobs of files and of Redis, as last read.
@@ -185,6 +187,16 @@ impl DutyCounts {
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
         self.outage.since()
+    }
+
+    /// Notes that the duty that looks for work rests for this time.
+    pub(super) fn rests_for(&self, pause: Duration) {
+        *lock(&self.look_due) = Instant::now().checked_add(pause);
+    }
+
+    /// Returns whether the next look is not due, or late by less than this. Then no duty has to make a round.
+    pub(super) fn may_rest(&self, late: Duration) -> bool {
+        lock(&self.look_due).is_some_and(|due| due.elapsed() < late)
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
@@ -333,6 +345,16 @@ mod tests {
         assert_eq!(due(Some(Duration::ZERO)), (Duration::ZERO, Duration::ZERO));
         assert_eq!(due(Some(2 * sweep)), (sweep, 2 * sweep));
         assert_eq!((due(Some(2 * unseen)), due(None)), ((sweep, unseen), (sweep, unseen)));
+    }
+
+    #[test]
+    fn duties_may_rest_until_the_next_look_is_late() {
+        let counts = DutyCounts::default();
+        assert!(!counts.may_rest(Duration::from_hours(1)), "no look was made");
+        counts.rests_for(Duration::from_hours(1));
+        assert!(counts.may_rest(Duration::from_nanos(1)));
+        counts.rests_for(Duration::ZERO);
+        assert!(counts.may_rest(Duration::from_hours(1)) && !counts.may_rest(Duration::ZERO));
     }
 
     #[test]

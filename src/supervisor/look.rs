@@ -35,6 +35,7 @@ impl Duty for LookForWork {
         ];
         outlook.work.extend(also.into_iter().filter(|(_, is_there)| *is_there).map(|(of, _)| of));
         counts.outlook.send_replace(outlook);
+        counts.rests_for(pause);
         Ok(Next::After(pause))
     }
 }
