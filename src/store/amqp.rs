@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Store, StoreError};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
 
 /// The time that the reason of a dead letter is kept.
@@ -28,9 +28,9 @@ pub struct TakenEnds {
 pub struct MessageEnd {
     /// Its message, JSON.
     pub message: String,
-    /// True if it finished.
+    /// True if it finished, and its output can be read.
     pub is_finished: bool,
-    /// Its output, or its error.
+    /// Its output, or the error.
     pub text: String,
     /// The exit code of its process.
     pub exit_code: Option<i32>,
@@ -87,24 +87,19 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>, StoreError> {
-        type Fields = [Option<Vec<u8>>; 5];
-        let mut command = redis::cmd("HMGET");
-        let names = ["message", "status", "output", "error", "exit_code"];
-        command.arg(self.keys.job(id)).arg(&names);
-        let fields: Fields = self.link.query("reading the end of a job", &command).await?;
-        let [message, status, output, error, exit_code] =
-            fields.map(|field| field.map(|bytes| text_of(&bytes)));
-        let is_finished = match status.as_deref() {
-            Some("finished") => true,
-            Some("error") => false,
+        let (end, fields) = self.outcome_with(id, &["message", "exit_code"]).await?;
+        let mut fields = fields.into_iter().map(|field| field.map(|bytes| text_of(&bytes)));
+        let (message, exit_code) = (fields.next().flatten(), fields.next().flatten());
+        let (is_finished, text) = match end {
+            Some((JobStatus::Finished, Ok(output))) => (true, output),
+            Some((JobStatus::Finished, Err(error))) => {
+                let text = format!("the job finished, but its output cannot be read: {error}");
+                (false, Some(text.into_bytes()))
+            }
+            Some((JobStatus::Error, Ok(error))) => (false, error),
             _ => return Ok(None),
         };
-        let text = match if is_finished { output } else { error } {
-            // It may have a key of its own.
-            None => self.outcome(id).await?.and_then(|(_, text)| Some(text_of(&text?))),
-            text => text,
-        };
-        let text = text.unwrap_or_default();
+        let text = text.map(|text| text_of(&text)).unwrap_or_default();
         let exit_code = exit_code.and_then(|code| code.parse().ok());
         Ok(message.map(|message| MessageEnd { message, is_finished, text, exit_code }))
     }

@@ -127,7 +127,8 @@ impl Store {
     }
 
     /// Stages the output of an attempt, and the reply with it in this format if one is wanted. Returns false
-    /// if it may not: an access list of an older version does not permit the keys.
+    /// if the script has to carry it: the access list of an older version does not permit the keys, or the
+    /// memory of Redis is full, despite which the script may write.
     async fn stage_output(
         &self,
         boot: &BootId,
@@ -139,6 +140,7 @@ impl Store {
         match self.stage_apart(attempt, output, reply).await {
             Ok(()) => Ok(true),
             Err(StoreError::NotPermitted { .. } | StoreError::Failed { .. }) => Ok(false),
+            Err(error) if error.is_memory_full() => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -50,10 +50,19 @@ pub(super) const CONNECTING: &str = "connecting";
 /// The codes of errors with which Redis rejects every write for the time being.
 const REJECTS_WRITES: [&str; 4] = ["MISCONF", "NOREPLICAS", "READONLY", "MASTERDOWN"];
 
+/// The reason of an error of a Redis that has reached its maxmemory.
+const MEMORY_FULL: &str = "its memory is full; raise its maxmemory, or delete jobs";
+
 impl StoreError {
     /// Returns true if the same call can succeed later without a change here.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NotServing { .. })
+    }
+
+    /// Returns true if Redis has reached its maxmemory. Scripts that begin with a write that takes no memory
+    /// still run.
+    pub(super) fn is_memory_full(&self) -> bool {
+        matches!(self, Self::NotServing { reason, .. } if reason == MEMORY_FULL)
     }
 
     pub(super) fn new(address: &str, doing: &'static str, error: &RedisError) -> Self {
@@ -81,12 +90,8 @@ impl StoreError {
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
             }
-            _ => match code_in_script(&reason).or(error.code()) {
-                Some("OOM") => {
-                    let reason =
-                        "its memory is full; raise its maxmemory, or delete jobs".to_owned();
-                    Self::NotServing { address, reason }
-                }
+            _ => match code_within(&reason).or(error.code()) {
+                Some("OOM") => Self::NotServing { address, reason: MEMORY_FULL.to_owned() },
                 // A blocked call to a master that became a replica is "UNBLOCKED".
                 Some("BUSY" | "UNBLOCKED") => Self::NotServing { address, reason },
                 Some(code) if REJECTS_WRITES.contains(&code) => {
@@ -153,10 +158,12 @@ fn is_connection_lost(error: &RedisError) -> bool {
         || error.is_unrecoverable_error()
 }
 
-/// The code of an error within a script, which Redis before 7.0 puts into the text.
-fn code_in_script(reason: &str) -> Option<&str> {
-    let (_, error) = reason.split_once("Error running script")?.1.split_once(": -")?;
-    error.split(' ').next()
+/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error because of
+/// which a transaction was discarded.
+fn code_within(reason: &str) -> Option<&str> {
+    let in_script = || Some(reason.split_once("Error running script")?.1.split_once(": -")?.1);
+    let in_transaction = || Some(reason.split_once("discarded because of: ")?.1);
+    in_script().or_else(in_transaction)?.split(' ').next()
 }
 
 /// The message of Redis, with its code, in one line of bounded length.
@@ -196,8 +203,23 @@ mod tests {
         let error = redis::make_extension_error("ERR".to_owned(), Some(text.to_owned()));
         let error = StoreError::new("here", "claiming jobs", &error);
         assert!(matches!(&error, StoreError::NotServing { .. }), "{error:?}");
-        assert_eq!(code_in_script("ERR Error running script (call to f_1): no table"), None);
+        assert_eq!(code_within("ERR Error running script (call to f_1): no table"), None);
     }
+
+    #[test]
+    fn full_memory_at_the_end_of_a_transaction_is_transient() {
+        let error = |why: &str| {
+            let text = format!("Transaction discarded because of: {why}");
+            let error = redis::make_extension_error("EXECABORT".to_owned(), Some(text));
+            StoreError::new("here", "storing", &error)
+        };
+        let full = error("OOM command not allowed when used memory > 'maxmemory'.");
+        assert!(full.is_transient() && full.is_memory_full(), "{full:?}");
+        let replica = error("READONLY You can't write against a read only replica.");
+        assert!(replica.is_transient() && !replica.is_memory_full(), "{replica:?}");
+        assert!(!error("previous errors.").is_transient());
+    }
+
     #[test]
     fn job_that_redis_could_not_write_is_told_from_one_that_is_wrong() {
         for text in ["READONLY You can't write", "user_script:9: -MISCONF Redis is configured to"] {

@@ -35,6 +35,21 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
+    /// All kinds.
+    pub const ALL: [Self; 11] = [
+        Self::Queues,
+        Self::Limits,
+        Self::Unsettled,
+        Self::Objects,
+        Self::WrongTypes,
+        Self::Control,
+        Self::Foreign,
+        Self::Orphans,
+        Self::Scheduled,
+        Self::Crontab,
+        Self::Keys,
+    ];
+
     fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "queues" => Self::Queues,
@@ -61,6 +76,13 @@ pub struct Outlook {
     pub cron_revision: Option<String>,
     /// The number of keys in Redis, those of other programs too.
     pub keys: u64,
+}
+
+impl Outlook {
+    /// The outlook after a look that failed: every kind of work may be there.
+    pub fn unknown() -> Self {
+        Self { work: WorkKind::ALL.into(), ..Self::default() }
+    }
 }
 
 impl Store {

@@ -10,6 +10,15 @@ use crate::proto::job::{JobId, JobOutput, JobStatus};
 /// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
 
+/// The reason why a job cannot have its inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoInputs {
+    /// They are larger together than allowed.
+    TooLarge,
+    /// The output of this prerequisite cannot be read.
+    Unreadable(JobId, StoreError),
+}
+
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
 /// The answer of `inputs.lua` for an output with a key of its own.
@@ -17,8 +26,8 @@ const APART: i64 = -1;
 
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
-    /// need. `None` for a job whose inputs exceed `bytes_max`. Returns with them the prerequisites that
-    /// left files.
+    /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
+    /// them the prerequisites that left files.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -26,9 +35,9 @@ impl Store {
         &self,
         prerequisites: &[Vec<JobId>],
         bytes_max: u64,
-    ) -> Result<(Vec<Option<Outputs>>, BTreeSet<JobId>), StoreError> {
+    ) -> Result<(Vec<Result<Outputs, NoInputs>>, BTreeSet<JobId>), StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
-        let mut inputs = vec![Some(Outputs::new()); prerequisites.len()];
+        let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
         let mut with_files = BTreeSet::new();
         let mut bytes = vec![0; prerequisites.len()];
         let all = prerequisites.iter().enumerate();
@@ -55,23 +64,29 @@ impl Store {
                     answer => answer,
                 };
                 let (size, output) = match answer {
-                    // The job has too much already.
-                    Value::Int(APART) if inputs[job].is_none() => (0, None),
-                    Value::Int(APART) => match self.outcome(id).await? {
-                        Some((JobStatus::Finished, Some(output))) => {
+                    // The job cannot have its inputs already.
+                    Value::Int(APART) if inputs[job].is_err() => (0, None),
+                    Value::Int(APART) => match self.outcome(id).await {
+                        Ok(Some((JobStatus::Finished, Some(output)))) => {
                             sized(Value::BulkString(output))
                         }
-                        _ => (0, None),
+                        Ok(_) => (0, None),
+                        Err(error) if error.is_transient() => return Err(error),
+                        Err(error) => {
+                            inputs[job] = Err(NoInputs::Unreadable(id.clone(), error));
+                            continue;
+                        }
                     },
                     answer => sized(answer),
                 };
                 bytes[job] += size;
                 match &mut inputs[job] {
-                    Some(of) if bytes[job] <= bytes_max => _ = of.insert(id.clone(), output),
-                    too_large => *too_large = None,
+                    Ok(of) if bytes[job] <= bytes_max => _ = of.insert(id.clone(), output),
+                    Ok(_) => inputs[job] = Err(NoInputs::TooLarge),
+                    Err(_) => {}
                 }
             }
-            left.retain(|(job, _)| inputs[*job].is_some());
+            left.retain(|(job, _)| inputs[*job].is_ok());
         }
         Ok((inputs, with_files))
     }

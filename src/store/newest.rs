@@ -9,6 +9,25 @@ use crate::proto::job::JobId;
 pub(super) type Entry = (i64, JobId);
 /// The same, with an id that may be illegal.
 type IndexPlace = (i64, String);
+/// An answer of Redis: ids with their scores.
+type Page = Vec<(String, f64)>;
+
+/// Entries of an index that follow each other.
+struct Portion<'a> {
+    index: &'a String,
+    entries: Page,
+    /// The place behind which the index may go on.
+    last: Option<IndexPlace>,
+}
+
+impl<'a> Portion<'a> {
+    /// The answer to a read of a number of entries.
+    fn of(index: &'a String, entries: Page, asked: usize) -> Self {
+        let last = entries.last().filter(|_| entries.len() >= asked);
+        let last = last.map(|(id, score)| (whole(*score), id.clone()));
+        Self { index, entries, last }
+    }
+}
 
 impl Store {
     /// The newest entries of several indexes together, after a cursor. Reads a portion of each index, and
@@ -20,74 +39,110 @@ impl Store {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
         let passed = after.map(|cursor| (cursor.score, cursor.id.as_str().to_owned()));
         let mut entries: Vec<Entry> = Vec::new();
-        let mut open: Vec<(&String, Option<usize>)> = indexes.iter().map(|of| (of, None)).collect();
         let mut portion = (2 * limit / indexes.len().max(1)).clamp(1, limit + 1);
-        while !open.is_empty() {
-            let mut pipeline = redis::pipe();
-            for (index, rank) in &open {
-                match rank {
-                    None => {
-                        let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(&most);
-                        command.arg("-inf").arg("WITHSCORES").arg("LIMIT").arg(0).arg(portion);
-                    }
-                    Some(rank) => {
-                        let command = pipeline.cmd("ZREVRANGE").arg(index).arg(rank);
-                        command.arg(rank + portion - 1).arg("WITHSCORES");
-                    }
-                }
+        let mut portions = self.first_portions(indexes, after, portion).await?;
+        while !portions.is_empty() {
+            let mut open: Vec<(&String, IndexPlace)> = Vec::new();
+            for Portion { index, entries: found, last } in portions {
+                entries.extend(found.into_iter().filter_map(|of| entry_after(of, after)));
+                // Past the cursor, if the portion did not get there.
+                let last = last.map(|last| passed.iter().cloned().fold(last, IndexPlace::min));
+                open.extend(last.map(|last| (index, last)));
             }
-            let pages: Vec<Vec<(String, f64)>> =
-                self.link.pipeline("listing jobs", &pipeline).await?;
-            let last = |page: &Vec<(String, f64)>| {
-                let is_full = page.len() == portion;
-                page.last().filter(|_| is_full).map(|(id, score)| (whole(*score), id.clone()))
-            };
-            let lasts: Vec<Option<IndexPlace>> = pages.iter().map(last).collect();
-            entries.extend(pages.into_iter().flatten().filter_map(|of| entry_after(of, after)));
             // A job that moves may stand in two indexes.
             entries.sort_unstable_by(|a, b| b.cmp(a));
             entries.dedup();
             entries.truncate(limit);
             let oldest = entries.get(limit - 1).map(|(score, id)| (*score, id.as_str().to_owned()));
-            let go_on = open.into_iter().zip(lasts).filter_map(|((index, _), last)| {
-                let last =
-                    last.filter(|last| oldest.as_ref().is_none_or(|oldest| last > oldest))?;
-                // Past the cursor, if the portion did not get there.
-                Some((index, passed.iter().fold(last, |last, passed| last.min(passed.clone()))))
-            });
-            open = self.ranks_behind(go_on.collect()).await?;
+            open.retain(|(_, last)| oldest.as_ref().is_none_or(|oldest| last > oldest));
             portion = (portion * 2).min(limit + 1);
+            portions = self.portions_behind(open, portion).await?;
         }
         Ok(entries)
     }
 
-    /// The rank of the first entry behind a place of each index, the newest first.
-    async fn ranks_behind<'a>(
+    /// The first portion of each index, from the score of a cursor on.
+    async fn first_portions<'a>(
         &self,
-        places: Vec<(&'a String, IndexPlace)>,
-    ) -> Result<Vec<(&'a String, Option<usize>)>, StoreError> {
-        if places.is_empty() {
+        indexes: &'a [String],
+        after: Option<&Cursor>,
+        portion: usize,
+    ) -> Result<Vec<Portion<'a>>, StoreError> {
+        let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
+        if indexes.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipeline = redis::pipe();
-        for (index, (_, id)) in &places {
+        for index in indexes {
+            let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(&most);
+            command.arg("-inf").arg("WITHSCORES").arg("LIMIT").arg(0).arg(portion);
+        }
+        let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
+        Ok(indexes
+            .iter()
+            .zip(pages)
+            .map(|(index, page)| Portion::of(index, page, portion))
+            .collect())
+    }
+
+    /// The portion of each index behind a place. A rank is known in one call and used in the next: if entries have
+    /// left the index meanwhile, the range behind it begins too late. So a range begins early, and its first entry
+    /// shows that it left none out; else the rank is taken again, and the range begins earlier.
+    async fn portions_behind<'a>(
+        &self,
+        mut left: Vec<(&'a String, IndexPlace)>,
+        portion: usize,
+    ) -> Result<Vec<Portion<'a>>, StoreError> {
+        let mut portions = Vec::new();
+        let mut early: usize = 1;
+        while !left.is_empty() {
+            let ranks = self.ranks_behind(&left).await?;
+            let mut pipeline = redis::pipe();
+            for ((index, _), rank) in left.iter().zip(&ranks) {
+                let command = pipeline.cmd("ZREVRANGE").arg(index).arg(rank.saturating_sub(early));
+                command.arg(rank + portion - 1).arg("WITHSCORES");
+            }
+            let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
+            let mut again = Vec::new();
+            for (((index, place), rank), page) in left.into_iter().zip(ranks).zip(pages) {
+                let is_behind =
+                    |(id, score): &(String, f64)| (whole(*score), id) < (place.0, &place.1);
+                if rank > early && page.first().is_none_or(is_behind) {
+                    again.push((index, place));
+                    continue;
+                }
+                let asked = portion + rank.min(early);
+                let mut read = Portion::of(index, page, asked);
+                read.last = read.last.map(|last| last.min(place.clone()));
+                portions.push(read);
+            }
+            (left, early) = (again, early * 2);
+        }
+        Ok(portions)
+    }
+
+    /// The rank of the first entry behind a place of each index, the newest first.
+    async fn ranks_behind(
+        &self,
+        places: &[(&String, IndexPlace)],
+    ) -> Result<Vec<usize>, StoreError> {
+        let mut pipeline = redis::pipe();
+        for (index, (_, id)) in places {
             pipeline.cmd("ZREVRANK").arg(index).arg(id);
             pipeline.cmd("ZSCORE").arg(index).arg(id);
         }
         let answers: Vec<Option<f64>> = self.link.pipeline("listing jobs", &pipeline).await?;
         let mut ranks = Vec::with_capacity(places.len());
-        for ((index, place), answer) in places.into_iter().zip(answers.chunks(2)) {
-            let rank = match answer {
+        for ((index, place), answer) in places.iter().zip(answers.chunks(2)) {
+            ranks.push(match answer {
                 [Some(rank), Some(score)] if whole(*score) == place.0 => {
                     usize::try_from(whole(*rank)).unwrap_or_default() + 1
                 }
                 // It has left the index, or was never in it.
-                _ => self.search_rank_behind(index, &place).await?,
-            };
-            ranks.push((index, Some(rank)));
+                _ => self.search_rank_behind(index, place).await?,
+            });
         }
         Ok(ranks)
     }

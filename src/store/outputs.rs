@@ -53,7 +53,8 @@ impl Store {
         let ttl_s = STAGED_TTL.as_secs();
         let key = self.keys.staged_output(id, boot, claimed_at);
         let mut staging = redis::pipe();
-        staging.cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
+        // All of it has its expiry, or nothing is staged.
+        staging.atomic().cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
         if let Some(format) = reply {
             let key = self.keys.staged_reply(id, boot, claimed_at);
             staging.cmd("DEL").arg(&key).cmd("RPUSH").arg(&key);
@@ -73,8 +74,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
-        let fields = self.link.query(READING, &self.outcome_command(id)).await?;
-        self.whole_outcome(id, fields).await
+        match self.outcome_with(id, &[]).await?.0 {
+            Some((status, bytes)) => Ok(Some((status, bytes?))),
+            None => Ok(None),
+        }
     }
 
     /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
@@ -85,9 +88,10 @@ impl Store {
     pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
         let mut asking = redis::pipe();
         asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
-        asking.add_command(self.outcome_command(id));
-        match self.link.pipeline::<([Value; 3],)>("asking for the reply of a job", &asking).await {
-            Ok((fields,)) => self.whole_outcome(id, fields).await,
+        asking.add_command(self.outcome_command(id, &[]));
+        match self.link.pipeline::<(Fields,)>("asking for the reply of a job", &asking).await {
+            Ok((fields,)) if is_named(&fields) => self.outcome(id).await,
+            Ok((fields,)) => Ok(read_outcome(fields).0),
             // Without the permission to write, the end is found in the hash.
             Err(StoreError::Failed { .. }) => self.outcome(id).await,
             Err(error) => Err(error),
@@ -105,39 +109,52 @@ impl Store {
         Ok(status.and_then(|status| status.parse().ok()))
     }
 
-    fn outcome_command(&self, id: &JobId) -> redis::Cmd {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
-        command
-    }
-
-    /// Adds the output that is not among the fields.
-    async fn whole_outcome(
+    /// Reads the outcome of a job, and further fields as they were at the same time. The inner error tells why the
+    /// output of a finished job cannot be read.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn outcome_with(
         &self,
         id: &JobId,
-        fields: [Value; 3],
-    ) -> Result<Option<Outcome>, StoreError> {
-        let outcome = read_outcome(fields);
-        if !matches!(outcome, Some((JobStatus::Finished, None))) {
-            return Ok(outcome);
-        }
-        // In one step, as the job may run again meanwhile.
-        let (job, key) = (self.keys.job(id), self.keys.output(id));
-        let mut reading = redis::pipe();
-        reading.atomic().add_command(self.outcome_command(id));
-        reading.cmd("HGET").arg(job).arg("output_key").cmd("GET").arg(&key);
-        let (fields, named, output): ([Value; 3], Option<Vec<u8>>, Option<Vec<u8>>) =
-            self.link.pipeline(READING, &reading).await?;
-        match (read_outcome(fields), output) {
-            (Some((JobStatus::Finished, None)), Some(output)) if named.is_some() => {
-                Ok(Some((JobStatus::Finished, Some(output))))
+        more: &[&str],
+    ) -> Result<(Option<EndOfJob>, Fields), StoreError> {
+        let command = self.outcome_command(id, more);
+        let mut fields: Fields = self.link.query(READING, &command).await?;
+        let key = self.keys.output(id);
+        for _ in 0..READS_MAX {
+            if !is_named(&fields) {
+                let (outcome, more) = read_outcome(fields);
+                return Ok((outcome.map(|(status, bytes)| (status, Ok(bytes))), more));
             }
-            (Some((JobStatus::Finished, None)), None) if named.is_some() => {
-                let reason = format!("key {key} is gone, though the job has not expired");
-                Err(StoreError::Failed { doing: "reading the output of a job", reason })
-            }
-            (outcome, _) => Ok(outcome),
+            // Not in a transaction: a Redis whose memory is full refuses those that only read, too. The
+            // output is that of the hash if that is the same before and after.
+            let mut reading = redis::pipe();
+            reading.cmd("GET").arg(&key).add_command(command.clone());
+            let output = match self.link.pipeline(READING_OUTPUT, &reading).await {
+                Ok((Some(output), now)) if now == fields => Ok(Some(output)),
+                Ok((None, now)) if now == fields => {
+                    let reason = format!("key {key} is gone, though the job has not expired");
+                    Err(StoreError::Failed { doing: READING_OUTPUT, reason })
+                }
+                Ok((_, now)) => {
+                    fields = now;
+                    continue;
+                }
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => Err(error),
+            };
+            return Ok((Some((JobStatus::Finished, output)), read_outcome(fields).1));
         }
+        let (address, reason) =
+            (self.address().to_owned(), format!("job {id} changes while it is read"));
+        Err(StoreError::NotServing { address, reason })
+    }
+
+    fn outcome_command(&self, id: &JobId, more: &[&str]) -> redis::Cmd {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg(&OUTCOME_FIELDS).arg(more);
+        command
     }
 
     /// Adds the output that the hash of a job only names. Returns false if the job has changed meanwhile.
@@ -162,17 +179,36 @@ impl Store {
 }
 
 const READING: &str = "reading the state of a job";
+const READING_OUTPUT: &str = "reading the output of a job";
 
-fn read_outcome(fields: [Value; 3]) -> Option<Outcome> {
-    let [status, output, error] = fields.map(|value| match value {
-        Value::BulkString(bytes) => Some(bytes),
-        _ => None,
-    });
-    let status: JobStatus = String::from_utf8(status?).ok()?.parse().ok()?;
+/// The fields of the hash from which an outcome is read. The last two change with every run.
+const OUTCOME_FIELDS: [&str; 6] =
+    ["status", "output", "error", "output_key", "updated_at", "attempt"];
+
+/// Values of fields.
+pub(super) type Fields = Vec<Option<Vec<u8>>>;
+
+/// The outcome of a job, whose output may be one that cannot be read.
+pub(super) type EndOfJob = (JobStatus, Result<Option<Vec<u8>>, StoreError>);
+
+fn status_of(fields: &Fields) -> Option<JobStatus> {
+    str::from_utf8(fields.first()?.as_deref()?).ok()?.parse().ok()
+}
+
+/// Returns whether the hash only names the output.
+fn is_named(fields: &Fields) -> bool {
+    matches!(&fields[..], [_, None, _, Some(_), ..])
+        && status_of(fields) == Some(JobStatus::Finished)
+}
+
+/// Returns the outcome as far as it stands in the hash, and the further fields.
+fn read_outcome(mut fields: Fields) -> (Option<Outcome>, Fields) {
+    let more = fields.split_off(OUTCOME_FIELDS.len().min(fields.len()));
+    let Some(status) = status_of(&fields) else { return (None, more) };
     let bytes = match status {
-        JobStatus::Finished => output,
-        JobStatus::Error => error,
+        JobStatus::Finished => fields.swap_remove(1),
+        JobStatus::Error => fields.swap_remove(2),
         _ => None,
     };
-    Some((status, bytes))
+    (Some((status, bytes)), more)
 }

@@ -1,7 +1,6 @@
 //! Duty: dispatches scheduled jobs and retries when they are due.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tracing::info;
 
@@ -28,7 +27,6 @@ impl Duty for DueJobs {
             info!(jobs = jobs - notes.len(), "further jobs were due: dispatched to their queues");
         }
         // A look finds jobs that are scheduled for an earlier time meanwhile, and those that are due soon.
-        let pause = next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval);
-        Ok(round.until(WorkKind::Scheduled, pause))
+        Ok(round.until_due(WorkKind::Scheduled, next))
     }
 }

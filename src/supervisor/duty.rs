@@ -57,8 +57,16 @@ impl Round {
     /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. One
     /// that is never told of it has its next round after 30 sweep intervals all the same.
     pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
-        let unseen = self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR);
-        Next::Seen { work, pause, at_latest: unseen.max(pause) }
+        Next::Seen { work, pause, at_latest: self.unseen().max(pause) }
+    }
+
+    /// Returns the pause of a duty whose next work is due after this time, unless a look finds some before.
+    pub(super) fn until_due(&self, work: WorkKind, next: Option<Duration>) -> Next {
+        Next::due(work, next, self.settings.supervisor.sweep_interval, self.unseen())
+    }
+
+    fn unseen(&self) -> Duration {
+        self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR)
     }
 }
 
@@ -79,6 +87,12 @@ pub(super) enum Next {
 }
 
 impl Next {
+    /// After a sweep interval, as soon as a look has found work; when the next is due, also if no look finds it.
+    fn due(work: WorkKind, next: Option<Duration>, sweep: Duration, unseen: Duration) -> Self {
+        let next = next.unwrap_or(Duration::MAX);
+        Self::Seen { work, pause: next.min(sweep), at_latest: next.min(unseen) }
+    }
+
     /// Waits for the next round.
     async fn wait(self, outlook: &watch::Sender<Outlook>) {
         match self {
@@ -112,6 +126,8 @@ pub(super) struct DutyCounts {
     redis: Mutex<Option<RedisState>>,
     /// The work that the latest look has found.
     pub(super) outlook: watch::Sender<Outlook>,
+    /// When the next look is due: the duties may rest until then.
+    look_due: Mutex<Option<Instant>>,
     /// The number of keys at the end of the latest search through all.
     pub(super) keys_searched: AtomicU64,
     /// The periodic jobs of files and of Redis, as last read.
@@ -179,6 +195,16 @@ impl DutyCounts {
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
         self.outage.since().or(*lock(&self.awaited))
+    }
+
+    /// Notes that the duty that looks for work rests for this time.
+    pub(super) fn rests_for(&self, pause: Duration) {
+        *lock(&self.look_due) = Instant::now().checked_add(pause);
+    }
+
+    /// Returns whether the next look is not due, or late by less than this. Then no duty has to make a round.
+    pub(super) fn may_rest(&self, late: Duration) -> bool {
+        lock(&self.look_due).is_some_and(|due| due.elapsed() < late)
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
@@ -317,6 +343,28 @@ mod tests {
         tokio::join!(rests.wait(&outlook), tell);
         // Its work is there already.
         rests.wait(&outlook).await;
+    }
+
+    #[test]
+    fn duty_has_its_next_round_when_its_work_is_due_though_no_look_finds_it() {
+        let [sweep, unseen] = [1, 30].map(Duration::from_secs);
+        let due = |next| match Next::due(WorkKind::Scheduled, next, sweep, unseen) {
+            Next::Seen { pause, at_latest, .. } => (pause, at_latest),
+            Next::After(_) => panic!("it never looks"),
+        };
+        assert_eq!(due(Some(Duration::ZERO)), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(due(Some(2 * sweep)), (sweep, 2 * sweep));
+        assert_eq!((due(Some(2 * unseen)), due(None)), ((sweep, unseen), (sweep, unseen)));
+    }
+
+    #[test]
+    fn duties_may_rest_until_the_next_look_is_late() {
+        let counts = DutyCounts::default();
+        assert!(!counts.may_rest(Duration::from_hours(1)), "no look was made");
+        counts.rests_for(Duration::from_hours(1));
+        assert!(counts.may_rest(Duration::from_nanos(1)));
+        counts.rests_for(Duration::ZERO);
+        assert!(counts.may_rest(Duration::from_hours(1)) && !counts.may_rest(Duration::ZERO));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The heartbeat of a supervisor on one shard: renews its presence, reports its state, and feeds the watchdog while
-//! the duties make progress or Redis is away.
+//! the duties make progress or rest, or Redis is away.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,8 +63,9 @@ impl Heartbeat<'_> {
             }
             let now = self.counts.rounds.load(Ordering::Relaxed);
             let is_away = self.counts.redis_away_since().is_some();
+            let is_progress = rounds.replace(now) != Some(now) || self.counts.may_rest(every);
             // Without Redis the duties wait for each other's attempts to connect.
-            if rounds.replace(now) != Some(now) || is_away {
+            if is_progress || is_away {
                 (self.report)(ServiceReport::Alive(status(self.all)));
             } else {
                 warn!("no duty makes progress: the watchdog is not fed");

@@ -1,8 +1,6 @@
 //! Duty: releases held jobs to try again when the period of a rate has passed, or when a slot may be
 //! free without notice.
 
-use std::time::Duration;
-
 use tracing::{debug, info};
 
 use super::duty::{Duty, DutyCounts, Next, Round};
@@ -26,7 +24,6 @@ impl Duty for HeldJobs {
             debug!(jobs = tended.released, "released held jobs to try again");
         }
         // A look finds limits that begin to hold jobs meanwhile.
-        let pause = tended.next.unwrap_or(Duration::MAX);
-        Ok(round.until(WorkKind::Limits, pause.min(round.settings.supervisor.sweep_interval)))
+        Ok(round.until_due(WorkKind::Limits, tended.next))
     }
 }

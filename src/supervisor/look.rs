@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::duty::{Duty, DutyCounts, Next, Round};
-use crate::store::{StoreError, WorkKind};
+use crate::store::{Outlook, StoreError, WorkKind};
 
 /// Looks for work.
 pub(super) struct LookForWork;
@@ -14,7 +14,16 @@ impl Duty for LookForWork {
 
     async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let pause = round.settings.supervisor.sweep_interval;
-        let mut outlook = round.store.look().await?;
+        let mut outlook = match round.store.look().await {
+            Ok(outlook) => outlook,
+            Err(error) => {
+                // Without a look each duty looks itself. While Redis is away none can.
+                if !error.is_transient() {
+                    counts.outlook.send_replace(Outlook::unknown());
+                }
+                return Err(error);
+            }
+        };
         let is_due_soon = |next: Duration| next <= pause;
         let also = [
             (WorkKind::Scheduled, outlook.next_due.is_some_and(is_due_soon)),
@@ -26,6 +35,7 @@ impl Duty for LookForWork {
         ];
         outlook.work.extend(also.into_iter().filter(|(_, is_there)| *is_there).map(|(of, _)| of));
         counts.outlook.send_replace(outlook);
+        counts.rests_for(pause);
         Ok(Next::After(pause))
     }
 }

@@ -104,6 +104,20 @@ fn failed_script_keeps_its_files_and_hostile_entries_are_left_out() {
 }
 
 #[test]
+fn job_whose_files_cannot_be_read_ends_in_error_and_others_of_its_type_run() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let input = given("a", &file(&redis, "small", b"x"));
+    hero.run(&["submit", "-t", "bash", "--id", "a", "--input", &input, "-e", "true"]).code(0);
+    for key in redis.keys(&keys::prefix("FILES")) {
+        redis.spoil(&key);
+    }
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["job", "wait", "a"]).code(1).says("invalid job: input_files cannot be read");
+    hero.run(&["exec", "-t", "bash", "-e", "echo 42"]).code(0).stdout("42\n");
+}
+
+#[test]
 fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.files_size_max", "\"1KiB\"");

@@ -95,6 +95,23 @@ fn control_characters_of_a_log_reach_no_terminal_unless_asked_for() {
 }
 
 #[test]
+fn job_whose_input_is_gone_ends_in_error_and_others_of_its_type_run() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.output_inline_max", "\"1KiB\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let script = "let text = \"x\"; text.pad(2000, 'x'); text";
+    hero.run(&["exec", "-t", "osis", "--id", "first", "-e", script]).code(0);
+    for key in redis.all("OUTPUT") {
+        redis.delete(&key);
+    }
+    hero.run(&["exec", "-t", "osis", "--after", "first", "-e", "1"])
+        .code(1)
+        .says("invalid job: prerequisites include first, whose output cannot be read")
+        .says("is gone");
+    hero.run(&["exec", "-t", "osis", "-e", "40 + 2"]).code(0).stdout("42\n");
+}
+
+#[test]
 fn output_that_is_not_utf8_comes_back_unchanged() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -1,5 +1,7 @@
 //! The supervisor: schedules, retries, messages for all actors of a type, recovery.
 
+use std::collections::BTreeSet;
+
 use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
@@ -78,6 +80,33 @@ fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
     for unit in units {
         unit.ends().code(0);
     }
+}
+
+#[test]
+fn message_for_a_type_is_handed_on_though_no_look_for_work_succeeds() {
+    let redis = Redis::start();
+    redis.run("ACL SETUSER default -dbsize");
+    let hero = Hero::on(&redis).set("supervisor.sweep_interval", "\"2s\"");
+    let unit = hero.actor("osis-default-1").start();
+    let supervisor = hero.supervisor().start();
+    wait_until("a look has failed", || supervisor.err().contains("looking for work: "));
+    redis.push(&keys::control_of_type("osis"), &[r#"{"cmd":"shutdown"}"#]);
+    unit.ends().code(0);
+}
+
+#[test]
+fn supervisor_that_rests_for_longer_than_a_beat_feeds_its_watchdog() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("supervisor.sweep_interval", "\"1h\"");
+    // A beat every 100 ms.
+    let supervisor = hero.supervisor().env("WATCHDOG_USEC", "200000".as_ref()).start();
+    let mut beats = BTreeSet::new();
+    wait_until("it has beaten for some time", || {
+        let presence = redis.all("SUPERVISOR").pop();
+        beats.extend(presence.map(|key| redis.get::<Option<String>>(&key)));
+        beats.len() > 20
+    });
+    assert!(!supervisor.err().contains("the watchdog is not fed"), "{}", supervisor.err());
 }
 
 #[test]

@@ -36,6 +36,10 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     world.store.appear(&life.actor, &presence, RETENTION, None).await.expect("appearing");
     let own = world.started(&life, "a").await;
     let again = world.started(&life, "again").await;
+    let large = world.started(&life, "large").await;
+    let output = "x".repeat(100 << 10);
+    let whole = || Verdict::Finished { output: output.as_str().into(), exit_code: None };
+    let stored = world.ended(&life, "stored", whole()).await;
     world.accepts(&[job("b")]).await;
     world.redis.run(FULL);
     // A lease that could not be renewed would cost the actor its jobs.
@@ -43,6 +47,11 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     let renewed = world.store.heartbeat(&life.boot, RETENTION, &actors, &[]).await;
     assert!(renewed.expect("beating").is_kept());
     assert_eq!(world.finish(&life, &own, done()).await, Recorded::Recorded);
+    assert_eq!(world.finish(&life, &large, whole()).await, Recorded::Recorded);
+    for id in [&large, &stored] {
+        let outcome = world.store.outcome(id).await.expect("reading");
+        assert_eq!(outcome, Some((JobStatus::Finished, Some(output.clone().into_bytes()))), "{id}");
+    }
     let delay = Duration::from_micros(1);
     let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     assert_eq!(world.finish(&life, &again, retry).await, Recorded::Recorded);

@@ -6,10 +6,10 @@ use hero::client::JobBuilder;
 use hero::proto::job::{BootId, Job, JobId, JobOutput, JobStatus};
 use hero::proto::legacy::LegacyQueue;
 use hero::proto::message::{Reply, ReplyOutcome};
-use hero::store::{DeleteOutcome, Recorded, RetryOutcome, Store, Verdict};
+use hero::store::{DeleteOutcome, NoInputs, Recorded, RetryOutcome, Store, Verdict};
 
 use crate::foreign::acl::{PASSWORD, rules};
-use crate::support::{Life, RETENTION, World, job, keys, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, wait_until};
 
 /// The bound, as `[job]` has it by default.
 const INLINE_MAX: usize = 64 << 10;
@@ -38,8 +38,17 @@ async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
     world.store.job(id).await.expect("reading").expect("a job").expect("legal").output
 }
 
+/// The rules of a user that lacks the keys of one kind, as an access list of an older version does.
+pub(super) fn rules_without(kind: &str) -> Vec<String> {
+    let mut known = keys::kinds(&keys::keys());
+    known.retain(|(of, _)| ![kind, "HERO"].contains(&of.as_str()));
+    let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
+    rules.extend(known.iter().map(|(_, prefix)| format!("~{prefix}*")));
+    rules
+}
+
 /// A store on the same Redis as a user with these rules, whose password is that of the rules.
-fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
+pub(super) fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
     world.redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), rules);
     let file = world.redis.folder().join("password");
     std::fs::write(&file, PASSWORD).expect("writing the password");
@@ -127,7 +136,72 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
     let of = inputs[0].as_ref().expect("they fit");
     assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
     let (inputs, _) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
-    assert_eq!((inputs[0].is_none(), inputs[1].is_some()), (true, true));
+    assert_eq!((&inputs[0], inputs[1].is_ok()), (&Err(NoInputs::TooLarge), true));
+    let alone = world.store.inputs(&[vec![a]], INLINE_MAX as u64).await.expect("reading").0;
+    assert_eq!(alone, [Err(NoInputs::TooLarge)]);
+}
+
+#[tokio::test]
+async fn one_output_in_the_hash_above_the_bound_of_inputs_is_too_large() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let a = ended(&world, &life, job("a"), "x".repeat(101)).await;
+    let bound = async |bytes| world.store.inputs(&[vec![a.clone()]], bytes).await.expect("reading");
+    assert_eq!(bound(100).await.0, [Err(NoInputs::TooLarge)]);
+    assert!(bound(101).await.0[0].is_ok());
+}
+
+#[tokio::test]
+async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let a = ended(&world, &life, job("a"), large()).await;
+    let b = ended(&world, &life, job("b"), large()).await;
+    world.redis.delete(&own_key("a"));
+    let asked = [vec![b.clone(), a.clone()], vec![b.clone()]];
+    let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let Err(NoInputs::Unreadable(id, error)) = &inputs[0] else { panic!("{:?}", inputs[0]) };
+    assert_eq!(id, &a);
+    assert!(error.to_string().contains("is gone"), "{error}");
+    assert_eq!(inputs[1].as_ref().expect("its own is there")[&b], Some(large()));
+}
+
+#[tokio::test]
+async fn message_whose_answer_is_gone_is_answered_with_an_error() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.set_job("a", "message {}");
+    world.redis.delete(&own_key("a"));
+    let end = world.store.message_end(&id).await.expect("reading").expect("an end");
+    assert!(!end.is_finished && end.text.contains("cannot be read"), "{end:?}");
+    assert!(end.text.contains(&own_key("a")), "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_and_text_of_an_end_are_of_one_moment_though_the_job_runs_again() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = ended(&world, &life, job("a"), large()).await;
+    world.redis.set_job("a", "message {}");
+    let (store, of) = (world.store.clone(), id.clone());
+    let reading = tokio::spawn(async move {
+        for _ in 0..300 {
+            let end = match store.message_end(&of).await {
+                Ok(end) => end.expect("an end"),
+                Err(error) if error.is_transient() => continue,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(end.text == "no", !end.is_finished, "{} bytes", end.text.len());
+        }
+    });
+    let script = "local at = redis.call('TIME') redis.call('HSET', KEYS[1], 'updated_at', at[1] .. at[2]) \
+        if ARGV[1] == 'error' then redis.call('HDEL', KEYS[1], 'output_key') \
+        redis.call('HSET', KEYS[1], 'status', 'error', 'error', 'no') \
+        else redis.call('HDEL', KEYS[1], 'error') \
+        redis.call('HSET', KEYS[1], 'status', 'finished', 'output_key', 'x') end return 1";
+    while !reading.is_finished() {
+        for status in ["error", "finished"] {
+            world.redis.ask_with::<i64, _>("EVAL", &[script, "1", &keys::job("a"), status]);
+        }
+    }
+    reading.await.expect("state and text belong together");
 }
 
 #[tokio::test]
@@ -279,18 +353,46 @@ async fn output_whose_key_another_program_deleted_is_an_error_and_the_job_is_rea
 async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
     let (mut world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
-    let mut known = keys::kinds(&keys::keys());
-    known.retain(|(kind, _)| !["OUTPUT", "HERO"].contains(&kind.as_str()));
-    let mut rules = vec!["on".to_owned(), format!(">{PASSWORD}"), "+@all".to_owned()];
-    rules.extend(known.iter().map(|(_, prefix)| format!("~{prefix}*")));
     let claimed_at = world.claimed_at(&life, &id);
-    world.store = store_of(&world, "older", &rules);
+    world.store = store_of(&world, "older", &rules_without("OUTPUT"));
     assert_eq!(
         world.finish_claimed(&life, &id, claimed_at, finished(large())).await,
         Recorded::Recorded
     );
     assert_eq!(world.field("a", "output"), Some(large()));
     assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+    // Also where an actor of this version has stored it.
+    for named in [false, true] {
+        if named {
+            world.redis.set_job("a", "output_key KEY");
+        }
+        let moved = world.store.retry(&id).await.expect("retrying");
+        assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
+        assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+        assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
+        if named {
+            world.redis.set_job("a", "output_key KEY");
+        }
+        world.redis.push(&keys::work("type:osis"), &["a"]);
+        assert_eq!(world.claim(&life, 1).await.again, ["a"]);
+        assert_eq!(world.finish(&life, &id, finished("2")).await, Recorded::Recorded);
+    }
+    let deleted = world.store.delete(&id, RETENTION).await.expect("deleting");
+    assert_eq!(deleted, DeleteOutcome::Deleted);
+    world.check();
+}
+
+#[tokio::test]
+async fn output_and_reply_are_staged_with_their_expiry_or_not_at_all() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let ending = [world.ending(&life, id, finished(large()))];
+    let rules = ["on", &format!(">{PASSWORD}"), "+@all", "~*", "-expire"].map(str::to_owned);
+    let store = store_of(&world, "without-expire", &rules);
+    // The script needs the command for other keys.
+    let recorded = store.finish(&life.boot, RETENTION, &ending).await;
+    let staged: Vec<String> = world.redis.all("OUTPUT");
+    assert!(staged.iter().all(|key| world.redis.ttl(key) > 0), "{recorded:?}: {staged:?}");
 }
 
 #[tokio::test]

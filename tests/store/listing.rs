@@ -174,6 +174,36 @@ async fn page_among_thousands_of_jobs_of_one_time_reads_little_more_than_the_pag
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn page_skips_no_job_though_newer_ones_leave_its_index_meanwhile() {
+    let world = World::new();
+    let at = Timestamp::now() + RETENTION;
+    let jobs: Vec<Job> = (0..1000).map(|n| typed("osis", &format!("j{n:04}"), at)).collect();
+    world.store.submit(&jobs, true, RETENTION).await.expect("submitting");
+    let statuses = vec![JobStatus::Scheduled];
+    let mut query = ListQuery { statuses, limit: 10, ..ListQuery::default() };
+    let first = world.store.list_jobs(&query).await.expect("listing").next.expect("more");
+    query.cursor = Some(first.to_string().replace("j0990", "j0500").parse().expect("legal"));
+    let expected: Vec<String> = (490..500).rev().map(|n| format!("j{n:04}")).collect();
+    let store = world.store.clone();
+    let listing = tokio::spawn(async move {
+        for _ in 0..500 {
+            let page = store.list_jobs(&query).await.expect("listing");
+            assert_eq!(names(&page.items), expected);
+        }
+    });
+    let index = keys::index("scheduled", "osis");
+    let time = world.redis.score(&index, "j0000").expect("it stands there");
+    let newer: Vec<String> = (0..300).map(|n| format!("n{n:04}")).collect();
+    let scored: Vec<String> =
+        newer.iter().flat_map(|id| [format!("{time:.0}"), id.clone()]).collect();
+    while !listing.is_finished() {
+        world.redis.ask_with::<u64, _>(&format!("ZADD {index}"), &scored);
+        world.redis.ask_with::<u64, _>(&format!("ZREM {index}"), &newer);
+    }
+    listing.await.expect("each page is whole");
+}
+
 #[tokio::test]
 async fn a_job_that_expired_is_not_listed_and_does_not_end_the_list() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));

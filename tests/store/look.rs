@@ -7,6 +7,7 @@ use hero::proto::message::Control;
 use hero::store::{Outlook, WorkKind};
 use jiff::Timestamp;
 
+use super::large_outputs::{rules_without, store_of};
 use crate::support::{Life, RETENTION, World, job, keys, script_type};
 
 async fn look(world: &World) -> Outlook {
@@ -77,6 +78,28 @@ async fn look_with_more_types_than_a_sweep_takes_sends_every_duty_to_its_own() {
     let expected = [WorkKind::Control, WorkKind::Foreign, WorkKind::Orphans];
     assert_eq!(outlook.work, expected.into());
     assert_eq!(outlook.next_due, Some(Duration::ZERO));
+}
+
+#[tokio::test]
+async fn work_whose_keys_a_user_may_not_read_counts_as_there() {
+    let world = World::new();
+    let of = async |kind: &str| {
+        let store = store_of(&world, &kind.to_lowercase(), &rules_without(kind));
+        store.look().await.expect("looking")
+    };
+    assert_eq!(of("LIMITS").await.work, [WorkKind::Limits].into());
+    world.accepts(&[job("a")]).await;
+    assert_eq!(of("LIMITS").await.work, [WorkKind::Limits, WorkKind::Queues].into());
+    assert_eq!(of("INDEX").await.next_due, Some(Duration::ZERO));
+}
+
+#[tokio::test]
+async fn supervisor_counts_as_live_for_an_actor_that_may_not_look() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    let store = store_of(&world, "older", &rules_without("SUPERVISORS"));
+    let renewed = store.heartbeat(&life.boot, RETENTION, &[], &[]).await;
+    assert_eq!(renewed.expect("beating"), hero::store::Renewal::Kept);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ import redis
 from verbs import Blocking, Verbs
 
 from hero_client import AsyncRedisClient, HeroError, JobSpec, NeedsApi, RedisClient, Unreachable
+from hero_client._protocol import Protocol
 
 URL = os.environ["HERO_TEST_REDIS"]
 
@@ -28,6 +29,57 @@ class OverRedis(Verbs):
         for settings in ({"priority": 0}, {"group": "default", "priority": 2}, {"instance": 1}):
             done = self.client.run(JobSpec("osis", "1", **settings), timeout=60)
             self.assertEqual(done.output, "1")
+
+
+    def test_a_large_output_that_is_gone_is_an_error_unless_the_reply_has_it(self: Any) -> None:
+        script = "print('x' * 100000)"
+        done = self.client.run(JobSpec("python", script), timeout=60)
+        key = f"hero:meta:job:output:{done.id}"
+        with contextlib.closing(redis.Redis.from_url(URL[len("redis+") :])) as link:
+            self.assertEqual(link.delete(key), 1)
+            for call in (self.client.get, self.client.output, self.client.wait):
+                with self.assertRaisesRegex(HeroError, f"key {key} is gone"):
+                    call(done.id)
+            # A small output that a program wrote needs no key.
+            link.hset(f"hero:job:{done.id}", "output", "small")
+            self.assertEqual(self.client.output(done.id), b"small")
+
+    def test_a_large_output_is_read_while_the_memory_is_full(self: Any) -> None:
+        done = self.client.run(JobSpec("python", "print('x' * 100000)"), timeout=60)
+        with contextlib.closing(redis.Redis.from_url(URL[len("redis+") :])) as link:
+            link.config_set("maxmemory", 1)
+            try:
+                self.assertEqual(self.client.output(done.id), b"x" * 100_000)
+                self.assertEqual(self.client.get(done.id).output, "x" * 100_000)
+            finally:
+                link.config_set("maxmemory", 0)
+
+
+class ThatReads(unittest.TestCase):
+    """The reads of one job, with a Redis in which it changes between them."""
+
+    ENDED = [b"status", b"finished", b"output_key", b"k", b"attempt", b"1"]
+    AGAIN = [b"status", b"finished", b"output_key", b"k", b"attempt", b"2"]
+
+    def test_output_and_hash_are_of_one_run(self) -> None:
+        steps = Protocol("hero").get("a")
+        read: Any = next(steps)
+        for answer in (self.ENDED, b"of the first run", self.AGAIN, b"of the second run"):
+            self.assertIn(read[0], ("HGETALL", "GET"))
+            read = steps.send(answer)
+        with self.assertRaises(StopIteration) as end:
+            steps.send(self.AGAIN)
+        self.assertEqual((end.exception.value.output, end.exception.value.attempt), ("of the second run", 2))
+
+    def test_a_wait_takes_a_large_output_from_the_reply(self) -> None:
+        steps = Protocol("hero").wait("a", 60)
+        answers: Any = [b"started", (b"hero:q:reply:a", b'{"job_id":"a","status":"finished","output":"whole"}')]
+        next(steps)
+        for answer in [*answers, b"finished"]:
+            steps.send(answer)
+        with self.assertRaises(StopIteration) as end:
+            steps.send(self.ENDED)
+        self.assertEqual(end.exception.value.output, "whole")
 
 
 class WithoutAsyncio(OverRedis, unittest.TestCase):

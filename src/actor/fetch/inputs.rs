@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::config::{JobConfig, format_size};
 use crate::engine::{InputFiles, Inputs};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
-use crate::store::{Attempt, Outputs, Store, StoreError};
+use crate::store::{Attempt, NoInputs, Outputs, Store, StoreError};
 
 /// Everything that one job is given.
 #[derive(Debug, Default)]
@@ -29,7 +29,8 @@ pub(super) type InputsOf = HashMap<JobId, ReadInputs>;
 /// Reads what all jobs are given, outputs in one round trip.
 ///
 /// # Errors
-/// [`StoreError`]; the jobs are claimed nevertheless.
+/// A transient [`StoreError`]; the jobs are claimed nevertheless. Any other is the error of the one job that it
+/// concerns, so that the next claim does not meet it again.
 pub(super) async fn fetch(
     store: &Store,
     config: &JobConfig,
@@ -43,7 +44,11 @@ pub(super) async fn fetch(
     for job in all {
         let mut leaving = job.spec.waits_for().filter(|id| with_files.contains(*id)).peekable();
         if job.extra.contains_key(INPUT_FILES) || leaving.peek().is_some() {
-            let files = files::read(store, config, job, leaving).await?;
+            let files = match files::read(store, config, job, leaving).await {
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => Err(InvalidJob::new(INPUT_FILES, format!("cannot be read: {error}"))),
+                Ok(files) => files,
+            };
             let of_job = given.entry(job.id.clone()).or_insert_with(|| Ok(JobInputs::default()));
             if let Ok(given) = of_job {
                 match files {
@@ -71,9 +76,9 @@ async fn outputs_of(
         .collect();
     let (found, with_files) = store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
-        let outputs = outputs.map(|outputs| named(job, outputs));
-        let given = outputs.map(|outputs| JobInputs { outputs, ..JobInputs::default() });
-        (job.id.clone(), given.ok_or_else(|| too_large(config)))
+        let given = outputs
+            .map(|outputs| JobInputs { outputs: named(job, outputs), ..JobInputs::default() });
+        (job.id.clone(), given.map_err(|reason| without_inputs(config, reason)))
     });
     Ok((inputs.collect(), with_files))
 }
@@ -98,9 +103,16 @@ fn named(job: &Job, outputs: Outputs) -> Inputs {
     inputs
 }
 
-fn too_large(config: &JobConfig) -> InvalidJob {
-    let max = format_size(config.inputs_size_max);
-    let reason = format!("have more output than job.inputs_size_max allows: {max}");
+fn without_inputs(config: &JobConfig, reason: NoInputs) -> InvalidJob {
+    let reason = match reason {
+        NoInputs::TooLarge => {
+            let max = format_size(config.inputs_size_max);
+            format!("have more output than job.inputs_size_max allows: {max}")
+        }
+        NoInputs::Unreadable(id, error) => {
+            format!("include {id}, whose output cannot be read: {error}; run {id} again")
+        }
+    };
     InvalidJob::new("prerequisites", reason)
 }
 

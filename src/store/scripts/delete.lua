@@ -6,7 +6,7 @@
 
 local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
-  'unique_key', 'dependents', 'actor', 'graph_id')
+  'unique_key', 'dependents', 'actor', 'graph_id', 'output_key')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end
 local status = f[1] or 'created'
 if status == 'started' then return 'running' end
@@ -18,7 +18,9 @@ if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)
 end
 log_event(id, 'deleted', script_type)
-redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id, OUTPUT .. id)
+redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id)
+-- An access list of an older version does not permit the key.
+if f[11] then redis.pcall('DEL', OUTPUT .. id) end
 -- What has ended counts as before; what has not never will.
 if present(f[10]) and status ~= 'finished' and status ~= 'error' then
   note_in_graph(f[10], id, 'error', 'stopped', now_us(), 0)

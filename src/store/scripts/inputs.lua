@@ -15,7 +15,8 @@ for number = 2, #ARGV do
   local is_too_large = size > output_max
   if not is_too_large then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = read(ARGV[number], 'status', 'output_files', 'output_key', not is_too_large and 'output' or nil)
+  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key')
+    or read(ARGV[number], 'status', 'output_files', 'output_key', 'output')
   local output = is_too_large and size or f[4] or f[3] and -1 or ''
   outputs[#outputs + 1] = f[1] == 'finished' and (f[2] and { output } or output)
 end

@@ -29,15 +29,18 @@ local all = {}
 for _, of in ipairs(keys_of) do
   for _, key in ipairs(of[2]) do all[#all + 1] = key end
 end
-local size, revision = redis.call('DBSIZE'), redis.call('HGET', CRON_ADDED, '#') or ''
+-- Without the permission to read a key, its work counts as there: so its duty looks itself.
+local size, revision = redis.call('DBSIZE'), redis.pcall('HGET', CRON_ADDED, '#')
+if type(revision) ~= 'string' then revision = '' end
 -- Most of the time no such key exists.
-if not is_choice and redis.call('EXISTS', unpack(all)) == 0 then return { size, revision, -1, {} } end
+if not is_choice and redis.pcall('EXISTS', unpack(all)) == 0 then return { size, revision, -1, {} } end
 
 -- Returns the us until the first job of these indexes is due.
 local function first_due(indexes)
   local first
   for _, index in ipairs(indexes) do
-    local score = tonumber(redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')[2])
+    local found = redis.pcall('ZRANGE', index, 0, 0, 'WITHSCORES')
+    local score = found.err and 0 or tonumber(found[2])
     if score and (not first or score < first) then first = score end
   end
   return first and math.max(first - now_us(), 0) or -1
@@ -46,7 +49,7 @@ end
 local next_due, kinds = -1, {}
 for _, of in ipairs(keys_of) do
   local kind, keys = of[1], of[2]
-  local is_there = is_choice and of.is_of_types or #keys > 0 and redis.call('EXISTS', unpack(keys)) > 0
+  local is_there = is_choice and of.is_of_types or #keys > 0 and redis.pcall('EXISTS', unpack(keys)) ~= 0
   if is_there and kind == 'scheduled' then
     next_due = is_choice and 0 or first_due(keys)
   elseif is_there then

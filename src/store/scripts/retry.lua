@@ -44,7 +44,8 @@ end
 
 local function retry(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
-    'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id')
+    'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id',
+    'output_key')
   local status = f[1]
   if not status then return 'missing', '' end
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
@@ -62,7 +63,9 @@ local function retry(id)
   redis.call('LREM', DEAD .. f[2], 1, id)
   redis.call('PERSIST', JOB .. id)
   redis.pcall('EXPIRE', FILES .. id, 34560000)
-  redis.call('DEL', REPLY .. id, OUTPUT .. id)
+  redis.call('DEL', REPLY .. id)
+  -- An access list of an older version does not permit the key.
+  if f[13] then redis.pcall('DEL', OUTPUT .. id) end
   note_attempt(id, status, status == 'error' and f[10], f[11])
   redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',

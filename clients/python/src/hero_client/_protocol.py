@@ -10,7 +10,7 @@ import json
 import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ._errors import IdTaken, InvalidJob, JobFailed, NeedsApi, NoSuchJob, WaitTimeout, WrongState
+from ._errors import HeroError, IdTaken, InvalidJob, JobFailed, NeedsApi, NoSuchJob, WaitTimeout, WrongState
 from ._jobs import ENDED, Job, JobSpec, LogEntry, StatusChange, checked_id, job_of, log_entry, resolved
 from ._steps import Steps
 
@@ -24,6 +24,8 @@ LINES = 1000
 """Lines of a log in one reply."""
 CHUNK = 500
 """Jobs of a batch in one transaction."""
+READS = 3
+"""The limit on reads of one job that changes meanwhile."""
 GRAPH_MAX = 20_000
 """Jobs of a graph, which is one transaction."""
 
@@ -79,41 +81,70 @@ class Protocol:
             if left <= 0:
                 raise WaitTimeout(job_id, timeout or 0)
             # Redis counts milliseconds, and 0 has no end.
-            reply = yield ("BLPOP", self._key("q:reply:" + job_id), max(0.01, min(left, POP_SECONDS)))
+            popped = yield ("BLPOP", self._key("q:reply:" + job_id), max(0.01, min(left, POP_SECONDS)))
+            reply = popped and popped[1]
             try:
                 if (yield from self._status(job_id)) in ENDED:
-                    return _finished((yield from self.get(job_id)))
+                    return _finished((yield from self._read(job_id, reply)))
             except NoSuchJob:
                 # Its retention may be shorter than the way of the reply.
                 if reply is None:
                     raise
-                return _finished(_replied(job_id, reply[1]))
+                return _finished(_replied(job_id, reply))
 
     def get(self, job_id: str) -> Steps[Job]:
         """Reads a job."""
-        reply = yield ("HGETALL", self._job(job_id))
-        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
-        if not pairs:
-            raise NoSuchJob(job_id)
-        output = pairs.pop(b"output", None)
-        if output is None and b"output_key" in pairs:
-            output = yield ("GET", self._output(job_id))
-        values = {_text(name): _text(value) for name, value in pairs.items()}
-        return job_of({**values, "id": job_id}, output)
+        return (yield from self._read(job_id, None))
+
+    def _read(self, job_id: str, reply: Optional[bytes]) -> Steps[Job]:
+        """Reads a job; a large output from its reply, if there is one."""
+        command = ("HGETALL", self._job(job_id))
+        found = yield command
+        for _ in range(READS):
+            pairs = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2]))
+            if not pairs:
+                raise NoSuchJob(job_id)
+            output = pairs.get(b"output")
+            is_whole = True
+            if output is None and _is_named(pairs.get(b"status"), pairs.get(b"output_key")):
+                output = _output_in(job_id, reply)
+                if output is None:
+                    output, is_whole, found = yield from self._output_beside(job_id, command, found)
+            if is_whole:
+                values = {_text(name): _text(value) for name, value in pairs.items() if name != b"output"}
+                return job_of({**values, "id": job_id}, output)
+        raise HeroError(f"cannot read job {job_id}: it changes while it is read; try again")
 
     def output(self, job_id: str) -> Steps[Optional[bytes]]:
         """Reads the output of a job; None until it has finished."""
-        status, output, error = yield ("HMGET", self._job(job_id), "status", "output", "error")
-        if status is None:
-            raise NoSuchJob(job_id)
-        if _state(status) == "error":
-            raise JobFailed(Job(job_id, "error", error=_text(error or b"")))
-        if _state(status) != "finished":
-            return None
-        if output is None:
-            # A large one has a key of its own.
-            output = yield ("GET", self._output(job_id))
-        return output or b""
+        # The last two change with every run.
+        fields = ("status", "output", "error", "output_key", "updated_at", "attempt")
+        command = ("HMGET", self._job(job_id), *fields)
+        found = yield command
+        for _ in range(READS):
+            status, output, error, named = found[:4]
+            if status is None:
+                raise NoSuchJob(job_id)
+            if _state(status) == "error":
+                raise JobFailed(Job(job_id, "error", error=_text(error or b"")))
+            if _state(status) != "finished":
+                return None
+            is_whole = True
+            if output is None and _is_named(status, named):
+                output, is_whole, found = yield from self._output_beside(job_id, command, found)
+            if is_whole:
+                return output or b""
+        raise HeroError(f"cannot read the output of job {job_id}: the job changes while it is read; try again")
+
+    def _output_beside(self, job_id: str, command: Command, found: Any) -> Steps[Tuple[Any, bool, Any]]:
+        """Reads the output that a hash names. Returns it, whether the hash is still the one that was found, and the
+        hash. A transaction would do, but a Redis whose memory is full refuses those that only read, too."""
+        key = self._output(job_id)
+        output = yield ("GET", key)
+        now = yield command
+        if output is None and now == found:
+            raise HeroError(f"cannot read the output of job {job_id}: its key {key} is gone; run the job again")
+        return output, now == found, now
 
     def log(self, job_id: str) -> Steps[List[LogEntry]]:
         """Reads the log of a job."""
@@ -246,6 +277,19 @@ def _finished(job: Job) -> Job:
     if job.status == "error":
         raise JobFailed(job)
     return job
+
+
+def _is_named(status: Optional[bytes], output_key: Optional[bytes]) -> bool:
+    """Returns whether the output of a job has a key of its own: a large one."""
+    return output_key is not None and status is not None and _state(status) == "finished"
+
+
+def _output_in(job_id: str, reply: Optional[bytes]) -> Optional[bytes]:
+    """The output in a reply; None without a reply, and for one that is not JSON."""
+    try:
+        return None if reply is None else _replied(job_id, reply).output_bytes
+    except NoSuchJob:
+        return None
 
 
 def _replied(job_id: str, reply: bytes) -> Job:

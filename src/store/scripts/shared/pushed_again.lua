@@ -40,7 +40,9 @@ local function run_again(id, hash, queue, own_type, at)
   redis.call('LREM', DEAD .. script_type, 1, id)
   redis.call('PERSIST', JOB .. id)
   if f.input_files or f.output_files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-  redis.call('DEL', REPLY .. id, OUTPUT .. id)
+  redis.call('DEL', REPLY .. id)
+  -- An access list of an older version does not permit the key.
+  if f.output_key then redis.pcall('DEL', OUTPUT .. id) end
   note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
   if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
