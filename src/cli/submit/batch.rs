@@ -87,16 +87,8 @@ async fn submit_some(
             Some(Err(error)) => refused.push((lines.number, Err(error.into()))),
         }
     }
-    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
-    for (number, job) in with_files(client, batch, lines, read).await? {
-        match job {
-            Ok(job) => {
-                jobs.push(job);
-                numbers.push(number);
-            }
-            Err(error) => refused.push((number, Err(error))),
-        }
-    }
+    let (jobs, numbers, without) = with_files(client, batch, lines, read).await?;
+    refused.extend(without.into_iter().map(|(number, error)| (number, Err(error))));
     let submitted = submit_of(client, batch, &jobs, tally).await.map_err(|error| {
         let first = numbers.first().copied().unwrap_or_default();
         let message =
@@ -119,25 +111,30 @@ async fn submit_some(
 }
 
 /// Puts the batch on the shard that its jobs tell, and stores their files there. Returns the jobs with the
-/// numbers of their lines.
+/// numbers of their lines, and the errors of those whose files cannot be given.
 async fn with_files(
     client: &Client,
     batch: &mut NewBatch,
     lines: &BatchLines<'_>,
     read: Vec<BatchLine>,
-) -> Result<Vec<(u64, Result<Job, ClientError>)>, ClientError> {
+) -> Result<(Vec<Job>, Vec<u64>, Vec<(u64, ClientError)>), ClientError> {
     let files: Vec<(u64, LineFiles)> =
         read.iter().map(|line| (line.number, line.files.clone())).collect();
-    let jobs: Vec<Job> = read.into_iter().map(|line| line.job).collect();
-    if !jobs.is_empty() {
-        client.place_batch(batch, &jobs)?;
+    let all: Vec<Job> = read.into_iter().map(|line| line.job).collect();
+    if !all.is_empty() {
+        client.place_batch(batch, &all)?;
     }
-    let mut done = Vec::with_capacity(jobs.len());
-    for (mut job, (number, files)) in jobs.into_iter().zip(files) {
-        let given = give_files(client, batch, lines, &mut job, &files).await;
-        done.push((number, given.map(|()| job)));
+    let (mut jobs, mut numbers, mut without) = (Vec::new(), Vec::new(), Vec::new());
+    for (mut job, (number, files)) in all.into_iter().zip(files) {
+        match give_files(client, batch, lines, &mut job, &files).await {
+            Ok(()) => {
+                jobs.push(job);
+                numbers.push(number);
+            }
+            Err(error) => without.push((number, error)),
+        }
     }
-    Ok(done)
+    Ok((jobs, numbers, without))
 }
 
 /// Stores the files of a job.
@@ -188,16 +185,8 @@ async fn submit_atomic_batch(
             return Err(ClientError::TooMany { jobs, most }.into());
         }
     }
-    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
-    for (number, job) in with_files(client, batch, lines, read).await? {
-        match job {
-            Ok(job) => {
-                jobs.push(job);
-                numbers.push(number);
-            }
-            Err(error) => refused.push((number, error)),
-        }
-    }
+    let (jobs, numbers, without) = with_files(client, batch, lines, read).await?;
+    refused.extend(without);
     refused.sort_by_key(|(number, _)| *number);
     for (number, error) in &refused {
         tally.refuse(lines.path, *number, error);
