@@ -1,8 +1,8 @@
 //! The tasks of one actor, which the shards that its process serves share. Pure.
 //!
 //! A shard takes tasks before it claims jobs for them. A task that becomes free goes to the shard with the
-//! fewest, of those that have a job or want to claim one; among equals to one that has a job. So a shard runs
-//! what it has claimed together before the next one claims, and each claim carries many jobs.
+//! fewest, of those that have a job or want to claim one; among equals to one that has a job. So a shard first
+//! runs all jobs of its claim, then another shard claims. A claim has many jobs.
 
 /// The tasks of one actor.
 #[derive(Debug)]
