@@ -5,8 +5,8 @@
 //! `HERO_FAILPOINT=NAME:N` aborts the process when it reaches the point NAME for the Nth time;
 //! `HERO_STALL=NAME` blocks each thread that reaches it.
 
-/// Between a pop and the claim of the popped job.
-pub const AFTER_POP: &str = "after-pop";
+/// Between the wake-up of an idle actor and its claim.
+pub const AFTER_WAKE: &str = "after-wake";
 /// Between a claim and the start of its jobs.
 pub const AFTER_CLAIM: &str = "after-claim";
 /// On the thread of the job, before its script.

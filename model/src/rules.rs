@@ -14,12 +14,19 @@ pub(crate) const ONE_PLACE: &str = "a job stands in one place";
 pub(crate) const ONE_END: &str = "a job ends once";
 
 /// The rules of every state.
-pub(crate) const RULES: [(&str, Rule); 6] = [
+pub(crate) const RULES: [(&str, Rule); 8] = [
     (ONE_PLACE, |_, s| (0..JOBS).all(|id| stands_in_one_place(s, id))),
     (ONE_END, |_, s| s.jobs.iter().all(|job| job.ends <= 1)),
     ("only the owner of a job records its end", |_, s| !s.broken.fence_of_ends),
     ("a boot without a lease claims nothing", |_, s| !s.broken.fence_of_claims),
     ("a job starts after its prerequisite has finished", |_, s| !s.broken.order),
+    ("who hears of pushes knows of each pushed id", |_, s| {
+        !s.bell_hangs || s.bell_rang || s.list.iter().all(|id| s.score(*id).is_some())
+    }),
+    // A fault may cost a token, and the job waits for the end of a turn.
+    ("a ready job beside an idle actor has a token", |search, s| {
+        s.left != search.bounds || !waits_unseen(s)
+    }),
     ("every job ends once faults stop", |search, s| all_end(&search.protocol, s.clone())),
 ];
 
@@ -51,8 +58,15 @@ fn stands_in_one_place(s: &State, id: usize) -> bool {
     }
 }
 
-/// Takes the steps that come when no fault happens any more, and returns whether all jobs end. A sweep
-/// for lost pops comes when nothing else is left to do.
+/// Returns whether an actor waits though it could run the first job, and nobody is about to look.
+fn waits_unseen(s: &State) -> bool {
+    let is_ready = s.list.first().is_some_and(|id| s.score(*id).is_some());
+    let does = |doing| s.actors.iter().any(|actor| actor.doing == doing);
+    is_ready && !s.token && does(Doing::Waits) && !does(Doing::Looks) && !does(Doing::Adopts)
+}
+
+/// Takes the steps that come when no fault happens any more, and returns whether all jobs end. The end of a
+/// turn, and the sweep for foreign pops, come when nothing else is left to do.
 fn all_end(protocol: &Protocol, mut s: State) -> bool {
     /// Far more than it takes.
     const STEPS_MAX: usize = 200;
@@ -84,12 +98,15 @@ fn urgency(step: Step) -> Option<u8> {
         | Step::Pause
         | Step::ClaimUnanswered(_)
         | Step::FinishUnanswered(_)
-        | Step::Pop(_) => return None,
+        | Step::Pop
+        | Step::PutBack
+        | Step::LoseBell => return None,
         Step::Resume | Step::Continue(_) | Step::Expire(_) | Step::RecoverBoots(_) => 0,
-        Step::Renew(_) | Step::GiveBack(_) | Step::PutBack(_) | Step::Appear(_) => 1,
+        Step::Renew(_) | Step::GiveBack(_) | Step::Appear(_) | Step::HangBell => 1,
         Step::Submit(_) | Step::Write(_) | Step::Push(_) => 2,
-        Step::AdoptQueued | Step::AdoptUnqueued(_) => 3,
-        Step::Finish(_) | Step::Claim(_) => 4,
-        Step::RecoverPops => 5,
+        Step::Hear | Step::Adopt(_) => 3,
+        Step::Finish(_) | Step::Claim(_) | Step::Wake(_) => 4,
+        Step::TurnEnds(_) => 5,
+        Step::RecoverPops => 6,
     })
 }

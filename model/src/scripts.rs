@@ -9,20 +9,34 @@ pub enum Part {
     FenceOfClaims,
     /// An end is recorded only while the job is in the running set of the boot.
     FenceOfEnds,
-    /// The field `leftover` of a job whose id a script leaves behind.
-    Leftover,
-    /// The sweep for lost pops.
-    PopRepair,
+    /// A claim takes ids alone that have a ready entry.
+    ReadyEntry,
+    /// A claim that leaves ready jobs behind passes the token on.
+    PassOn,
+    /// The bell looks at all lists when it is hung.
+    LookAtStart,
     /// Adoption of jobs that programs pushed with plain commands, everywhere.
     Adoption,
-    /// The search for jobs in no queue.
-    Search,
+    /// The field `leftover` of a job that a foreign actor has popped and may put back.
+    Leftover,
+    /// The sweep for what foreign actors popped.
+    PopRepair,
     /// A boot whose lease has run out is declared dead.
     BootRepair,
 }
 
 /// A claim of a boot without a lease.
 pub(crate) struct Fenced;
+
+/// The answer to a claim.
+pub(crate) enum Claimed {
+    /// A job.
+    Job(Id),
+    /// The list has none.
+    Nothing,
+    /// The first id of the list has no ready entry.
+    Unadopted,
+}
 
 /// The settings of a search, which no step changes.
 #[derive(Debug, Clone)]
@@ -58,12 +72,14 @@ impl Protocol {
         let now = s.now();
         s.make_ready(id, now);
         s.list.push(id);
+        s.token = true;
     }
 
     fn push_front(s: &mut State, id: Id) {
         let score = s.before_first();
         s.make_ready(id, score);
         s.list.insert(0, id);
+        s.token = true;
     }
 
     fn dispatch_or_wait(s: &mut State, id: Id) -> Status {
@@ -109,124 +125,82 @@ impl Protocol {
         }
     }
 
-    /// `shared/adoption.lua`. Returns true if the job may stay in its queue, or start.
-    fn adopt(&self, s: &mut State, id: Id) -> bool {
+    /// `adopt.lua`
+    pub fn adopt(&self, s: &mut State) {
         if !self.has(Part::Adoption) {
-            return true;
-        }
-        if Self::dispatch_or_wait(s, id) == Status::Error {
-            Self::end(s, id, Status::Error);
-        }
-        s.jobs[id].status == Status::Dispatched
-    }
-
-    /// `adopt_queued.lua`
-    pub fn adopt_queued(&self, s: &mut State) {
-        let ids = s.list.clone();
-        if ids.len() <= s.ready.len() {
             return;
         }
-        let mut behind = s.now();
-        for id in ids.into_iter().rev() {
-            if let Some(score) = s.score(id) {
-                behind = behind.min(score);
-            } else if s.jobs[id].status == Status::Dispatched {
-                if self.adopt(s, id) {
-                    s.make_ready(id, behind);
-                } else {
-                    s.list.retain(|other| *other != id);
-                }
+        let ids = std::mem::take(&mut s.list);
+        let mut stay: Vec<(Id, bool)> = Vec::new();
+        for id in ids {
+            let is_ready = s.score(id).is_some();
+            let is_copy = stay.iter().any(|(other, _)| *other == id);
+            if !is_copy && (is_ready || self.becomes_ready(s, id)) {
+                stay.push((id, !is_ready));
             }
         }
+        let mut behind = s.now();
+        for (id, is_new) in stay.iter().rev() {
+            if *is_new {
+                s.make_ready(*id, behind);
+                s.token = true;
+            } else if let Some(score) = s.score(*id) {
+                behind = behind.min(score);
+            }
+        }
+        s.list.extend(stay.into_iter().map(|(id, _)| id));
     }
 
-    /// `adopt_unqueued.lua`, for one key.
-    pub fn adopt_unqueued(&self, s: &mut State, id: Id) {
-        let is_lost = s.jobs[id].status == Status::Dispatched
-            && s.score(id).is_none()
-            && !s.list.contains(&id);
-        if !is_lost {
-            return;
-        }
-        if self.adopt(s, id) {
-            let score = s.before_first();
-            s.make_ready(id, score);
-        } else {
-            self.mark_leftover(s, id);
-        }
-    }
-
-    fn push_popped(&self, s: &mut State, id: Id) {
-        let has_ended = s.jobs[id].status.is_end();
-        if has_ended && s.jobs[id].leftover {
-            return;
-        }
-        s.list.insert(0, id);
-        if !has_ended {
-            self.mark_leftover(s, id);
+    /// Returns whether an id without a ready entry stays in its list.
+    fn becomes_ready(&self, s: &mut State, id: Id) -> bool {
+        let job = &mut s.jobs[id];
+        match job.status {
+            Status::Finished | Status::Error => {
+                let runs_again = !job.leftover;
+                if runs_again {
+                    (job.status, job.boot, job.crashes) = (Status::Dispatched, None, 0);
+                }
+                runs_again
+            }
+            Status::Dispatched => {
+                if Self::dispatch_or_wait(s, id) == Status::Error {
+                    Self::end(s, id, Status::Error);
+                }
+                s.jobs[id].status == Status::Dispatched
+            }
+            Status::Absent | Status::Waiting | Status::Started => false,
         }
     }
 
     /// `claim.lua`, for one job.
-    pub(crate) fn claim(
-        &self,
-        s: &mut State,
-        boot: BootId,
-        popped: Option<Id>,
-    ) -> Result<Option<Id>, Fenced> {
+    pub(crate) fn claim(&self, s: &mut State, boot: BootId) -> Result<Claimed, Fenced> {
         if self.has(Part::FenceOfClaims) && !Self::may_own(s, boot) {
-            if let Some(id) = popped
-                && !s.jobs[id].status.is_end()
-                && s.score(id).is_none()
-            {
-                self.push_popped(s, id);
-            }
             return Err(Fenced);
         }
-        if s.paused {
-            if let Some(id) = popped {
-                self.push_popped(s, id);
+        while let Some(id) = s.list.first().copied().filter(|_| !s.paused) {
+            if s.score(id).is_none() && self.has(Part::ReadyEntry) {
+                return Ok(Claimed::Unadopted);
             }
-            return Ok(None);
-        }
-        let mut next = popped;
-        loop {
-            let id = match next.take() {
-                Some(id) => id,
-                None if s.list.is_empty() => return Ok(None),
-                None => s.list.remove(0),
-            };
+            s.list.remove(0);
             if self.take(s, boot, id) {
                 if s.list.len() > s.ready.len() {
                     s.list.retain(|other| *other != id);
                 }
-                return Ok(Some(id));
+                s.token |= self.has(Part::PassOn) && !s.list.is_empty();
+                return Ok(Claimed::Job(id));
             }
         }
+        Ok(Claimed::Nothing)
     }
 
     /// Claims one id, or leaves it out.
     fn take(&self, s: &mut State, boot: BootId, id: Id) -> bool {
-        let is_ready = s.score(id).is_some();
-        let is_before = |s: &State| {
-            prerequisite(id).is_some_and(|before| s.jobs[before].status != Status::Finished)
-        };
-        if s.jobs[id].status.is_end() && !is_ready {
-            if s.jobs[id].leftover || is_before(s) {
-                return false;
-            }
-            let job = &mut s.jobs[id];
-            (job.status, job.boot, job.crashes) = (Status::Dispatched, None, 0);
-        } else if s.jobs[id].status == Status::Dispatched && !is_ready && !self.adopt(s, id) {
-            return false;
-        }
-        if !s.jobs[id].status.is_end() {
-            s.unready(id);
-        }
+        s.unready(id);
         if s.jobs[id].status != Status::Dispatched {
             return false;
         }
-        s.broken.order |= is_before(s);
+        s.broken.order |=
+            prerequisite(id).is_some_and(|before| s.jobs[before].status != Status::Finished);
         s.broken.fence_of_claims |= s.boots[boot].lease == Lease::Gone;
         let job = &mut s.jobs[id];
         (job.status, job.boot, job.owner) = (Status::Started, Some(boot), Some(boot));
@@ -259,16 +233,6 @@ impl Protocol {
                 (job.status, job.boot, job.owner) = (Status::Dispatched, None, None);
                 Self::push_front(s, id);
             }
-        }
-    }
-
-    /// `put_back.lua`
-    pub fn put_back(&self, s: &mut State, id: Id, repeats: bool) {
-        if !s.jobs[id].status.is_end() {
-            if repeats {
-                self.mark_leftover(s, id);
-            }
-            s.list.insert(0, id);
         }
     }
 
@@ -315,6 +279,7 @@ impl Protocol {
             for id in lost.into_iter().rev() {
                 if s.jobs[id].status == Status::Dispatched {
                     s.list.insert(0, id);
+                    s.token = true;
                     self.mark_leftover(s, id);
                 } else {
                     s.unready(id);

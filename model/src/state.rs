@@ -95,18 +95,16 @@ pub struct Boot {
 pub enum Doing {
     /// It was killed, or has learnt that its lease is lost: it needs a new boot.
     Down,
-    /// It waits.
-    Idle,
-    /// It has popped an id and not claimed it.
-    Popped(Id),
-    /// The answer to its claim was lost; it may have popped an id before.
-    Unsure(Option<Id>),
-    /// It has popped this id before a claim whose answer was lost.
-    PutsBack(Id),
+    /// It waits for a token.
+    Waits,
+    /// It is about to claim.
+    Looks,
+    /// Its claim met an id without a ready entry.
+    Adopts,
+    /// The answer to its claim was lost.
+    Unsure,
     /// It runs a job, or sends its end again.
     Runs(Id),
-    /// It has learnt that its lease is lost, with a popped id in hand.
-    Leaves(Id),
 }
 
 /// An actor.
@@ -131,6 +129,10 @@ pub struct Bounds {
     pub losses: u8,
     /// Pauses of the queue.
     pub pauses: u8,
+    /// Pops by a foreign actor.
+    pub pops: u8,
+    /// Losses of the connection on which Redis tells of pushes.
+    pub bells: u8,
 }
 
 /// A rule that a step has broken, which the state after it does not tell.
@@ -157,6 +159,14 @@ pub struct State {
     pub mark: Option<u8>,
     /// The boots of which something is left.
     pub boots: Vec<Boot>,
+    /// The wake list has its token.
+    pub token: bool,
+    /// Redis tells of pushes.
+    pub bell_hangs: bool,
+    /// It has told of one, and nobody has looked at the list yet.
+    pub bell_rang: bool,
+    /// The id that a foreign actor has popped and not started.
+    pub popped: Option<Id>,
     /// The queue is paused.
     pub paused: bool,
     /// The actors.
@@ -168,7 +178,7 @@ pub struct State {
 }
 
 impl State {
-    /// The state before the first step: both actors wait.
+    /// The state before the first step: both actors are about to claim.
     pub fn new(left: Bounds) -> Self {
         let job = Job {
             status: Status::Absent,
@@ -187,8 +197,12 @@ impl State {
             ready: Vec::new(),
             mark: None,
             boots: vec![boot; ACTORS],
+            token: false,
+            bell_hangs: true,
+            bell_rang: false,
+            popped: None,
             paused: false,
-            actors: std::array::from_fn(|boot| Actor { boot, doing: Doing::Idle, stopped: false }),
+            actors: std::array::from_fn(|boot| Actor { boot, doing: Doing::Looks, stopped: false }),
             left,
             broken: Broken::default(),
         }
@@ -300,7 +314,9 @@ impl Hash for State {
         if self.look_of(0) > self.look_of(1) {
             return self.mirrored().hash(hasher);
         }
-        let Self { jobs, list, ready, mark, boots, paused, actors, left, broken } = self;
-        (jobs, list, ready, mark, boots, paused, actors, left, broken).hash(hasher);
+        let Self { jobs, list, ready, mark, boots, actors, left, broken, .. } = self;
+        let Self { token, bell_hangs, bell_rang, popped, paused, .. } = self;
+        (jobs, list, ready, mark, boots, actors, left, broken).hash(hasher);
+        (token, bell_hangs, bell_rang, popped, paused).hash(hasher);
     }
 }

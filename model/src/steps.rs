@@ -1,6 +1,6 @@
 //! The steps: who may do what when, and what it stands for.
 
-use crate::scripts::{Fenced, Part, Protocol, prerequisite};
+use crate::scripts::{Claimed, Fenced, Part, Protocol, prerequisite};
 use crate::state::{ACTORS, BootId, Doing, Id, JOBS, Lease, Produced, State, Status};
 
 /// A step of an actor, a producer, a supervisor, or a fault. Supervisors remember nothing between two
@@ -13,12 +13,16 @@ pub enum Step {
     Write(Id),
     /// That program pushes the id.
     Push(Id),
-    /// An actor pops an id.
-    Pop(usize),
-    /// An actor claims a job, the popped one first.
+    /// An actor gets the token.
+    Wake(usize),
+    /// A turn of an actor's wait ends.
+    TurnEnds(usize),
+    /// An actor claims a job.
     Claim(usize),
     /// The same, and the answer is lost.
     ClaimUnanswered(usize),
+    /// An actor adopts what its claim met.
+    Adopt(usize),
     /// An actor that does not know what it has claimed gives all of it back.
     GiveBack(usize),
     /// An actor records the end of its job.
@@ -27,20 +31,24 @@ pub enum Step {
     FinishUnanswered(usize),
     /// An actor renews its lease, or learns that it is lost.
     Renew(usize),
-    /// An actor puts back what it has popped: its lease or the answer to its claim was lost.
-    PutBack(usize),
     /// An actor begins a new boot.
     Appear(usize),
     /// A lease runs out.
     Expire(BootId),
     /// A supervisor, or the successor of an actor, declares a boot dead.
     RecoverBoots(BootId),
-    /// A supervisor puts back lost pops.
+    /// A supervisor puts back what foreign actors popped.
     RecoverPops,
-    /// A supervisor adopts jobs in the queue.
-    AdoptQueued,
-    /// A supervisor finds a job in no queue.
-    AdoptUnqueued(Id),
+    /// Who hears of a push adopts it.
+    Hear,
+    /// Nobody hears of pushes any more.
+    LoseBell,
+    /// Somebody asks Redis again to tell of pushes.
+    HangBell,
+    /// A foreign actor pops a job.
+    Pop,
+    /// That actor puts it back.
+    PutBack,
     /// The process of an actor is killed.
     Kill(usize),
     /// An actor stands still.
@@ -65,24 +73,28 @@ pub enum StandsFor {
 }
 
 /// Every step by its name, with what it stands for.
-pub const STEPS: [(&str, StandsFor); 22] = [
+pub const STEPS: [(&str, StandsFor); 26] = [
     ("Submit", StandsFor::Script("submit")),
     ("Write", StandsFor::Command("HSET")),
     ("Push", StandsFor::Command("RPUSH, or LPUSH for the last job")),
-    ("Pop", StandsFor::Command("BLPOP")),
+    ("Wake", StandsFor::Command("BLPOP of a wake list")),
+    ("TurnEnds", StandsFor::Process("BLPOP ends without a token")),
     ("Claim", StandsFor::Script("claim")),
     ("ClaimUnanswered", StandsFor::Script("claim")),
+    ("Adopt", StandsFor::Script("adopt")),
     ("GiveBack", StandsFor::Script("requeue")),
     ("Finish", StandsFor::Script("finish")),
     ("FinishUnanswered", StandsFor::Script("finish")),
     ("Renew", StandsFor::Script("heartbeat")),
-    ("PutBack", StandsFor::Script("put_back")),
     ("Appear", StandsFor::Script("appear")),
     ("Expire", StandsFor::Process("time passes")),
     ("RecoverBoots", StandsFor::Script("recover_boots")),
     ("RecoverPops", StandsFor::Script("recover_pops")),
-    ("AdoptQueued", StandsFor::Script("adopt_queued")),
-    ("AdoptUnqueued", StandsFor::Script("adopt_unqueued")),
+    ("Hear", StandsFor::Script("adopt")),
+    ("LoseBell", StandsFor::Process("a connection is lost")),
+    ("HangBell", StandsFor::Command("CLIENT TRACKING")),
+    ("Pop", StandsFor::Command("BLPOP of a work list, by a foreign actor")),
+    ("PutBack", StandsFor::Command("LPUSH, by a foreign actor")),
     ("Kill", StandsFor::Process("SIGKILL")),
     ("Stop", StandsFor::Process("SIGSTOP")),
     ("Continue", StandsFor::Process("SIGCONT")),
@@ -133,19 +145,20 @@ impl Protocol {
         if self.has(Part::PopRepair) {
             steps.push(Step::RecoverPops);
         }
-        if !self.has(Part::Adoption) {
-            return;
+        match (s.bell_hangs, s.bell_rang) {
+            (true, true) => steps.push(Step::Hear),
+            (true, false) => {}
+            (false, _) => steps.push(Step::HangBell),
         }
-        if s.list.len() > s.ready.len() {
-            steps.push(Step::AdoptQueued);
+        if s.bell_hangs && s.left.bells > 0 {
+            steps.push(Step::LoseBell);
         }
-        if self.has(Part::Search) {
-            for id in 0..JOBS {
-                let is_dispatched = s.jobs[id].status == Status::Dispatched;
-                if is_dispatched && s.score(id).is_none() && !s.list.contains(&id) {
-                    steps.push(Step::AdoptUnqueued(id));
-                }
-            }
+        // What nobody has adopted is the loss of whoever popped it.
+        let is_ready = s.list.first().is_some_and(|id| s.score(*id).is_some());
+        match s.popped {
+            Some(_) => steps.push(Step::PutBack),
+            None if is_ready && s.left.pops > 0 => steps.push(Step::Pop),
+            None => {}
         }
     }
 
@@ -161,17 +174,38 @@ impl Protocol {
                 s.jobs[id].produced = Produced::Yes;
                 // The last one comes to the front, as old clients push.
                 s.list.insert(if id + 1 == JOBS { 0 } else { s.list.len() }, id);
+                s.bell_rang |= s.bell_hangs;
             }
             Step::RecoverBoots(boot) => Self::recover_boots(s, boot),
             Step::RecoverPops => self.recover_pops(s),
-            Step::AdoptQueued => self.adopt_queued(s),
-            Step::AdoptUnqueued(id) => self.adopt_unqueued(s, id),
+            Step::Hear => {
+                s.bell_rang = false;
+                self.adopt(s);
+            }
+            Step::LoseBell => {
+                s.left.bells -= 1;
+                (s.bell_hangs, s.bell_rang) = (false, false);
+            }
+            Step::HangBell => {
+                (s.bell_hangs, s.bell_rang) = (true, self.has(Part::LookAtStart));
+            }
+            Step::Pop => {
+                s.left.pops -= 1;
+                s.popped = Some(s.list.remove(0));
+            }
+            Step::PutBack => {
+                s.list.splice(0..0, s.popped.take());
+                s.bell_rang |= s.bell_hangs;
+            }
             Step::Expire(boot) => s.boots[boot].lease = Lease::Due,
             Step::Pause => {
                 s.left.pauses -= 1;
                 s.paused = true;
             }
-            Step::Resume => s.paused = false,
+            Step::Resume => {
+                s.paused = false;
+                s.token = true;
+            }
             Step::Kill(actor) => {
                 s.left.kills -= 1;
                 (s.actors[actor].doing, s.actors[actor].stopped) = (Doing::Down, false);
@@ -181,14 +215,15 @@ impl Protocol {
                 s.actors[actor].stopped = true;
             }
             Step::Continue(actor) => s.actors[actor].stopped = false,
-            Step::Pop(actor)
+            Step::Wake(actor)
+            | Step::TurnEnds(actor)
             | Step::Claim(actor)
             | Step::ClaimUnanswered(actor)
+            | Step::Adopt(actor)
             | Step::GiveBack(actor)
             | Step::Finish(actor)
             | Step::FinishUnanswered(actor)
             | Step::Renew(actor)
-            | Step::PutBack(actor)
             | Step::Appear(actor) => {
                 s.actors[actor].doing = self.step_of_actor(s, actor, step);
             }
@@ -199,50 +234,50 @@ impl Protocol {
     /// Returns what the actor is at afterwards.
     fn step_of_actor(&self, s: &mut State, actor: usize, step: Step) -> Doing {
         let (boot, doing) = (s.actors[actor].boot, s.actors[actor].doing);
-        let popped = match doing {
-            Doing::Popped(id)
-            | Doing::Unsure(Some(id))
-            | Doing::PutsBack(id)
-            | Doing::Leaves(id) => Some(id),
-            _ => None,
-        };
         match (step, doing) {
-            (Step::Pop(_), _) if !s.list.is_empty() => Doing::Popped(s.list.remove(0)),
-            (Step::Claim(_), _) => match self.claim(s, boot, popped) {
-                Ok(claimed) => claimed.map_or(Doing::Idle, Doing::Runs),
+            (Step::Wake(_), _) => {
+                s.token = false;
+                Doing::Looks
+            }
+            (Step::TurnEnds(_), _) => Doing::Looks,
+            (Step::Claim(_), _) => match self.claim(s, boot) {
+                Ok(Claimed::Job(id)) => Doing::Runs(id),
+                Ok(Claimed::Nothing) => Doing::Waits,
+                Ok(Claimed::Unadopted) => Doing::Adopts,
                 Err(Fenced) => Doing::Down,
             },
             (Step::ClaimUnanswered(_), _) => {
                 s.left.losses -= 1;
-                let _ = self.claim(s, boot, popped);
-                Doing::Unsure(popped)
+                let _ = self.claim(s, boot);
+                Doing::Unsure
+            }
+            (Step::Adopt(_), _) => {
+                self.adopt(s);
+                Doing::Looks
             }
             (Step::GiveBack(_), _) => {
                 Self::requeue(s, boot);
-                popped.map_or(Doing::Idle, Doing::PutsBack)
+                Doing::Looks
             }
             (Step::Finish(_), Doing::Runs(id)) => {
                 self.finish(s, boot, id);
-                Doing::Idle
+                Doing::Looks
             }
             (Step::FinishUnanswered(_), Doing::Runs(id)) => {
                 s.left.losses -= 1;
                 self.finish(s, boot, id);
                 doing
             }
-            (Step::Renew(_), _) if Self::heartbeat(s, boot) => doing,
-            (Step::Renew(_), _) => popped.map_or(Doing::Down, Doing::Leaves),
-            (Step::PutBack(_), Doing::Leaves(id)) => {
-                self.put_back(s, id, true);
-                Doing::Down
-            }
-            (Step::PutBack(_), Doing::PutsBack(id)) => {
-                self.put_back(s, id, true);
-                Doing::Idle
+            (Step::Renew(_), _) => {
+                if Self::heartbeat(s, boot) {
+                    doing
+                } else {
+                    Doing::Down
+                }
             }
             (Step::Appear(_), _) => {
                 s.actors[actor].boot = Self::appear(s);
-                Doing::Idle
+                Doing::Looks
             }
             _ => doing,
         }
@@ -264,25 +299,24 @@ fn steps_of_actor(s: &State, number: usize, steps: &mut Vec<Step>) {
         steps.push(Step::Stop(number));
     }
     match actor.doing {
-        Doing::Idle if s.list.is_empty() || s.paused => {}
-        Doing::Idle => steps.extend([Step::Pop(number), Step::Claim(number)]),
-        Doing::Popped(_) => steps.push(Step::Claim(number)),
-        Doing::Unsure(_) => steps.push(Step::GiveBack(number)),
+        Doing::Waits if s.token => steps.push(Step::Wake(number)),
+        // A look at an empty list, or at a paused one, changes nothing.
+        Doing::Waits if s.list.is_empty() || s.paused => {}
+        Doing::Waits => steps.push(Step::TurnEnds(number)),
+        Doing::Looks => steps.push(Step::Claim(number)),
+        Doing::Adopts => steps.push(Step::Adopt(number)),
+        Doing::Unsure => steps.push(Step::GiveBack(number)),
         Doing::Runs(_) => steps.push(Step::Finish(number)),
-        Doing::PutsBack(_) | Doing::Leaves(_) => steps.push(Step::PutBack(number)),
         Doing::Down => {}
     }
     if s.left.losses > 0 {
         match actor.doing {
-            Doing::Idle if !s.list.is_empty() && !s.paused => {
-                steps.push(Step::ClaimUnanswered(number));
-            }
-            Doing::Popped(_) => steps.push(Step::ClaimUnanswered(number)),
+            Doing::Looks => steps.push(Step::ClaimUnanswered(number)),
             Doing::Runs(_) => steps.push(Step::FinishUnanswered(number)),
             _ => {}
         }
     }
-    if s.boots[actor.boot].lease != Lease::Held && !matches!(actor.doing, Doing::Leaves(_)) {
+    if s.boots[actor.boot].lease != Lease::Held {
         steps.push(Step::Renew(number));
     }
 }

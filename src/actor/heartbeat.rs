@@ -1,17 +1,21 @@
 //! The heartbeat: renews presence and lease, then feeds the watchdog while the fetch loop makes
 //! progress. It shares nothing with the scripts.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, info, warn};
 
 use super::boot::Boot;
 use super::identity::presence_of_all;
 use super::machine;
+use super::settings::ActorSettings;
 use crate::proto::report::ServiceReport;
-use crate::store::{Backoff, Renewal};
+use crate::store::{AdoptionRules, Backoff, Renewal, Store, adopt_what_is_pushed};
 
 /// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -22,6 +26,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::default();
+    let mut bell = JoinSet::new();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -41,6 +46,11 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                 debug!("heartbeat");
                 if renewal == Renewal::Unsupervised {
                     hand_on_control(boot).await;
+                    if bell.is_empty() {
+                        bell.spawn(hear_pushes(boot.store.clone(), boot.settings.clone()));
+                    }
+                } else {
+                    bell = JoinSet::new();
                 }
             }
             Err(error) if error.is_transient() => {
@@ -57,6 +67,12 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             warn!("the fetch loop makes no progress: the watchdog is not fed");
         }
     }
+}
+
+/// Adopts what programs push, while no supervisor does.
+async fn hear_pushes(store: Store, settings: watch::Receiver<Arc<ActorSettings>>) {
+    let rules = || AdoptionRules::from(&settings.borrow().job);
+    adopt_what_is_pushed(&store, rules, &Notify::new()).await;
 }
 
 /// Hands on control messages for the types of this process while no supervisor does.

@@ -67,7 +67,9 @@ impl Check {
         let reader = reader(global, self.user.as_deref())?;
         let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
         let shards = ShardsCheck::of(&config, self.redis)?;
+        let silence = if self.redis { silence(&config)? } else { None };
         let mut warnings = warnings(&config, redis.as_ref(), &secrets)?;
+        warnings.extend(silence.clone());
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
         }
@@ -121,6 +123,9 @@ impl Check {
                 output::line(&format!("redis: {fact}"))?;
             }
             output::line(&format!("redis: keeps {}", state.keeps()))?;
+            if silence.is_none() {
+                output::line("redis: tells at once of jobs that programs push")?;
+            }
         }
         for line in shards.iter().flat_map(ShardsCheck::lines) {
             output::line(&line)?;
@@ -156,6 +161,18 @@ fn warnings(
     warnings.extend(artifacts.as_ref().and_then(ContentFolder::problem));
     warnings.extend(secrets.problems.iter().cloned());
     Ok(warnings)
+}
+
+/// Returns why Redis does not tell this login of jobs that programs push, and what follows.
+fn silence(config: &Config) -> Result<Option<String>, Error> {
+    let client = Client::with(&config.redis.of_shard(Shard::HOME), config.job.clone())?;
+    let reason = super::block_on(async { Ok(client.hears_of_pushes().await?) })?;
+    Ok(reason.map(|reason| {
+        format!(
+            "redis does not tell this login of jobs that programs push ({reason}): a daemon with this login looks \
+             at their lists every 200 ms; allow CLIENT TRACKING"
+        )
+    }))
 }
 
 /// Returns the user of the daemons, if it is not the one who calls.

@@ -24,6 +24,14 @@ impl Client {
         Ok(self.store.redis_state(asks_config).await?)
     }
 
+    /// Returns why Redis does not tell this login of jobs that programs push; `None` if it does.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn hears_of_pushes(&self) -> Result<Option<String>, ClientError> {
+        Ok(self.store.hears_of_pushes().await?)
+    }
+
     /// Returns the shards with the state of their servers; none if there is only one shard.
     ///
     /// # Errors

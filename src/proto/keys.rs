@@ -22,7 +22,7 @@ use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
 use super::legacy::LegacyQueue;
 use super::queue::Queue;
-use super::target::{ActorId, IllegalName, ScriptType, name};
+use super::target::{ActorId, IllegalName, ScriptType, Target, name};
 
 name!(
     /// The prefix of every key, so that several environments can share one Redis.
@@ -273,6 +273,33 @@ impl Keys {
         self.key(format_args!("meta:queue:paused"))
     }
 
+    /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
+    pub fn wake(&self, target: &Target) -> String {
+        self.key(format_args!("meta:wake:{target}"))
+    }
+
+    /// Returns the target of a wake list; `None` for any other key.
+    pub fn target_of_wake(&self, key: &str) -> Option<Target> {
+        let prefix = self.key(format_args!("meta:wake:"));
+        Queue::from_str(key.strip_prefix(prefix.as_str())?).ok().map(|queue| queue.target)
+    }
+
+    /// Returns the actor of a presence key; `None` for any other key.
+    pub fn actor_of_presence(&self, key: &str) -> Option<ActorId> {
+        let prefix = self.key(format_args!("meta:actor:inst:"));
+        key.strip_prefix(prefix.as_str())?.parse().ok()
+    }
+
+    /// Returns the starts of the keys that programs write with plain commands, beside hashes of jobs: lists of
+    /// work, those of older programs, and the presence of actors.
+    pub fn written_by_programs(&self) -> Vec<String> {
+        let own = ["q:work:", "meta:actor:inst:", "job:actor_queue:", "work_queue:"];
+        let mut starts: Vec<String> =
+            own.iter().map(|start| self.key(format_args!("{start}"))).collect();
+        starts.push("rhai_tasks:".to_owned());
+        starts
+    }
+
     /// A key that never exists, as `!` is in no id: a cluster's answer to it tells whether a node
     /// has the whole slot of the namespace.
     pub fn probe(&self) -> String {
@@ -350,6 +377,7 @@ impl Keys {
             ("OSIS_STATE", "meta:osis:state:"),
             ("OSIS_UNDECLARED", "meta:osis:undeclared"),
             ("PAUSED", "meta:queue:paused"),
+            ("WAKE", "meta:wake:"),
             ("HELD", "meta:queue:held:"),
             ("LIMITS", "meta:limit:index"),
             ("LIMIT_PROBES", "meta:limit:probes"),
@@ -392,7 +420,7 @@ impl Keys {
 mod tests {
     use super::*;
     use crate::proto::object::{Context, Field, ObjectType};
-    use crate::proto::target::{Priority, Target};
+    use crate::proto::target::Priority;
 
     #[test]
     fn every_key_is_spelled_as_the_protocol_says() {
@@ -415,6 +443,10 @@ mod tests {
             (keys.work(&queue(Priority::Urgent)), "hero:q:work:type:osis:group:io:inst:3:prio:0"),
             (keys.control_of_type(&osis), "hero:q:ctl:type:osis"),
             (keys.control(&actor), "hero:q:ctl:type:osis:group:io:inst:3"),
+            (
+                keys.wake(&queue(Priority::Urgent).target),
+                "hero:meta:wake:type:osis:group:io:inst:3",
+            ),
             (keys.reply(&id), "hero:q:reply:job-1"),
             (keys.dead(&osis), "hero:q:dead:type:osis"),
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),

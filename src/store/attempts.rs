@@ -24,16 +24,10 @@ pub struct Claim<'a> {
     /// The number of these that are claimed ahead: they wait for a thread. No job with a limit is among them, and
     /// none that an actor has died with.
     pub ahead: usize,
-    /// Entries that a blocking pop has taken: the list and the unchecked id.
-    pub popped: &'a [(String, Vec<u8>)],
     /// The largest hash that is returned, in bytes.
     pub size_max_bytes: u64,
     /// The limits of the configuration.
     pub limits: &'a ClaimLimits,
-    /// For jobs that end because they may not start.
-    pub retention: Retention,
-    /// True if an ended job runs again when a program pushes its id.
-    pub requeue_by_push: bool,
 }
 
 /// The answer to a claim.
@@ -43,7 +37,7 @@ pub struct Claimed {
     pub attempts: Vec<Attempt>,
     /// The number of void ids: illegal, or without a waiting job.
     pub skipped: u64,
-    /// Some of the void ids, each with the reason.
+    /// Some of them, each with the reason.
     pub skipped_some: Vec<(String, String)>,
     /// Lists that could not be read, each with the error.
     pub broken: Vec<(String, String)>,
@@ -53,12 +47,8 @@ pub struct Claimed {
     pub none_ahead: bool,
     /// True if the boot has lost its lease: it can never claim again.
     pub fenced: bool,
-    /// The lists whose queues are paused.
-    pub paused: Vec<String>,
-    /// Lists and ids to put back after a moment, in order: an old worker may be about to start them.
-    pub later: Vec<(String, String)>,
-    /// Jobs that had ended and run again, because a program has pushed their ids.
-    pub again: Vec<String>,
+    /// Lists with ids that programs have pushed: see [`Store::adopt`].
+    pub unadopted: Vec<String>,
 }
 
 /// A claimed job: one attempt to run it.
@@ -106,12 +96,7 @@ impl Store {
             .arg(claim.wanted)
             .arg(claim.wanted.saturating_sub(claim.ahead))
             .arg(claim.size_max_bytes)
-            .arg(claim.popped.len());
-        for (list, id) in claim.popped {
-            script.arg(list).arg(id.as_slice());
-        }
-        script.arg(claim.limits.as_argument()).arg(kept(claim.retention));
-        script.arg(u8::from(claim.requeue_by_push));
+            .arg(claim.limits.as_argument());
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         let claimed =
             self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
@@ -122,7 +107,7 @@ impl Store {
     }
 
     fn read_claim(&self, answer: Value) -> Option<Claimed> {
-        let [jobs, skipped, broken, more, fenced, paused, at, later, again]: [Value; 9] =
+        let [jobs, skipped, broken, more, fenced, at, unadopted]: [Value; 7] =
             array(answer)?.try_into().ok()?;
         let at = Timestamp::from_microsecond(number(&at)?).ok();
         let mut skipped = array(skipped)?.into_iter();
@@ -138,9 +123,7 @@ impl Store {
             more: number(&more)? > 0,
             none_ahead: number(&more)? == 2,
             fenced: number(&fenced)? == 1,
-            paused: array(paused)?.iter().map(text).collect::<Option<_>>()?,
-            later: pairs(array(later)?.into_iter()),
-            again: array(again)?.iter().map(text).collect::<Option<_>>()?,
+            unadopted: array(unadopted)?.iter().map(text).collect::<Option<_>>()?,
         })
     }
 

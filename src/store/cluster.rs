@@ -56,6 +56,20 @@ impl Cluster {
         Self { url, login, probe, known: Mutex::default() }
     }
 
+    /// The login.
+    pub(super) fn login(&self) -> &ConnectionInfo {
+        &self.login
+    }
+
+    /// The same cluster, with another login.
+    pub(super) fn with_login(&self, login: ConnectionInfo) -> Self {
+        let known = {
+            let known = self.known();
+            Known { owner: known.owner.clone(), others: known.others.clone() }
+        };
+        Self { known: Mutex::new(known), ..Self::new(self.url.clone(), login, self.probe.clone()) }
+    }
+
     /// Connects to the owner of the slot. `address` is that of the cluster, for messages.
     ///
     /// # Errors

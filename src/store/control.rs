@@ -203,15 +203,21 @@ impl Store {
         Ok(found.map(|(key, _)| key.clone()).collect())
     }
 
-    /// Puts back an entry that a blocking pop took and the caller cannot use, at the front. `repeats`
-    /// says that the caller calls again after an error, so the entry may stand there twice.
+    /// Passes on what a blocking pop took and this process has no use for: the token of a wake list goes to
+    /// another actor, a control message back to its list.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub async fn put_back(&self, woken: &Woken, repeats: bool) -> Result<(), StoreError> {
-        let mut script = self.scripts.put_back.prepare_invoke();
-        script.key(&woken.list).arg(woken.entry.as_slice()).arg(u8::from(repeats));
-        self.invoke::<Value>("putting an entry back", &script).await?;
+    /// [`StoreError`]; calling again is safe.
+    pub async fn pass_on(&self, woken: &Woken) -> Result<(), StoreError> {
+        let doing = "passing on a wake-up";
+        if let Some(target) = self.keys.target_of_wake(&woken.list) {
+            let mut script = self.scripts.wake.prepare_invoke();
+            script.arg(target.to_string());
+            return self.invoke(doing, &script).await;
+        }
+        let mut command = redis::cmd("LPUSH");
+        command.arg(&woken.list).arg(woken.entry.as_slice());
+        self.link.query::<Value>(doing, &command).await?;
         Ok(())
     }
 

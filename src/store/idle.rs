@@ -30,13 +30,11 @@ pub enum WorkKind {
     Scheduled,
     /// The periodic jobs have changed. [`Store::look`] tells their revision instead.
     Crontab,
-    /// Keys came or went since the latest search through all. [`Store::look`] tells their number instead.
-    Keys,
 }
 
 impl WorkKind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Queues,
         Self::Limits,
         Self::Unsettled,
@@ -47,7 +45,6 @@ impl WorkKind {
         Self::Orphans,
         Self::Scheduled,
         Self::Crontab,
-        Self::Keys,
     ];
 
     fn from_word(word: &str) -> Option<Self> {
@@ -74,8 +71,6 @@ pub struct Outlook {
     pub next_due: Option<Duration>,
     /// The revision of the periodic jobs in Redis; none before the first.
     pub cron_revision: Option<String>,
-    /// The number of keys in Redis, those of other programs too.
-    pub keys: u64,
 }
 
 impl Outlook {
@@ -92,13 +87,12 @@ impl Store {
     /// [`StoreError`].
     pub async fn look(&self) -> Result<Outlook, StoreError> {
         let script = self.scripts.look.prepare_invoke();
-        let (keys, revision, next_us, words): (u64, Vec<u8>, i64, Vec<String>) =
+        let (revision, next_us, words): (Vec<u8>, i64, Vec<String>) =
             self.invoke("looking for work", &script).await?;
         Ok(Outlook {
             work: words.iter().filter_map(|word| WorkKind::from_word(word)).collect(),
             next_due: u64::try_from(next_us).ok().map(Duration::from_micros),
             cron_revision: Some(text_of(&revision)).filter(|revision| !revision.is_empty()),
-            keys,
         })
     }
 

@@ -1,12 +1,14 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod adopt;
 mod amqp;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;
 mod backoff;
 mod backup;
+mod bell;
 mod cluster;
 mod connection;
 mod control;
@@ -57,12 +59,14 @@ mod status;
 mod submission;
 mod tokens;
 
+pub use adopt::{Adopted, AdoptionRules, AfterAdoption};
 pub use amqp::{MessageEnd, TakenEnds};
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, GivenBack};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
+pub use bell::{AdoptionLog, adopt_what_is_pushed};
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};

@@ -6,16 +6,14 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::attempts::{kept, millis};
+use super::attempts::kept;
 use super::listing::read;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
-use crate::proto::message::{ActorState, Control};
+use crate::proto::message::ActorState;
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
-/// An actor whose last heartbeat is older is not woken by a pause; its next claim finds out.
-const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
 /// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
 /// Entries that one step of a purge removes: so few that others hardly notice.
@@ -222,7 +220,7 @@ impl Store {
         queues: &[Queue],
     ) -> Result<Vec<bool>, StoreError> {
         let mut script = self.scripts.pause.prepare_invoke();
-        script.arg(what).arg(millis(HEARD_OF_WITHIN)).arg(Control::Wake.to_json());
+        script.arg(what);
         for queue in queues {
             script.arg(queue.to_string());
         }

@@ -26,29 +26,14 @@ pub struct Recovered {
     pub notes: Vec<JobNote>,
 }
 
-/// One step of the search for jobs in no queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SearchStep {
-    /// Jobs adopted.
-    pub adopted: u64,
-    /// The steps of a whole search.
-    pub steps: u32,
-    /// The keys in Redis.
-    pub keys: u64,
-    /// It was the last step of a search.
-    pub is_last: bool,
-}
-
-/// A popped job that no actor claims within this time is lost.
+/// A job that a foreign actor popped and has not started within this time is lost.
 const POP_GRACE: Duration = Duration::from_secs(2);
 /// The entries of a queue that are searched for one that Hero has pushed.
 const HEAD_DEPTH: usize = 50;
 /// Queues and index entries that one sweep looks at.
 const PER_SWEEP: usize = 200;
-/// The entries of a queue that one sweep looks at for jobs of foreign programs.
-const WINDOW: usize = 300;
-/// The keys that one step of the search for jobs in no queue reads.
-const KEYS_PER_STEP: usize = 100;
+/// The entries of a queue that one step looks at for jobs that may fall back.
+const FALLBACKS_PER_STEP: usize = 100;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
@@ -81,7 +66,7 @@ impl Store {
         }
     }
 
-    /// Puts back jobs that were popped and never claimed.
+    /// Puts back jobs that foreign actors popped and never started.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -92,35 +77,9 @@ impl Store {
         let mut script = self.scripts.recover_pops.prepare_invoke();
         script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(kept(retention));
         let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) =
-            self.invoke("recovering lost pops", &script).await?;
+            self.invoke("recovering foreign pops", &script).await?;
         let foreign = started + ended;
         Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
-    }
-
-    /// Adopts jobs that programs pushed with plain commands. Returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn adopt_queued(&self, retention: impl Into<Retention>) -> Result<u64, StoreError> {
-        let mut script = self.scripts.adopt_queued.prepare_invoke();
-        script.arg(PER_SWEEP).arg(WINDOW).arg(kept(retention));
-        self.invoke("adopting jobs in queues", &script).await
-    }
-
-    /// Takes one step of the search for dispatched jobs that stand in no queue, and adopts them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn adopt_unqueued(
-        &self,
-        retention: impl Into<Retention>,
-    ) -> Result<SearchStep, StoreError> {
-        let mut script = self.scripts.adopt_unqueued.prepare_invoke();
-        script.arg(KEYS_PER_STEP).arg(kept(retention));
-        let (adopted, keys, last): (u64, u64, u64) =
-            self.invoke("searching for jobs in no queue", &script).await?;
-        let steps = u32::try_from(keys / KEYS_PER_STEP as u64 + 1).unwrap_or(u32::MAX);
-        Ok(SearchStep { adopted, steps, keys, is_last: last > 0 })
     }
 
     /// Moves jobs that have waited for longer than `after` in group and instance queues without live
@@ -138,7 +97,7 @@ impl Store {
         script
             .arg(u64::try_from(after.as_micros()).unwrap_or(u64::MAX))
             .arg(PER_SWEEP)
-            .arg(KEYS_PER_STEP);
+            .arg(FALLBACKS_PER_STEP);
         for (script_type, fallback) in of_types {
             script.arg(script_type.as_str()).arg(fallback.as_str());
         }

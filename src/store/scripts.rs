@@ -67,13 +67,13 @@ macro_rules! scripts {
 }
 
 scripts! {
-    add_token adopt_queued adopt_unqueued amqp_answered amqp_shutdown amqp_take appear backup_job claim close_batch commit cron_state define_cron delete disappear
+    add_token adopt amqp_answered amqp_shutdown amqp_take appear backup_job claim close_batch commit cron_state define_cron delete disappear
     dispatch_due drop_graph edit enable_cron fall_back fan_out finish fire heartbeat keep_files keep_sample
-    inputs list_dead long_waits look objects_index objects_read objects_undeclared objects_write open_graph pause
-    progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
+    inputs list_dead long_waits look objects_index objects_read objects_undeclared note_actors objects_write open_graph pause
+    progress purge recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_graph restore_job restore_key restore_log restore_objects restore_place retry
     sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
-    unused_contents
+    unadopted unused_contents wake
 }
 
 macro_rules! shared {
@@ -86,10 +86,10 @@ macro_rules! shared {
 }
 
 shared! {
-    adoption amqp attempts claim_legacy claim_limits contents control counters cron dependents ending events
+    adopt_legacy amqp attempts claim_limits contents control counters cron dependents ending events
     foreign_actors foreign_end foreign_start graph_end graph_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
     pushed_again queue queue_front reserved rhailib routing slot stop_job submit_jobs sweep time unique
-    waiting wrong_type
+    waiting wake wrong_type
 }
 
 /// A script as Redis gets it, for a person.

@@ -32,6 +32,16 @@ impl Sentinels {
         Self { url, master, first: AtomicUsize::new(0) }
     }
 
+    /// The login to the master.
+    pub(super) fn login(&self) -> &ConnectionInfo {
+        &self.master
+    }
+
+    /// The same sentinels, with another login to the master.
+    pub(super) fn with_login(&self, master: ConnectionInfo) -> Self {
+        Self::new(self.url.clone(), master)
+    }
+
     /// Connects to the master. `address` is that of the sentinels, for messages.
     ///
     /// # Errors

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
-    IntoConnectionInfo, RedisError, TlsCertificates,
+    IntoConnectionInfo, ProtocolVersion, RedisError, TlsCertificates,
 };
 
 use super::cluster::Cluster;
@@ -136,6 +136,34 @@ impl Server {
         }
     }
 
+    /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
+    pub(super) async fn connect_to_hear(
+        &self,
+        take: impl AsyncPushSender,
+    ) -> Result<MultiplexedConnection, StoreError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT))
+            .set_push_sender(take);
+        match &self.place {
+            ServerPlace::Fixed(client) => {
+                let info = with_messages(client.get_connection_info());
+                let connected = async {
+                    Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
+                };
+                connected.await.map_err(|error| StoreError::new(&self.address, CONNECTING, &error))
+            }
+            ServerPlace::Named(sentinels) => {
+                let sentinels = sentinels.with_login(with_messages(sentinels.login()));
+                sentinels.connect(&self.address, &config).await
+            }
+            ServerPlace::Owner(cluster) => {
+                let cluster = cluster.with_login(with_messages(cluster.login()));
+                cluster.connect(&self.address, &config).await
+            }
+        }
+    }
+
     /// Returns whether the settings name a cluster.
     pub(super) fn is_cluster(&self) -> bool {
         self.cluster().is_some()
@@ -156,6 +184,12 @@ fn tcp_settings() -> TcpSettings {
     let keepalive =
         TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
+}
+
+/// The same settings, in the version of the protocol in which Redis sends messages by itself.
+fn with_messages(info: &ConnectionInfo) -> ConnectionInfo {
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    info.clone().set_redis_settings(settings)
 }
 
 /// Parses the URL: the sentinels or nodes, if any, and the address and login.

@@ -128,8 +128,6 @@ pub(super) struct DutyCounts {
     pub(super) outlook: watch::Sender<Outlook>,
     /// When the next look is due: the duties may rest until then.
     look_due: Mutex<Option<Instant>>,
-    /// The number of keys at the end of the latest search through all.
-    pub(super) keys_searched: AtomicU64,
     /// The periodic jobs of files and of Redis, as last read.
     pub(super) crontab: WholeCrontab,
     /// Scheduled jobs dispatched.

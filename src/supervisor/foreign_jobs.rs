@@ -1,22 +1,45 @@
-//! Duty: adopts jobs that programs pushed with plain commands, so that they are seen, counted and
-//! recovered as all others.
+//! Adopts jobs that programs pushed with plain commands, so that they are seen, counted and recovered as all
+//! others: at once, as Redis tells of each push, and by a sweep.
 
-use tracing::debug;
+use std::sync::Arc;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
-use crate::store::{StoreError, WorkKind};
+use tokio::sync::{Notify, watch};
 
-/// Adopts foreign jobs.
+use super::duty::{Duty, DutyCounts, Next, Round, SupervisorSettings};
+use crate::store::{
+    AdoptionLog, AdoptionRules, AfterAdoption, Store, StoreError, WorkKind, adopt_what_is_pushed,
+};
+
+/// The steps that one sweep takes on a list.
+const STEPS_MAX: usize = 20;
+
+/// Adopts what is in lists without having been heard of.
 pub(super) struct ForeignJobs;
 
 impl Duty for ForeignJobs {
     const NAME: &'static str = "adopting jobs of foreign programs";
 
     async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let adopted = round.store.adopt_queued(round.settings.job.kept()).await?;
-        if adopted > 0 {
-            debug!(adopted, "{}", Self::NAME);
+        let (rules, mut log) = (AdoptionRules::from(&round.settings.job), AdoptionLog::default());
+        for list in round.store.unadopted().await? {
+            for _ in 0..STEPS_MAX {
+                let adopted = round.store.adopt(&list, rules).await?;
+                log.note(&list, &adopted);
+                if adopted.next != AfterAdoption::More {
+                    break;
+                }
+            }
         }
-        Ok(round.until(WorkKind::Queues, round.settings.supervisor.sweep_interval))
+        Ok(round.until(WorkKind::Queues, round.long_pause()))
     }
+}
+
+/// Adopts what is pushed, until the task is dropped. `hears` is notified once it hears of pushes.
+pub(super) async fn hear(
+    store: Store,
+    settings: watch::Receiver<Arc<SupervisorSettings>>,
+    hears: Arc<Notify>,
+) {
+    let rules = || AdoptionRules::from(&settings.borrow().job);
+    adopt_what_is_pushed(&store, rules, &hears).await;
 }

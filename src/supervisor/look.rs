@@ -1,6 +1,5 @@
 //! Duty: looks for work of all other duties in one call. Most of the time there is none, and they rest.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::duty::{Duty, DutyCounts, Next, Round};
@@ -27,7 +26,6 @@ impl Duty for LookForWork {
         let is_due_soon = |next: Duration| next <= pause;
         let also = [
             (WorkKind::Scheduled, outlook.next_due.is_some_and(is_due_soon)),
-            (WorkKind::Keys, outlook.keys != counts.keys_searched.load(Ordering::Relaxed)),
             (
                 WorkKind::Crontab,
                 !counts.crontab.is_of(&round.settings.crontab, outlook.cron_revision.as_deref()),

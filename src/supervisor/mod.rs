@@ -11,6 +11,7 @@ mod duty;
 mod fallbacks;
 mod foreign_actors;
 mod foreign_jobs;
+mod foreign_pops;
 mod found_circles;
 mod heartbeat;
 mod held_jobs;
@@ -19,13 +20,11 @@ mod legacy_queues;
 mod legacy_stops;
 mod long_waits;
 mod look;
-mod lost_pops;
 mod object_indexes;
 mod orphaned_entries;
 mod periodic_jobs;
 mod rhailib_bridge;
 mod statistics;
-mod unqueued_jobs;
 mod unused_contents;
 mod whole_crontab;
 mod wrong_types;
@@ -35,7 +34,7 @@ pub use duty::SupervisorSettings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tracing::info;
 
@@ -98,6 +97,10 @@ impl RunningSupervisor {
         counts[place].begin();
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
+        let hears = Arc::new(Notify::new());
+        duties.spawn(foreign_jobs::hear(store.clone(), of.settings.clone(), Arc::clone(&hears)));
+        // Who pushes once it is ready is heard.
+        drop(tokio::time::timeout(BEAT, hears.notified()).await);
         info!("ready: {} duties{of_shard}", duties.len());
         let report = reports.of(place);
         report(ServiceReport::Ready);
@@ -141,10 +144,9 @@ impl RunningSupervisor {
         duties.start::<held_jobs::HeldJobs>();
         duties.start::<long_waits::LongWaits>();
         duties.start::<look::LookForWork>();
-        duties.start::<lost_pops::LostPops>();
+        duties.start::<foreign_pops::ForeignPops>();
         duties.start::<orphaned_entries::OrphanedEntries>();
         duties.start::<statistics::Statistics>();
-        duties.start::<unqueued_jobs::UnqueuedJobs>();
         duties.start::<wrong_types::WrongTypes>();
         if store.shard() == Shard::HOME {
             duties.start_those_of_home();

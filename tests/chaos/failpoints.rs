@@ -63,8 +63,8 @@ async fn strike(struck: &Struck) {
 }
 
 #[tokio::test]
-async fn a_job_whose_actor_dies_between_its_pop_and_its_claim_runs_once() {
-    strike(&Struck { point: failpoint::AFTER_POP, ran: 1, crashes: "" }).await;
+async fn a_job_whose_actor_dies_between_its_wake_up_and_its_claim_runs_once() {
+    strike(&Struck { point: failpoint::AFTER_WAKE, ran: 1, crashes: "" }).await;
 }
 
 #[tokio::test]

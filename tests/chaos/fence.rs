@@ -8,7 +8,7 @@ use hero::proto::job::JobStatus;
 
 use super::units::{Settings, Unit};
 use crate::support::proxy::Mode;
-use crate::support::{RETENTION, Redis, World, keys, wait_until};
+use crate::support::{RETENTION, Redis, World, keys, queue, wait_until};
 
 const UNIT: &str = "sal-default-1";
 
@@ -62,11 +62,12 @@ async fn a_claim_that_arrives_after_everybody_gave_it_up_does_not_keep_its_job()
     let (world, _supervisor, mut actor) = world();
     actor.start();
     wait_until("the actor is there", || presence(&world).is_some());
-    // The pop is answered, the claim that follows is held back together with all the rest.
+    // The wake-up is answered, the claim that follows is held back together with all the rest.
     actor.lane.set(Mode::Hold);
     submit(&world, "late", "1".to_owned()).await;
-    wait_until("the job was popped, or the lease is over", || {
-        world.work("type:sal").is_empty() || presence(&world).is_none()
+    let token = world.store.keys().wake(&queue("type:sal").target);
+    wait_until("the actor was woken, or the lease is over", || {
+        world.redis.list(&token).is_empty() || presence(&world).is_none()
     });
     wait_until("the actor notices", || actor.log().contains("cannot be reached"));
     actor.lane.set(Mode::Pass);

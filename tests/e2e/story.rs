@@ -120,7 +120,7 @@ fn lost_pop_is_told_by_the_id() {
     redis.pop(&keys::work("type:osis"));
     let supervisor = hero.supervisor().start();
     let told = "a of osis goes back to the front of queue type:osis: an actor popped it and never \
-                claimed it";
+                started it";
     wait_until("it is recovered", || story(&[&supervisor], "a") == [told]);
 }
 

@@ -83,18 +83,6 @@ fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
 }
 
 #[test]
-fn message_for_a_type_is_handed_on_though_no_look_for_work_succeeds() {
-    let redis = Redis::start();
-    redis.run("ACL SETUSER default -dbsize");
-    let hero = Hero::on(&redis).set("supervisor.sweep_interval", "\"2s\"");
-    let unit = hero.actor("osis-default-1").start();
-    let supervisor = hero.supervisor().start();
-    wait_until("a look has failed", || supervisor.err().contains("looking for work: "));
-    redis.push(&keys::control_of_type("osis"), &[r#"{"cmd":"shutdown"}"#]);
-    unit.ends().code(0);
-}
-
-#[test]
 fn supervisor_that_rests_for_longer_than_a_beat_feeds_its_watchdog() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("supervisor.sweep_interval", "\"1h\"");
@@ -126,7 +114,7 @@ fn job_of_a_killed_actor_runs_on_another_when_the_lease_ends() {
 }
 
 #[test]
-fn popped_job_that_was_never_claimed_runs() {
+fn job_that_a_foreign_actor_popped_and_never_started_runs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);

@@ -135,17 +135,76 @@ fn adopted_jobs_keep_their_order_among_others() {
 }
 
 #[test]
-fn a_job_whose_popper_died_is_found() {
+fn a_job_that_a_foreign_actor_popped_before_it_died_is_put_back() {
     let redis = Redis::start();
     let hero = bash(&redis);
-    push(&redis, "type:bash", "lost", &[("script_type", "bash")]);
-    push(&redis, "type:bash", "lost-later", &[("script_type", "bash"), ("prerequisites", "lost")]);
+    let _supervisor = hero.supervisor().start();
+    push(&redis, "type:bash", "lost", &[]);
+    push(&redis, "type:bash", "lost-later", &[("prerequisites", "lost")]);
+    wait_until("both are adopted", || submitted(&redis) == 2);
     assert_eq!(redis.ask::<String>("LPOP hero:q:work:type:bash"), "lost");
-    assert_eq!(redis.ask::<String>("LPOP hero:q:work:type:bash"), "lost-later");
-    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    let _actor = hero.actor("bash-default-1").start();
     until(&redis, "lost", "finished");
     until(&redis, "lost-later", "finished");
     assert_eq!(redis.field("hero:job:lost", "attempt").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_job_without_a_type_is_that_of_its_queue_and_one_of_another_state_ends() {
+    let redis = Redis::start();
+    let hero = bash(&redis);
+    let _supervisor = hero.supervisor().start();
+    for (id, field, value) in [("bare", "note", "x"), ("empty", "status", "")] {
+        redis.ask_with::<i64, _>(&format!("HSET hero:job:{id}"), &[field, value, "script", "echo"]);
+    }
+    redis.run("RPUSH hero:q:work:type:bash:group:io bare empty");
+    for status in ["pending", "queued", "created", "waiting"] {
+        redis.ask_with::<i64, _>(
+            &format!("HSET hero:job:{status}"),
+            &["status", status, "script", "echo"],
+        );
+        redis.run(&format!("RPUSH hero:q:work:type:bash:group:io {status}"));
+        let error = error_of(&redis, status);
+        assert!(error.starts_with(&format!("invalid job: status: `{status}`")), "{error}");
+    }
+    let jobs = hero.run(&["job", "list", "--status", "dispatched"]).code(0).stdout;
+    assert!(jobs.contains("bare") && jobs.contains("empty"), "nobody serves the group: {jobs}");
+    let _actor = hero.actor("bash-io-1").start();
+    for id in ["bare", "empty"] {
+        until(&redis, id, "finished");
+        assert_eq!(redis.field(&format!("hero:job:{id}"), "group").as_deref(), Some("io"));
+    }
+}
+
+#[test]
+fn jobs_that_would_wait_for_each_other_end() {
+    let redis = Redis::start();
+    let hero = bash(&redis);
+    for (id, prerequisite) in [("self", "self"), ("a", "b"), ("b", "a")] {
+        redis.ask_with::<i64, _>(
+            &format!("HSET hero:job:{id}"),
+            &["status", "dispatched", "script", "echo", "prerequisites", prerequisite],
+        );
+    }
+    let _supervisor = hero.supervisor().start();
+    redis.run("RPUSH hero:q:work:type:bash self a b");
+    for id in ["self", "b"] {
+        assert_eq!(
+            error_of(&redis, id),
+            "invalid job: prerequisites: the job would wait for itself"
+        );
+    }
+    assert_eq!(error_of(&redis, "a"), "prerequisite failed: b");
+}
+
+#[test]
+fn a_list_of_an_illegal_name_is_told_of() {
+    let redis = Redis::start();
+    let hero = bash(&redis);
+    let _supervisor = hero.supervisor().start();
+    redis.run("RPUSH hero:q:work:type:OSIS lost");
+    let told = || hero.run(&["migrate", "status"]).code(0).stdout;
+    wait_until("it is named", || told().contains("hero:q:work:type:OSIS"));
 }
 
 #[test]

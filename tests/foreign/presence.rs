@@ -27,8 +27,12 @@ fn state_of(hero: &Hero, actor: &str) -> Option<String> {
 }
 
 #[track_caller]
-fn is_found(hero: &Hero) {
-    wait_until("it is listed", || state_of(hero, "bash:default:7").as_deref() == Some("foreign"));
+fn is_found(redis: &Redis, hero: &Hero) {
+    wait_until("it is listed", || {
+        // It beats.
+        appear(redis);
+        state_of(hero, "bash:default:7").as_deref() == Some("foreign")
+    });
 }
 
 #[track_caller]
@@ -45,7 +49,7 @@ fn a_foreign_actor_is_listed_and_keeps_its_name() {
     let refused = hero.actor("bash-default-7").begin().ends();
     assert!(refused.stderr.contains("farm") && refused.stderr.contains("4711"), "{refused:?}");
     let _supervisor = hero.supervisor().start();
-    is_found(&hero);
+    is_found(&redis, &hero);
     let listed = hero.run(&["actor", "list"]).code(0).stdout;
     assert!(listed.contains("foreign") && listed.contains("farm"), "{listed}");
     redis.run(&format!("DEL {PRESENCE}"));
@@ -58,7 +62,7 @@ fn a_stop_reaches_the_job_of_a_foreign_actor() {
     let hero = bash(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
     appear(&redis);
-    is_found(&hero);
+    is_found(&redis, &hero);
     let fields = ["status", "started", "script_type", "bash", "script", "sleep 60"];
     redis.ask_with::<i64, _>("HSET hero:job:theirs", &fields);
     hero.run(&["job", "stop", "theirs"]).code(0);
@@ -72,7 +76,7 @@ fn a_message_for_a_type_reaches_foreign_actors_and_those_of_hero() {
     let hero = bash(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
     appear(&redis);
-    is_found(&hero);
+    is_found(&redis, &hero);
     let (drain, resume) = (r#"{"cmd":"drain"}"#, r#"{"cmd":"resume"}"#);
     redis.push(TYPE_LIST, &[drain]);
     becomes(&hero, "draining");

@@ -302,11 +302,11 @@ fn migrate_status_names_every_list_of_older_programs_that_has_entries() {
     let redis = Redis::start();
     let hero = bash(&redis);
     let lists = ["hero:job:actor_queue:v", "hero:work_queue:w@h:1", "rhai_tasks:main"];
+    let _supervisor = hero.supervisor().start();
     for list in lists {
         redis.run(&format!("LPUSH {list} a b"));
     }
     redis.run("SET hero:work_queue:no_list x");
-    let _supervisor = hero.supervisor().start();
     let report = || hero.run(&["migrate", "status"]).code(0).stdout;
     wait_until("all are named", || {
         let report = report();

@@ -40,7 +40,7 @@ fn pass(redis: &Redis, id: &str) {
 fn an_ended_job_runs_again_when_its_id_is_pushed() {
     let redis = Redis::start();
     let hero = bash(&redis);
-    let (_supervisor, actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    let (supervisor, actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
     let socket = redis.folder().join("redis.sock");
     let script = format!("redis-cli -s {} INCR test:tries | grep -v 1", socket.display());
     let submitted = ["submit", "-t", "bash", "--id", "own", "--unique-key", "k", "-e", &script];
@@ -50,7 +50,8 @@ fn an_ended_job_runs_again_when_its_id_is_pushed() {
     until(&redis, "own", "finished");
     assert_eq!(attempt(&redis, "own").as_deref(), Some("2"));
     assert_eq!(redis.field("hero:job:own", "error"), None);
-    wait_until("the log says so", || actor.err().contains("a program has pushed its id"));
+    let says_so = |log: &str| log.contains("a program has pushed its id");
+    wait_until("the log says so", || says_so(&actor.err()) || says_so(&supervisor.err()));
 
     write(&redis, "raw", "dispatched", &[]);
     redis.run(&format!("LPUSH {QUEUE} raw"));

@@ -1,4 +1,4 @@
-//! Jobs of programs that use plain commands, popped by Redis for an actor that never gets the answer.
+//! Jobs of programs that use plain commands, of which Redis tells an actor that never gets the answer.
 
 use super::{bash, has_status};
 use crate::support::proxy::{Lane, Mode};
@@ -25,52 +25,53 @@ fn blocked(redis: &Redis) -> bool {
     !redis.ask::<String>("INFO clients").contains("blocked_clients:0")
 }
 
-/// Pushes a job that Redis pops for the actor of the lane, and lets nothing through from then on.
-fn pop_for_nobody(redis: &Redis, lane: &Lane, id: &str) {
+/// Pushes a job while nothing comes through the lane, behind which the actor waits.
+fn push_to_nobody(redis: &Redis, lane: &Lane, id: &str) {
     write(redis, id);
-    loop {
-        lane.set(Mode::Pass);
-        wait_until("the actor waits", || blocked(redis));
-        lane.set(Mode::Swallow);
-        redis.run(&format!("RPUSH {QUEUE} {id}"));
-        // A wait that ended just before popped nothing.
-        if redis.ask::<u64>(&format!("LREM {QUEUE} 1 {id}")) == 0 {
-            return;
-        }
-    }
+    wait_until("the actor waits", || blocked(redis));
+    lane.set(Mode::Swallow);
+    redis.run(&format!("RPUSH {QUEUE} {id}"));
+}
+
+fn is_adopted(redis: &Redis, id: &str) -> bool {
+    redis.score("hero:meta:queue:ready:type:bash", id).is_some()
 }
 
 #[test]
-fn a_job_that_redis_popped_for_a_vanished_host_runs_elsewhere() {
+fn a_job_of_which_redis_told_a_vanished_host_runs_elsewhere() {
     let redis = Redis::start();
     let hero = bash(&redis);
     let _supervisor = hero.supervisor().start();
     let lane = lane(&redis);
     let vanished = actor(&redis, &lane);
 
-    pop_for_nobody(&redis, &lane, "lost");
-    wait_until("Redis pops nothing more for it", || !blocked(&redis));
+    push_to_nobody(&redis, &lane, "told");
+    wait_until("the supervisor has heard of it", || is_adopted(&redis, "told"));
+    wait_until("the token went to the actor", || {
+        !redis.ask::<bool>("EXISTS hero:meta:wake:type:bash")
+    });
+    assert_eq!(redis.ask::<u64>(&format!("LLEN {QUEUE}")), 1, "the job is where it was");
     wait_until("it notices that Redis is away", || vanished.err().contains("cannot be reached"));
     let _other = hero.actor("bash-default-2").start();
-    wait_until("the job has run", || has_status(&redis, "lost", "finished"));
-    assert_eq!(redis.field("hero:job:lost", "attempt").as_deref(), Some("1"));
-    assert_eq!(redis.field("hero:job:lost", "actor").as_deref(), Some("bash:default:2"));
+    wait_until("the job has run", || has_status(&redis, "told", "finished"));
+    assert_eq!(redis.field("hero:job:told", "attempt").as_deref(), Some("1"));
+    assert_eq!(redis.field("hero:job:told", "actor").as_deref(), Some("bash:default:2"));
 }
 
 #[test]
-fn a_job_runs_though_redis_dies_after_it_wrote_the_pop_and_before_its_answer() {
+fn a_job_runs_though_redis_dies_after_it_took_the_push_and_before_anybody_looked() {
     let mut redis = Redis::that_keeps();
     let lane = lane(&redis);
     let _actor = actor(&redis, &lane);
 
-    pop_for_nobody(&redis, &lane, "lost");
+    push_to_nobody(&redis, &lane, "pushed");
     redis.kill();
     redis.start_again();
-    assert_eq!(redis.ask::<u64>(&format!("LLEN {QUEUE}")), 0, "the pop is in the file");
-    assert!(has_status(&redis, "lost", "dispatched"));
+    assert_eq!(redis.ask::<u64>(&format!("LLEN {QUEUE}")), 1);
+    assert!(has_status(&redis, "pushed", "dispatched"));
     lane.set(Mode::Pass);
     let hero = bash(&redis);
     let _supervisor = hero.supervisor().start();
-    wait_until("the job has run", || has_status(&redis, "lost", "finished"));
-    assert_eq!(redis.field("hero:job:lost", "attempt").as_deref(), Some("1"));
+    wait_until("the job has run", || has_status(&redis, "pushed", "finished"));
+    assert_eq!(redis.field("hero:job:pushed", "attempt").as_deref(), Some("1"));
 }

@@ -9,7 +9,7 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 11] = [
+const LASTING: [&str; 12] = [
     "QUEUES",
     "PAUSED",
     "TYPES",
@@ -21,6 +21,7 @@ const LASTING: [&str; 11] = [
     "STATS",
     "RUNNING",
     "DEAD",
+    "WAKE",
 ];
 /// The kinds of keys that belong to one job each, whose id is their name.
 const OF_ONE_JOB: [&str; 4] = ["JOB", "PENDING", "LOG", "REPLY"];

@@ -338,54 +338,51 @@ impl Model {
         self.jobs.get(id).is_some_and(|job| job.status.is_terminal())
     }
 
-    /// The ids that a claim should bring, in order. `leftovers` are those popped ids that bear the mark
-    /// of an id left behind.
+    /// The ids that a claim should bring, in order. One without a ready entry stays in its list.
     pub(super) fn claim(
         &mut self,
         boot: &str,
         script_type: &str,
         queues: &[String],
         wanted: usize,
-        popped: &[(String, String)],
-        leftovers: &BTreeSet<String>,
     ) -> Vec<String> {
         let mut taken = Vec::new();
         if !self.leases.contains_key(boot) {
-            // Fenced: what only strangers know of goes back to where it came from.
-            let known = |queue: &String, id: &String| {
-                self.ready.get(queue).is_some_and(|ids| ids.contains(id))
-            };
-            let returns =
-                |(queue, id): &&(String, String)| !known(queue, id) && !self.has_ended(id);
-            let unknown: Vec<_> = popped.iter().rev().filter(returns).collect();
-            for (queue, id) in unknown {
-                self.lists.entry(queue.clone()).or_default().push_front(id.clone());
-            }
             return taken;
         }
         let paused = self.paused.clone();
-        for (queue, id) in popped.iter().rev().filter(|(queue, _)| paused.contains(queue)) {
-            // It would look like a push that asks for another run.
-            if self.has_ended(id) && leftovers.contains(id) {
-                continue;
-            }
-            self.lists.entry(queue.clone()).or_default().push_front(id.clone());
-        }
-        for (queue, id) in popped {
-            if !paused.contains(queue) {
-                self.take(boot, script_type, queue, id, &mut taken);
-            }
-        }
         for queue in queues.iter().filter(|queue| !paused.contains(*queue)) {
             while taken.len() < wanted {
-                let Some(id) = self.lists.get_mut(queue).and_then(VecDeque::pop_front) else {
+                let Some(list) = self.lists.get_mut(queue) else { break };
+                let ready = self.ready.get(queue).map_or(&[][..], Vec::as_slice);
+                if !list.front().is_some_and(|id| ready.contains(id)) {
                     break;
-                };
+                }
+                let Some(id) = list.pop_front() else { break };
                 self.take(boot, script_type, queue, &id, &mut taken);
             }
         }
         self.remove_other_copies(&taken);
         taken
+    }
+
+    /// The adoption of a list: no entry of these without a ready entry is a job that may run.
+    pub(super) fn adopt(&mut self, queue: &str) {
+        let ready = self.ready.get(queue).cloned().unwrap_or_default();
+        let Some(list) = self.lists.get_mut(queue) else { return };
+        let mut kept: Vec<String> = Vec::new();
+        let all = list.len();
+        for id in list.drain(..) {
+            if ready.contains(&id) && !kept.contains(&id) {
+                kept.push(id);
+            }
+        }
+        let gone = all - kept.len();
+        list.extend(kept);
+        let script_type = queue.split(':').nth(1).unwrap_or_default().to_owned();
+        for _ in 0..gone {
+            self.count(&script_type, "skipped");
+        }
     }
 
     /// A list with more entries than its ready index has copies, and loses those of claimed jobs.
@@ -646,7 +643,7 @@ impl Model {
         boots.len()
     }
 
-    /// A sweep for lost pops, after the grace.
+    /// A sweep for foreign pops, after the grace.
     pub(super) fn recover_pops(&mut self) {
         let queues: Vec<String> = self.ready.keys().cloned().collect();
         for queue in queues {

@@ -1,6 +1,6 @@
 //! The search through all states of the protocol's model, and what it finds if a part is left out.
 //!
-//! `FAULTS=kills,stops,losses,pauses` searches with so many of each; it takes as long as it takes.
+//! `FAULTS=kills,stops,losses,pauses,pops,bells` searches with so many of each; it takes as long as it takes.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ const THREADS: usize = 2;
 const TWO_RAW: [bool; 3] = [false, true, true];
 const ONE_RAW: [bool; 3] = [false, true, false];
 
-fn search(raw: [bool; 3], faults: [u8; 4], without: Option<Part>) -> Found {
-    let [kills, stops, losses, pauses] = faults;
-    let bounds = Bounds { kills, stops, losses, pauses };
+fn search(raw: [bool; 3], faults: [u8; 6], without: Option<Part>) -> Found {
+    let [kills, stops, losses, pauses, pops, bells] = faults;
+    let bounds = Bounds { kills, stops, losses, pauses, pops, bells };
     let found = Search { protocol: Protocol { raw, without }, bounds }.run(THREADS, None);
     eprintln!("{raw:?} {faults:?} {without:?}: {} states, {} deep", found.states, found.depth);
     found
 }
 
-fn faults_of(text: &str) -> [u8; 4] {
+fn faults_of(text: &str) -> [u8; 6] {
     let numbers: Vec<u8> =
         text.split(',').map(|number| number.parse().expect("a number")).collect();
-    numbers.try_into().expect("FAULTS is four numbers: kills,stops,losses,pauses")
+    numbers.try_into().expect("FAULTS is six numbers: kills,stops,losses,pauses,pops,bells")
 }
 
 #[test]
@@ -32,13 +32,16 @@ fn the_protocol_keeps_its_rules_in_every_state_that_few_faults_can_reach() {
     let searches = match std::env::var("FAULTS") {
         Ok(text) => vec![(TWO_RAW, faults_of(&text)), ([true; 3], faults_of(&text))],
         Err(_) => vec![
-            (TWO_RAW, [1, 0, 0, 0]),
-            (TWO_RAW, [0, 1, 0, 0]),
-            (TWO_RAW, [0, 0, 1, 0]),
-            (ONE_RAW, [2, 0, 0, 0]),
-            (ONE_RAW, [1, 0, 1, 0]),
-            (ONE_RAW, [0, 1, 1, 0]),
-            (ONE_RAW, [0, 0, 1, 1]),
+            (TWO_RAW, [1, 0, 0, 0, 0, 0]),
+            (TWO_RAW, [0, 1, 0, 0, 0, 0]),
+            (TWO_RAW, [0, 0, 1, 0, 0, 0]),
+            (TWO_RAW, [0, 0, 0, 0, 1, 0]),
+            (TWO_RAW, [0, 0, 0, 0, 0, 1]),
+            (ONE_RAW, [2, 0, 0, 0, 0, 0]),
+            (ONE_RAW, [1, 0, 1, 0, 0, 0]),
+            (ONE_RAW, [0, 1, 1, 0, 0, 0]),
+            (ONE_RAW, [0, 0, 1, 1, 0, 0]),
+            (ONE_RAW, [1, 0, 0, 0, 1, 0]),
         ],
     };
     let mut never: Option<BTreeSet<&str>> = None;
@@ -57,13 +60,15 @@ fn without_any_part_of_the_protocol_a_rule_is_broken() {
     let one_end = "a job ends once";
     let all_end = "every job ends once faults stop";
     let expected = [
-        (Part::FenceOfClaims, [0, 1, 0, 0], "a boot without a lease claims nothing"),
-        (Part::FenceOfEnds, [0, 1, 0, 0], "only the owner of a job records its end"),
-        (Part::Leftover, [0, 0, 1, 0], one_end),
-        (Part::PopRepair, [1, 0, 0, 0], all_end),
-        (Part::BootRepair, [1, 0, 0, 0], all_end),
-        (Part::Search, [1, 0, 0, 0], all_end),
-        (Part::Adoption, [0, 0, 0, 0], "a job starts after its prerequisite has finished"),
+        (Part::FenceOfClaims, [0, 1, 0, 0, 0, 0], "a boot without a lease claims nothing"),
+        (Part::FenceOfEnds, [0, 1, 0, 0, 0, 0], "only the owner of a job records its end"),
+        (Part::ReadyEntry, [0; 6], "a job starts after its prerequisite has finished"),
+        (Part::PassOn, [0; 6], "a ready job beside an idle actor has a token"),
+        (Part::LookAtStart, [0, 0, 0, 0, 0, 1], "who hears of pushes knows of each pushed id"),
+        (Part::Adoption, [0; 6], all_end),
+        (Part::Leftover, [0, 0, 0, 0, 1, 0], one_end),
+        (Part::PopRepair, [0, 0, 0, 0, 1, 0], all_end),
+        (Part::BootRepair, [1, 0, 0, 0, 0, 0], all_end),
     ];
     for (part, faults, rule) in expected {
         let found = search(TWO_RAW, faults, Some(part));

@@ -43,8 +43,6 @@ pub(super) struct Walk {
     lives: Vec<Life>,
     /// Lives whose lease was lost: they may write nothing.
     ghosts: Vec<Life>,
-    /// Popped and not claimed: queue and id.
-    held: Vec<(String, String)>,
     began: Timestamp,
     names: u64,
     times: u64,
@@ -59,7 +57,6 @@ impl Walk {
             rng: Rng::with_seed(seed),
             lives: Vec::new(),
             ghosts: Vec::new(),
-            held: Vec::new(),
             began: Timestamp::now(),
             names: 0,
             times: 0,
@@ -213,51 +210,31 @@ impl Walk {
         let Some(life) = self.any_life() else { return "claim for nobody".to_owned() };
         let queues = life.actor.queues();
         let names: Vec<String> = queues.iter().map(ToString::to_string).collect();
-        let mut popped = Vec::new();
-        self.held.retain(|held| {
-            let ours = names.contains(&held.0);
-            if ours {
-                popped.push(held.clone());
-            }
-            !ours
-        });
-        let wanted = popped.len() + self.rng.usize(..4);
-        let ids = popped.iter().map(|(_, id)| id.clone());
-        let leftovers: BTreeSet<String> =
-            ids.filter(|id| self.world.redis.field(&keys::job(id), "leftover").is_some()).collect();
-        let expected = self.model.claim(
-            life.boot.as_str(),
-            life.actor.script_type.as_str(),
-            &names,
-            wanted,
-            &popped,
-            &leftovers,
-        );
+        let wanted = self.rng.usize(..4);
+        let expected =
+            self.model.claim(life.boot.as_str(), life.actor.script_type.as_str(), &names, wanted);
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.world.store.keys().work_as_read(queue)).collect();
-        let popped: Vec<(String, Vec<u8>)> =
-            popped.into_iter().map(|(queue, id)| (keys::work(&queue), id.into_bytes())).collect();
         let claim = Claim {
             boot: &life.boot,
             actor: &life.actor,
             lists: &lists,
             wanted,
             ahead: 0,
-            popped: &popped,
             size_max_bytes: 1 << 20,
             limits: &ClaimLimits::default(),
-            retention: RETENTION.into(),
-            requeue_by_push: true,
         };
         let claimed = self.world.store.claim(&claim).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();
         let fenced = !self.model.leases.contains_key(life.boot.as_str());
-        let said = format!(
-            "claim {wanted} for {}, popped {popped:?}, fenced {fenced}: {ids:?}",
-            life.actor
-        );
+        let said = format!("claim {wanted} for {}, fenced {fenced}: {ids:?}", life.actor);
         assert_eq!(ids, expected, "{said}");
         assert_eq!(claimed.fenced, fenced, "{said}");
+        for list in &claimed.unadopted {
+            self.world.adopt(list).await;
+            let queue = self.world.store.keys().queue_of_work(list).expect("a work list");
+            self.model.adopt(&queue.to_string());
+        }
         said
     }
 
@@ -418,12 +395,9 @@ impl Walk {
         Some((queue, id))
     }
 
-    /// A blocking pop whose claim comes later, or never.
+    /// A pop by a foreign actor that dies before it starts the job.
     fn pop(&mut self) -> String {
         let Some((queue, id)) = self.popped(|_, _| true) else { return "pop nothing".to_owned() };
-        if self.rng.bool() {
-            self.held.push((queue.clone(), id.clone()));
-        }
         format!("pop {id} from {queue}")
     }
 
@@ -557,7 +531,7 @@ impl Walk {
         let before = self.model.ready.clone();
         self.model.recover_pops();
         self.take_over_order(&before);
-        "lost pops are recovered".to_owned()
+        "foreign pops are recovered".to_owned()
     }
 
     /// Takes over the order of new entries from Redis: a sweep goes through queues and types in no
@@ -577,7 +551,7 @@ impl Walk {
         }
     }
 
-    /// A first sweep only leaves marks: what was popped just now may yet be claimed.
+    /// A first sweep only leaves marks: what was popped just now may yet start.
     async fn sweep_fresh_pops(&mut self) -> String {
         self.world.redis.delete(&keys().marks());
         self.world.store.recover_pops(RETENTION).await.expect("redis answers");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::proto::job::JobStatus;
-use hero::store::{Claim, Claimed, Recorded, StopOutcome, Verdict};
+use hero::store::{Claimed, Recorded, StopOutcome, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys};
 
@@ -20,20 +20,8 @@ async fn dies(world: &World, life: &Life) {
     world.check();
 }
 
-async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Claimed {
-    let claim = Claim {
-        boot: &life.boot,
-        actor: &life.actor,
-        lists: &[keys::work("type:osis")],
-        wanted: 8,
-        ahead: 0,
-        popped,
-        size_max_bytes: 1 << 20,
-        limits: &hero::store::ClaimLimits::default(),
-        retention: RETENTION.into(),
-        requeue_by_push: true,
-    };
-    world.store.claim(&claim).await.expect("claiming")
+async fn claim(world: &World, life: &Life) -> Claimed {
+    world.try_claim(life, 8).await.expect("claiming")
 }
 
 fn failed() -> Verdict {
@@ -41,16 +29,14 @@ fn failed() -> Verdict {
 }
 
 #[tokio::test]
-async fn a_boot_that_was_declared_dead_claims_nothing_and_its_pops_go_back() {
+async fn a_boot_that_was_declared_dead_claims_nothing() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, RETENTION).await;
     dies(&world, &life).await;
     world.accepts(&[job("a")]).await;
-    world.redis.set_job("foreign", "id foreign script 1 status dispatched");
-    let list = keys::work("type:osis");
-    let claimed = claim(&world, &life, &[(list, b"foreign".to_vec())]).await;
+    let claimed = claim(&world, &life).await;
     assert!(claimed.fenced && claimed.attempts.is_empty());
-    assert_eq!(world.work("type:osis"), ["foreign", "a"]);
+    assert_eq!(world.work("type:osis"), ["a"]);
     world.check();
 }
 
@@ -63,7 +49,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     let presence = [];
     let renewed = world.store.heartbeat(&life.boot, RETENTION, &presence, &[]).await;
     assert!(!renewed.expect("beating").is_kept());
-    assert!(claim(&world, &life, &[]).await.fenced);
+    assert!(claim(&world, &life).await.fenced);
 }
 
 #[tokio::test]
@@ -113,7 +99,7 @@ async fn a_job_whose_end_a_foreign_actor_wrote_is_noticed_though_its_copy_is_ski
     world.accepts(&[job("a")]).await;
     world.redis.set_job("a", "status finished output 1");
     world.set_lease(&life, 9_000_000_000_000_000);
-    assert_eq!(claim(&world, &life, &[]).await.skipped, 1);
+    assert_eq!(claim(&world, &life).await.skipped, 1);
     // A mark that is older than a pop may be.
     world.redis.set_field(&keys().marks(), "type:osis", "1 9000000000000000");
     let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
@@ -177,8 +163,7 @@ async fn a_given_back_job_that_names_no_legal_queue_is_ended_with_its_boot() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.redis.set_job("a", "id a script 1 status dispatched group NO");
     world.redis.push(&keys::work("type:osis"), &["a"]);
-    world.set_lease(&life, 9_000_000_000_000_000);
-    let claimed = claim(&world, &life, &[]).await;
+    let claimed = world.claim(&life, 8).await;
     assert_eq!(ids(&claimed.attempts), ["a"]);
     let back = [(claimed.attempts[0].id.clone(), None)];
     assert_eq!(world.give_back(&life, &back).await, 0);

@@ -8,7 +8,7 @@ use hero::error::Exit;
 use hero::proto::job::JobStatus;
 use hero::store::{PresenceOf, Recorded, StoreError, Verdict, Woken};
 
-use crate::support::{Hero, Life, RETENTION, Redis, World, ids, job, keys, wait_until};
+use crate::support::{Hero, Life, RETENTION, Redis, World, ids, job, keys, queue, wait_until};
 
 const FULL: &str = "CONFIG SET maxmemory 1";
 const ROOM: &str = "CONFIG SET maxmemory 0";
@@ -79,18 +79,20 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
 }
 
 #[tokio::test]
-async fn popped_job_is_claimed_or_put_back_though_the_memory_is_full() {
+async fn job_is_adopted_claimed_and_its_token_passed_on_though_the_memory_is_full() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.started(&life, "first").await;
-    world.accepts(&[job("a"), job("b")]).await;
-    let list = keys::work("type:osis");
-    let popped = vec![(list.clone(), world.redis.pop(&list).into_bytes())];
-    let entry = world.redis.pop(&list).into_bytes();
+    world.accepts(&[job("a")]).await;
+    world.redis.set_job("raw", "script 1 status dispatched");
+    world.redis.push(&keys::work("type:osis"), &["raw"]);
+    let list = keys().wake(&queue("type:osis").target);
+    let token = Woken { entry: world.redis.pop(&list).into_bytes(), list: list.clone() };
     world.redis.run(FULL);
-    let claimed = world.claim_popped(&life, 1, &popped).await;
-    world.store.put_back(&Woken { list, entry }, false).await.expect("putting back");
-    assert_eq!(ids(&claimed.attempts), ["a"]);
-    assert_eq!(world.work("type:osis"), ["b"]);
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["raw"]);
+    world.redis.delete(&list);
+    world.store.pass_on(&token).await.expect("passing on");
+    assert_eq!(world.redis.list(&list).len(), 1);
 }
 
 #[test]

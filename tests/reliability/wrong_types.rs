@@ -11,6 +11,7 @@ use crate::support::{Hero, Life, RETENTION, Redis, World, keys, wait_until};
 const KINDS: &[(&str, &str, &str)] = &[
     ("JOB", "bad", "hash"),
     ("WORK", "type:osis:group:default:inst:1", "list"),
+    ("WAKE", "type:osis", "list"),
     ("CONTROL", "osis:group:default:inst:1", "list"),
     ("CONTROL", "osis", "list"),
     ("REPLY", "0", "list"),

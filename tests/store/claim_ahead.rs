@@ -10,7 +10,7 @@ const CRASH_LIMIT: u32 = 3;
 
 async fn claim(world: &World, life: &Life, wanted: usize, ahead: usize) -> Claimed {
     world.hold_lease(life);
-    let claimed = world.claim_ahead(life, (wanted, ahead), &[]).await.expect("claiming");
+    let claimed = world.claim_ahead(life, (wanted, ahead)).await.expect("claiming");
     world.check();
     claimed
 }

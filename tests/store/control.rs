@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use hero::client::JobBuilder;
 use hero::proto::job::JobId;
 use hero::proto::message::Control;
 use hero::store::{LogEntry, Verdict, Woken};
 
-use crate::support::{Life, RETENTION, World, job, keys, line, script_type, wait_until};
+use crate::support::{Life, RETENTION, World, job, keys, line, queue, script_type, wait_until};
+
+/// The wake list of a target.
+fn wake(target: &str) -> String {
+    keys().wake(&queue(target).target)
+}
 
 #[tokio::test]
 async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
@@ -83,10 +89,43 @@ async fn a_wait_brings_the_first_entry_of_the_first_list_that_has_one() {
     let woken = blocking.pop(&lists, Duration::from_secs(20)).await.expect("waiting");
     let expected = Woken { list: lists[1].clone(), entry: b"two".to_vec() };
     assert_eq!(woken.as_ref(), Some(&expected));
-    world.store.put_back(&expected, false).await.expect("putting back");
-    assert_eq!(world.redis.list(&lists[1]), ["two", "three"]);
     let none = blocking.pop(&lists[..1], Duration::from_millis(1)).await.expect("waiting");
     assert_eq!(none, None);
+}
+
+#[tokio::test]
+async fn a_token_is_passed_on_once_and_a_control_message_goes_back() {
+    let world = World::new();
+    let token = Woken { list: wake("type:osis"), entry: b"1".to_vec() };
+    let message = Woken { list: keys::control("osis:default:1"), entry: b"one".to_vec() };
+    for woken in [&token, &token, &message] {
+        world.store.pass_on(woken).await.expect("passing on");
+    }
+    assert_eq!(world.redis.list(&token.list).len(), 1, "a wake list holds one token at most");
+    assert_eq!(world.redis.list(&message.list), ["one"]);
+}
+
+#[tokio::test]
+async fn whatever_makes_a_job_ready_wakes_one_actor_of_its_target() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let tokens = || world.redis.list(&wake("type:osis")).len();
+    let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
+    world.accepts(&[job("a"), job("b"), urgent]).await;
+    assert_eq!(tokens(), 1, "of any priority");
+    world.redis.pop(&wake("type:osis"));
+    let first = world.claim(&life, 1).await;
+    assert_eq!(tokens(), 1, "a claim that leaves jobs behind passes it on");
+    world.redis.pop(&wake("type:osis"));
+    world.claim(&life, 9).await;
+    assert_eq!(tokens(), 0, "nothing is left");
+    assert_eq!(world.give_back(&life, &[(first.attempts[0].id.clone(), None)]).await, 1);
+    assert_eq!(tokens(), 1);
+    world.redis.pop(&wake("type:osis"));
+    world.redis.set_job("raw", "script 1 status dispatched");
+    world.redis.push(&keys::work("type:osis"), &["raw"]);
+    assert_eq!(tokens(), 0, "a program knows no tokens");
+    assert_eq!(world.adopt(&keys::work("type:osis")).await.jobs, 1);
+    assert_eq!(tokens(), 1);
 }
 
 #[tokio::test]

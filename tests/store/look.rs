@@ -52,7 +52,7 @@ async fn look_finds_each_kind_of_work() {
 }
 
 #[tokio::test]
-async fn look_tells_when_the_first_job_is_due_and_how_many_keys_exist() {
+async fn look_tells_when_the_first_job_is_due() {
     let world = World::new();
     let at = |id: &str, time| {
         let mut job = job(id);
@@ -64,7 +64,6 @@ async fn look_tells_when_the_first_job_is_due_and_how_many_keys_exist() {
     let outlook = look(&world).await;
     let next = outlook.next_due.expect("a job is scheduled");
     assert!(next <= RETENTION / 2 && next > RETENTION / 4, "{next:?}");
-    assert!(outlook.keys >= 3, "{} keys", outlook.keys);
     world.redis.put(&keys::index("scheduled", "osis"), 1, "b");
     assert_eq!(look(&world).await.next_due, Some(Duration::ZERO));
 }

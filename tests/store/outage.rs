@@ -125,10 +125,10 @@ async fn claim_that_redis_rejects_is_worth_a_retry_and_breaks_no_list() {
         world.accepts(&[job("a")]).await;
         world.hold_lease(&life);
         world.redis.run(begin);
-        let error = world.try_claim(&life, 1, &[]).await.expect_err("redis rejects writes");
+        let error = world.try_claim(&life, 1).await.expect_err("redis rejects writes");
         assert!(matches!(error, StoreError::NotServing { .. }), "{error:?}");
         world.redis.run(end);
-        let claimed = again(async || world.try_claim(&life, 1, &[]).await).await;
+        let claimed = again(async || world.try_claim(&life, 1).await).await;
         assert_eq!(ids(&claimed.attempts), ["a"]);
     }
 }

@@ -1,13 +1,11 @@
 //! Paused queues: no job is claimed from them, and none is lost.
 
 use hero::client::JobBuilder;
-use hero::proto::message::Control;
-use hero::store::Verdict;
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
 #[tokio::test]
-async fn nothing_is_claimed_from_a_paused_queue_and_the_claim_says_so() {
+async fn nothing_is_claimed_from_a_paused_queue() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
     world.accepts(&[job("a"), job("b"), urgent]).await;
@@ -15,67 +13,23 @@ async fn nothing_is_claimed_from_a_paused_queue_and_the_claim_says_so() {
     assert_eq!(world.store.pause(&[queue("type:osis")]).await.expect("pausing"), [false]);
     let claimed = world.claim(&life, 9).await;
     assert_eq!(ids(&claimed.attempts), ["urgent"], "the other priorities go on");
-    // Normal priority is read in both spellings.
-    assert_eq!(claimed.paused, keys().work_as_read(&queue("type:osis")));
     assert_eq!(world.work("type:osis"), ["a", "b"]);
     assert_eq!(world.store.resume(&[queue("type:osis")]).await.expect("resuming"), [true]);
     assert_eq!(world.store.resume(&[queue("type:osis")]).await.expect("resuming"), [false]);
     let claimed = world.claim(&life, 9).await;
-    assert_eq!((ids(&claimed.attempts), claimed.paused), (vec!["a", "b"], Vec::new()));
+    assert_eq!(ids(&claimed.attempts), ["a", "b"]);
     assert!(world.redis.all("PAUSED").is_empty());
 }
 
 #[tokio::test]
-async fn popped_ids_of_a_paused_queue_go_back_to_its_front_in_order() {
-    let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.accepts(&[job("a"), job("b"), job("c")]).await;
-    let list = keys::work("type:osis");
-    let pop = || (list.clone(), world.redis.pop(&list).into_bytes());
-    let popped = [pop(), pop()];
-    world.store.pause(&[queue("type:osis")]).await.expect("pausing");
-    let claimed = world.claim_popped(&life, 4, &popped).await;
-    assert!(claimed.attempts.is_empty());
-    assert_eq!(world.work("type:osis"), ["a", "b", "c"]);
-    assert_eq!(world.indexes_of("a"), [keys::ready("type:osis")]);
-    world.store.resume(&[queue("type:osis")]).await.expect("resuming");
-    assert_eq!(ids(&world.claim(&life, 4).await.attempts), ["a", "b", "c"]);
-}
-
-/// A program asks for another run by a push; the id that an actor of Hero held is no such push.
-#[tokio::test]
-async fn popped_id_of_an_ended_job_goes_back_to_a_paused_queue_unless_it_was_left_behind() {
-    for (leftover, left) in [(None, vec!["a"]), (Some("always"), vec![])] {
-        let (world, life) = (World::new(), Life::of("osis-default-1"));
-        let verdict = Verdict::Finished { output: "1".into(), exit_code: None };
-        let own = world.ended(&life, "a", verdict).await;
-        if let Some(mark) = leftover {
-            world.redis.set_field(&keys::job("a"), "leftover", mark.to_owned());
-        }
-        world.store.pause(&[queue("type:osis")]).await.expect("pausing");
-        let popped = [(keys::work("type:osis"), own.to_string().into_bytes())];
-        world.claim_popped(&life, 1, &popped).await;
-        assert_eq!(world.work("type:osis"), left, "leftover: {leftover:?}");
-    }
-}
-
-#[tokio::test]
-async fn live_actors_of_the_type_are_told_of_a_pause_and_of_its_end_and_others_are_not() {
-    let (world, osis) = (World::new(), Life::of("osis-io-1"));
-    let sal = Life::of("sal-default-1");
-    for life in [&osis, &sal] {
-        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
-        appeared.expect("appearing");
-    }
+async fn a_resume_wakes_an_actor_and_a_pause_does_not() {
+    let world = World::new();
+    let token = || world.redis.list(&keys().wake(&queue("type:osis").target)).len();
     let queues = ["type:osis:prio:0", "type:osis"].map(queue);
-    let told = || world.redis.list(&keys::control("osis:io:1"));
     world.store.pause(&queues).await.expect("pausing");
-    assert_eq!(told().len(), 1, "once a call");
-    world.store.pause(&queues).await.expect("pausing");
-    assert_eq!(told().len(), 1, "no news");
+    assert_eq!(token(), 0);
     world.store.resume(&queues).await.expect("resuming");
-    assert_eq!(told().len(), 2);
-    assert!(told().iter().all(|text| Control::parse(text.as_bytes()) == Ok(Control::Wake)));
-    assert!(world.redis.keys(&keys::control_of_type("sal")).is_empty());
+    assert_eq!(token(), 1);
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ async fn an_invalid_job_of_a_dead_boot_ends_instead_of_running_for_ever() {
 }
 
 #[tokio::test]
-async fn popped_job_without_a_claim_goes_back_in_front_after_the_grace() {
+async fn job_that_a_foreign_actor_popped_and_never_started_goes_back_in_front_after_the_grace() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let jobs: Vec<_> = ["a", "b", "c"].map(job).into();
     world.accepts(&jobs).await;
@@ -198,25 +198,4 @@ async fn recovery_of_an_empty_world_finds_nothing() {
     assert_eq!(found.expect("recovering").put_back, 0);
     assert_eq!(recover_boots(&world).await, Recovered::default());
     assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);
-}
-
-#[tokio::test]
-async fn an_id_that_comes_after_the_search_has_adopted_its_job_starts_no_second_run() {
-    let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.accepts(&[job("first")]).await;
-    // The program that wrote it has yet to push it.
-    world.redis.set_job("late", "status dispatched script_type osis prerequisites first script 1");
-    while world.store.adopt_unqueued(RETENTION).await.expect("searching").adopted == 0 {}
-    assert_eq!(world.status("late"), JobStatus::WaitingForPrerequisites);
-    let verdict = || Verdict::Finished { output: "1".into(), exit_code: None };
-    for id in ["first", "late"] {
-        let claimed = world.claim(&life, 1).await;
-        assert_eq!(ids(&claimed.attempts), [id]);
-        let id = &claimed.attempts[0].id;
-        assert_eq!(world.finish(&life, id, verdict()).await, Recorded::Recorded);
-    }
-    world.redis.push(&keys::work("type:osis"), &["late"]);
-    let claimed = world.claim(&life, 1).await;
-    assert!(claimed.attempts.is_empty(), "it runs again: {:?}", ids(&claimed.attempts));
-    assert_eq!(world.status("late"), JobStatus::Finished);
 }

@@ -13,8 +13,8 @@ use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{
-    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, GivenBack, LogEntry, Recorded, Store,
-    StoreError, Submitted, Verdict,
+    Adopted, AdoptionRules, Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, GivenBack, LogEntry,
+    Recorded, Store, StoreError, Submitted, Verdict,
 };
 
 use super::{Redis, keys};
@@ -151,31 +151,41 @@ impl World {
         id
     }
 
-    /// Everything that may be claimed for this actor, up to a number.
+    /// Everything that may be claimed for this actor, up to a number, with what programs have pushed.
     pub(crate) async fn claim(&self, life: &Life, wanted: usize) -> Claimed {
-        self.claim_popped(life, wanted, &[]).await
-    }
-
-    /// The same, with what a blocking pop has taken before.
-    pub(crate) async fn claim_popped(
-        &self,
-        life: &Life,
-        wanted: usize,
-        popped: &[(String, Vec<u8>)],
-    ) -> Claimed {
-        let claimed = self.claim_unchecked(life, wanted, popped).await;
+        let claimed = self.claim_unchecked(life, wanted).await;
         self.check();
         claimed
     }
 
-    async fn claim_unchecked(
-        &self,
-        life: &Life,
-        wanted: usize,
-        popped: &[(String, Vec<u8>)],
-    ) -> Claimed {
+    async fn claim_unchecked(&self, life: &Life, wanted: usize) -> Claimed {
         self.hold_lease(life);
-        self.try_claim(life, wanted, popped).await.expect("claiming")
+        let mut claimed = self.try_claim(life, wanted).await.expect("claiming");
+        while !claimed.unadopted.is_empty() {
+            let mut adopted = 0;
+            for list in std::mem::take(&mut claimed.unadopted) {
+                let found = self.adopt(&list).await;
+                adopted += found.jobs + found.removed;
+                claimed.skipped += found.skipped.len() as u64;
+                claimed.skipped_some.extend(found.skipped);
+            }
+            if adopted == 0 {
+                break;
+            }
+            let more = self.try_claim(life, wanted - claimed.attempts.len()).await;
+            let more = more.expect("claiming");
+            claimed.attempts.extend(more.attempts);
+            claimed.skipped += more.skipped;
+            claimed.skipped_some.extend(more.skipped_some);
+            (claimed.more, claimed.unadopted) = (more.more, more.unadopted);
+        }
+        claimed
+    }
+
+    /// Takes one step of the adoption of a list.
+    pub(crate) async fn adopt(&self, list: &str) -> Adopted {
+        let rules = AdoptionRules { retention: RETENTION.into(), requeue_by_push: true };
+        self.store.adopt(list, rules).await.expect("adopting")
     }
 
     /// One claim, of a boot that should hold a lease.
@@ -183,9 +193,8 @@ impl World {
         &self,
         life: &Life,
         wanted: usize,
-        popped: &[(String, Vec<u8>)],
     ) -> Result<Claimed, StoreError> {
-        self.claim_ahead(life, (wanted, 0), popped).await
+        self.claim_ahead(life, (wanted, 0)).await
     }
 
     /// One claim of a number of jobs, so many of them ahead.
@@ -193,7 +202,6 @@ impl World {
         &self,
         life: &Life,
         (wanted, ahead): (usize, usize),
-        popped: &[(String, Vec<u8>)],
     ) -> Result<Claimed, StoreError> {
         let queues = life.actor.queues();
         let lists: Vec<String> =
@@ -204,11 +212,8 @@ impl World {
             lists: &lists,
             wanted,
             ahead,
-            popped,
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
-            retention: RETENTION.into(),
-            requeue_by_push: true,
         };
         self.store.claim(&claim).await
     }
@@ -227,7 +232,7 @@ impl World {
 
     /// Claims without a look at the whole world: for tests with very many jobs.
     pub(crate) async fn store_claim(&self, life: &Life, wanted: usize) -> Vec<JobId> {
-        let claimed = self.claim_unchecked(life, wanted, &[]).await;
+        let claimed = self.claim_unchecked(life, wanted).await;
         claimed.attempts.into_iter().map(|attempt| attempt.id).collect()
     }
 

@@ -121,11 +121,8 @@ impl Bench {
                     lists: &lists,
                     wanted: 1,
                     ahead: 0,
-                    popped: &[],
                     size_max_bytes: self.config.job.script_size_max,
                     limits: &limits,
-                    retention: self.config.job.kept(),
-                    requeue_by_push: true,
                 };
                 let claimed = self.store.claim(&claim).await?;
                 if claimed.attempts.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }

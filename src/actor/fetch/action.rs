@@ -3,15 +3,13 @@
 use super::errands::Errand;
 use super::inputs::ReadInputs;
 use crate::engine::StopReason;
-use crate::store::{Attempt, StoreError, Woken};
+use crate::store::{Attempt, StoreError};
 
 /// One thing that the loop has to do.
 #[derive(Debug)]
 pub(super) enum Action {
     /// Run a job that this actor claimed, with what it is given.
     Start(usize, Box<Attempt>, ReadInputs),
-    /// Claim this popped job for this actor.
-    Claim(usize, Woken),
     /// Handle a control message of this actor.
     Control(usize, Vec<u8>),
     /// Stop all running jobs.
@@ -22,8 +20,8 @@ pub(super) enum Action {
     GiveBackAll,
     /// Tell the daemon that the shutdown goes on.
     ReportStopping,
-    /// Put these ids back after a moment.
-    PutBackLater(Vec<Woken>),
+    /// Adopt what programs pushed into lists of an actor.
+    Adopt(usize, Vec<String>),
     /// Queue an errand behind the others.
     Do(Errand),
     /// Queue an errand before the others.

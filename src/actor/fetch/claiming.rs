@@ -1,10 +1,9 @@
-//! Claims: jobs for free slots, the pops that they take over, and the check which jobs this boot
-//! owns after a claim whose answer was lost.
+//! Claims: jobs for free slots, and the check which jobs this boot owns after a claim whose answer was lost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
 use super::action::Action;
 use super::errands::Errand;
@@ -16,7 +15,7 @@ use crate::actor::boot::Boot;
 use crate::actor::settings::ActorSettings;
 use crate::failpoint;
 use crate::proto::job::JobId;
-use crate::store::{Claim, Claimed, GivenBack, StoreError, Woken};
+use crate::store::{Claim, Claimed, GivenBack, StoreError};
 
 /// The size of a hash beside its script.
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
@@ -30,11 +29,6 @@ const OWNED_MAX: usize = 10_000;
 /// The claims of one boot.
 pub(super) struct Claiming {
     boot: Arc<Boot>,
-    /// Pops that the next claim takes over, each with its actor.
-    popped: Vec<(usize, Woken)>,
-    /// Pops of a claim that failed: it may have taken them over. They go back, since a second claim
-    /// could take the id of a job that has ended meanwhile for a new push.
-    unanswered: Vec<Woken>,
     /// A claim may have succeeded though its answer was lost.
     is_unsure: bool,
     /// When the answer to a claim was last lost.
@@ -61,8 +55,6 @@ pub(super) enum ClaimingEnd {
 #[derive(Debug, Default)]
 pub(super) struct ClaimRound {
     answers: Vec<ActorClaim>,
-    /// Pops that no claim took over, because one before it failed.
-    popped: Vec<(usize, Woken)>,
     failed: Option<StoreError>,
 }
 
@@ -87,8 +79,6 @@ impl Claiming {
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
         Self {
             boot: Arc::clone(boot),
-            popped: Vec::new(),
-            unanswered: Vec::new(),
             is_unsure: false,
             lost_at: None,
             compared_at: Instant::now(),
@@ -98,11 +88,6 @@ impl Claiming {
             claim: Pending::default(),
             comparison: Pending::default(),
         }
-    }
-
-    /// Lets the next claim take over a popped job.
-    pub(super) fn push(&mut self, actor: usize, popped: Woken) {
-        self.popped.push((actor, popped));
     }
 
     /// Returns whether a claim is under way.
@@ -128,7 +113,7 @@ impl Claiming {
 
     /// Returns whether nothing is under way or waits.
     pub(super) fn is_idle(&self) -> bool {
-        self.popped.is_empty() && !self.is_claiming() && !self.is_unsure
+        !self.is_claiming() && !self.is_unsure
     }
 
     /// Starts to ask which jobs this boot owns, after a claim whose answer was lost, and then again,
@@ -146,45 +131,26 @@ impl Claiming {
     }
 
     /// Starts a round of claims for the actors with free slots.
-    pub(super) fn begin(&mut self, jobs: &mut Jobs, settings: &ActorSettings) -> Vec<Action> {
+    pub(super) fn begin(&mut self, jobs: &mut Jobs, settings: &ActorSettings) {
         if self.is_claiming() || self.is_unsure {
-            return Vec::new();
+            return;
         }
         let due = due_claims(jobs, settings);
-        // An actor that drains by now leaves its pops to others, and so does one whose tasks other shards
-        // have taken meanwhile.
-        let is_free =
-            |(actor, _): &(usize, Woken)| due.iter().any(|due| due.actor == *actor && due.free > 0);
-        let (keep, back): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.popped).into_iter().partition(is_free);
-        self.popped = keep;
-        let back = back.into_iter().map(|(_, woken)| Action::Do(Errand::PutBack(woken))).collect();
         if !due.is_empty() {
-            let popped = std::mem::take(&mut self.popped);
             let size_max_bytes = settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
             let (boot, limits) = (Arc::clone(&self.boot), settings.limits.clone());
-            let (retention, requeue_by_push) = (settings.job.kept(), settings.job.requeue_by_push);
             self.began_at = Instant::now();
             self.claim.start(async move {
-                let mut round = ClaimRound { popped, ..ClaimRound::default() };
+                let mut round = ClaimRound::default();
                 for Due { actor, free, ahead, lists } in due {
-                    let own: Vec<(String, Vec<u8>)> = round
-                        .popped
-                        .iter()
-                        .filter(|(of, _)| *of == actor)
-                        .map(|(_, woken)| (woken.list.clone(), woken.entry.clone()))
-                        .collect();
                     let claim = Claim {
                         boot: &boot.id,
                         actor: &boot.actors[actor],
                         lists: &lists,
                         wanted: free + ahead,
                         ahead,
-                        popped: &own,
                         size_max_bytes,
                         limits: &limits,
-                        retention,
-                        requeue_by_push,
                     };
                     if let Err(error) = round.claim(&boot, actor, &claim).await {
                         round.failed = Some(error);
@@ -194,7 +160,6 @@ impl Claiming {
                 round
             });
         }
-        back
     }
 
     /// Waits for the end of the call under way.
@@ -235,18 +200,11 @@ impl Claiming {
                 slots.claim_none_ahead();
             }
             self.note_skipped(slots, &claimed);
-            for id in &claimed.again {
-                info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
-            }
             if claimed.fenced {
                 actions.push(Action::LeaseLost);
-            } else if slots.set_paused(std::mem::take(&mut claimed.paused)) {
-                info!(actor = %slots.id, paused = slots.paused_len(), "queues were paused or resumed");
             }
-            if !claimed.later.is_empty() {
-                let later = std::mem::take(&mut claimed.later).into_iter();
-                let later = later.map(|(list, id)| Woken { list, entry: id.into_bytes() });
-                actions.push(Action::PutBackLater(later.collect()));
+            if !claimed.unadopted.is_empty() {
+                actions.push(Action::Adopt(actor, std::mem::take(&mut claimed.unadopted)));
             }
             if !claimed.attempts.is_empty() {
                 failpoint::reached(failpoint::AFTER_CLAIM);
@@ -255,9 +213,6 @@ impl Claiming {
                 let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(JobInputs::default()));
                 Action::Start(actor, Box::new(attempt), inputs)
             }));
-        }
-        if round.failed.is_some() {
-            self.unanswered.extend(round.popped.into_iter().map(|(_, woken)| woken));
         }
         actions.push(match round.failed {
             Some(error) => {
@@ -284,9 +239,7 @@ impl Claiming {
             .map(|(id, claimed_at)| GivenBack { id, claimed_at, queue: None, has_begun: false })
             .collect();
         // A read is no sign that Redis accepts writes again.
-        let unanswered = std::mem::take(&mut self.unanswered).into_iter();
-        let mut actions: Vec<Action> =
-            unanswered.map(|woken| Action::Do(Errand::PutBack(woken))).collect();
+        let mut actions = Vec::new();
         if !unknown.is_empty() {
             warn!(
                 jobs = unknown.len(),
@@ -314,19 +267,6 @@ impl Claiming {
             self.skipped = 0;
             self.skips_logged_at = Some(now);
         }
-    }
-
-    /// Ends the claim under way. Returns the pops that no claim took over.
-    pub(super) async fn stop(&mut self, until: tokio::time::Instant) -> Vec<Woken> {
-        let mut popped = std::mem::take(&mut self.popped);
-        // The claim of a boot that is declared dead puts its pops back itself.
-        if self.is_claiming()
-            && let Ok(round) = tokio::time::timeout_at(until, self.claim.next()).await
-        {
-            popped.extend(round.popped);
-        }
-        let unanswered = std::mem::take(&mut self.unanswered);
-        popped.into_iter().map(|(_, woken)| woken).chain(unanswered).collect()
     }
 }
 
@@ -357,7 +297,6 @@ impl ClaimRound {
         claim: &Claim<'_>,
     ) -> Result<(), StoreError> {
         let claimed = boot.store.claim(claim).await?;
-        self.popped.retain(|(of, _)| *of != actor);
         // If this fails, the comparison finds the claimed jobs and gives them back.
         let inputs = inputs::fetch(&boot.store, &boot.settings().job, &claimed.attempts).await?;
         self.answers.push(ActorClaim { actor, wanted: claim.wanted, claimed, inputs });

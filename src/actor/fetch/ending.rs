@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::time::{Instant as Deadline, timeout, timeout_at};
+use tokio::time::{Instant as Deadline, timeout_at};
 use tracing::{debug, warn};
 
 use super::Fetch;
@@ -11,11 +11,11 @@ use crate::engine::StopReason;
 use crate::proto::report::{ServiceReport, Shutdown};
 
 /// The longest delay of the next boot by a Redis that is away.
-const PUT_BACK_PATIENCE: Duration = Duration::from_secs(2);
+const PASS_ON_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Fetch {
     /// Ends the boot after its lease is lost: its jobs run again elsewhere, so their scripts are
-    /// stopped and nothing of them is written. Only popped ids that were not claimed go back.
+    /// stopped and nothing of them is written. A wake-up that it just got goes to another actor.
     /// Returns once the scripts have ended, or had the time to.
     pub(in crate::actor) async fn abandon(&mut self) {
         for id in self.jobs.running.keys() {
@@ -31,18 +31,13 @@ impl Fetch {
             self.jobs.leave_tasks();
         }
         self.jobs.stop_all(StopReason::LeaseLost);
-        // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
-        // pushed.
-        let until = Deadline::now() + PUT_BACK_PATIENCE;
-        let mut popped = self.claiming.stop(until).await;
-        popped.extend(self.waiting.stop(&self.boot.store, until).await);
-        for woken in popped {
-            // The answer to a claim of it may have been lost.
-            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, true)).await {
-                Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
-                Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
+        let until = Deadline::now() + PASS_ON_PATIENCE;
+        if let Some(woken) = self.waiting.stop(&self.boot.store, until).await {
+            match timeout_at(until, self.boot.store.pass_on(&woken)).await {
+                Ok(Ok(())) => debug!(key = %woken.list, "passed a wake-up on"),
+                Ok(Err(error)) => warn!(key = %woken.list, "cannot pass a wake-up on: {error}"),
                 Err(_) => {
-                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer");
+                    warn!(key = %woken.list, "cannot pass a wake-up on: redis does not answer")
                 }
             }
         }

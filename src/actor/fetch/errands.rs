@@ -8,7 +8,9 @@ use tracing::{info, warn};
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::proto::job::JobId;
-use crate::store::{GivenBack, StopOutcome, StoreError, Waker, Woken};
+use crate::store::{
+    Adopted, AdoptionRules, AfterAdoption, GivenBack, StopOutcome, StoreError, Waker, Woken,
+};
 
 /// The most errands that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
@@ -21,8 +23,10 @@ pub(super) enum Errand {
     PassOnStop(JobId),
     /// Answer a ping into this list.
     Pong(String),
-    /// Put a popped id back.
-    PutBack(Woken),
+    /// Pass on a wake-up for which this process has no use.
+    PassOn(Woken),
+    /// Adopt what programs pushed into lists of an actor.
+    Adopt(usize, Vec<String>),
     /// Give jobs back to their queues.
     GiveBack(Vec<GivenBack>),
     /// Wake the blocking wait.
@@ -38,6 +42,17 @@ pub(super) enum Done {
     StopIsOwn(JobId),
     /// Jobs were given back, and no errand waits to give back more.
     GivenBack,
+    /// Entries of lists of an actor were adopted.
+    Adopted {
+        /// The actor.
+        actor: usize,
+        /// Its queues may have jobs now.
+        has_work: bool,
+        /// An old worker may be about to start some: look again after a moment.
+        look_later: bool,
+        /// The results, by list.
+        of_lists: Vec<(String, Adopted)>,
+    },
 }
 
 /// An errand and its result.
@@ -74,6 +89,14 @@ impl Errands {
     pub(super) fn gives_back(&self) -> bool {
         self.is_giving_back
             || self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_)))
+    }
+
+    /// Queues an errand that adopts entries of lists, unless one waits.
+    pub(super) fn adopt(&mut self, actor: usize, lists: Vec<String>) {
+        let is_one = |errand: &Errand| matches!(errand, Errand::Adopt(of, _) if *of == actor);
+        if !lists.is_empty() && !self.waiting.iter().any(is_one) {
+            self.push(Errand::Adopt(actor, lists));
+        }
     }
 
     /// Returns whether all are done.
@@ -136,7 +159,8 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
                 warn!(reply_to = %reply_to, "dropped a ping: its reply list is not one of Hero's");
             }
         }
-        Errand::PutBack(woken) => store.put_back(woken, true).await?,
+        Errand::PassOn(woken) => store.pass_on(woken).await?,
+        Errand::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
         Errand::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
@@ -145,6 +169,17 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
         Errand::Wake(waker) => store.wake(waker).await?,
     }
     Ok(Done::Finished)
+}
+
+async fn adopt(boot: &Boot, actor: usize, lists: &[String]) -> Result<Done, StoreError> {
+    let (mut has_work, mut look_later, mut of_lists) = (false, false, Vec::new());
+    for list in lists {
+        let adopted = boot.store.adopt(list, AdoptionRules::from(&boot.settings().job)).await?;
+        has_work |= adopted.jobs + adopted.removed > 0;
+        look_later |= adopted.next == AfterAdoption::Later;
+        of_lists.push((list.clone(), adopted));
+    }
+    Ok(Done::Adopted { actor, has_work, look_later, of_lists })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Watches legacy queues, each on a connection of its own, while their actors wait for work. A
-//! watcher changes nothing; a claim takes the job that it found.
+//! watcher changes nothing; what it found is adopted.
 
 use std::time::Duration;
 
@@ -8,13 +8,10 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::slots::Slots;
-use crate::store::{Backoff, Blocking, Store, Woken};
+use crate::store::{Backoff, Blocking, Store};
 
 /// The length of one wait for a job.
 const WAIT: Duration = Duration::from_secs(2);
-
-/// The time that an old worker has to write that it starts a job, after it popped the id.
-const START_PATIENCE: Duration = Duration::from_millis(50);
 
 /// The wait of an actor for work. The number of waits shows a watcher that was busy that a claim
 /// came between two of them.
@@ -28,8 +25,8 @@ struct Wanted {
 pub(super) struct LegacyWatch {
     /// The actors with such queues, by place, and whether they wait for work.
     wanted: Vec<(usize, watch::Sender<Wanted>)>,
-    found: mpsc::Receiver<usize>,
-    watchers: JoinSet<()>,
+    found: mpsc::Receiver<(usize, String)>,
+    _watchers: JoinSet<()>,
 }
 
 impl LegacyWatch {
@@ -54,7 +51,7 @@ impl LegacyWatch {
             }
             wanted.push((actor, wants));
         }
-        Self { wanted, found, watchers }
+        Self { wanted, found, _watchers: watchers }
     }
 
     /// Watches the queues of the actors that wait for work.
@@ -70,38 +67,22 @@ impl LegacyWatch {
         }
     }
 
-    /// Puts ids back at the front of their lists, once an old worker that popped a copy of one has had
-    /// the time to say so. The ids have ready entries: if this process dies meanwhile, a supervisor
-    /// puts them back.
-    pub(super) fn put_back_later(&mut self, store: &Store, entries: Vec<Woken>) {
-        while self.watchers.try_join_next().is_some() {}
-        let store = store.clone();
-        self.watchers.spawn(async move {
-            tokio::time::sleep(START_PATIENCE).await;
-            for woken in entries.iter().rev() {
-                if let Err(error) = store.put_back(woken, false).await {
-                    debug!(key = %woken.list, "cannot put an id back: {error}");
-                }
-            }
-        });
-    }
-
-    /// Waits for a job in a legacy queue and returns its actor.
-    pub(super) async fn next(&mut self) -> usize {
+    /// Waits for an entry in a legacy queue. Returns the actor, and the queue.
+    pub(super) async fn next(&mut self) -> (usize, String) {
         match self.found.recv().await {
-            Some(actor) => actor,
+            Some(found) => found,
             None => std::future::pending().await,
         }
     }
 }
 
-/// Watches one queue. After a find it pauses until the actor has claimed and waits again.
+/// Watches one queue. After a find it pauses until the actor has claimed and waits again, at most one turn of its wait.
 async fn watch_list(
     mut blocking: Blocking,
     list: String,
     actor: usize,
     mut wanted: watch::Receiver<Wanted>,
-    found: mpsc::Sender<usize>,
+    found: mpsc::Sender<(usize, String)>,
 ) {
     let mut backoff = Backoff::default();
     let mut done = 0;
@@ -115,7 +96,7 @@ async fn watch_list(
                 backoff.succeeded();
                 if is_there {
                     done = times;
-                    if found.send(actor).await.is_err() {
+                    if found.send((actor, list.clone())).await.is_err() {
                         return;
                     }
                 }

@@ -36,7 +36,7 @@ use super::verdict;
 use crate::engine::Failure;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
-use crate::store::{Attempt, GivenBack};
+use crate::store::{AdoptionLog, Attempt, GivenBack};
 use action::Action;
 use claiming::Claiming;
 use draining::Draining;
@@ -50,6 +50,8 @@ use waiting::QueueWait;
 
 /// The time between two checks of a lease that is in doubt.
 const DOUBT_LATENCY: Duration = Duration::from_millis(20);
+/// The time for an old worker to write that it has started a job, which it popped.
+const START_PATIENCE: Duration = Duration::from_millis(60);
 
 /// The fetch loop of one boot.
 pub(super) struct Fetch {
@@ -68,6 +70,9 @@ pub(super) struct Fetch {
     draining: Draining,
     legacy: LegacyWatch,
     retry: Retry,
+    adoptions: AdoptionLog,
+    /// When to look again at lists in which jobs may be with an old worker.
+    looks_again_at: Option<Instant>,
 }
 
 impl Fetch {
@@ -88,6 +93,8 @@ impl Fetch {
             draining: Draining::default(),
             legacy: LegacyWatch::start(&boot.store, &jobs.slots),
             retry: Retry::new(boot),
+            adoptions: AdoptionLog::default(),
+            looks_again_at: None,
             jobs,
             boot: Arc::clone(boot),
         };
@@ -124,7 +131,7 @@ impl Fetch {
                     self.apply_all(actions);
                 }
                 end = self.errands.next() => self.on_errand(end),
-                actor = self.legacy.next() => self.jobs.slots[actor].may_have_work = true,
+                (actor, list) = self.legacy.next() => self.errands.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
                 () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
@@ -146,6 +153,10 @@ impl Fetch {
             self.leave_tasks(now);
             return;
         }
+        if self.looks_again_at.is_some_and(|at| at <= now) {
+            self.looks_again_at = None;
+            self.jobs.slots.iter_mut().for_each(slots::Slots::check_again);
+        }
         self.jobs.look_at_others();
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
         // Never beside a claim, which could take later jobs of a queue first.
@@ -159,8 +170,7 @@ impl Fetch {
         }
         self.recording.begin_flush(now, &self.jobs.running);
         if !self.recording.is_backed_up() && !self.errands.gives_back() {
-            let actions = self.claiming.begin(&mut self.jobs, &self.settings);
-            self.apply_all(actions);
+            self.claiming.begin(&mut self.jobs, &self.settings);
         }
         self.ask_for_tasks(now);
         let wake = self.waiting.begin(
@@ -185,7 +195,6 @@ impl Fetch {
     fn apply(&mut self, action: Action) {
         match action {
             Action::Start(actor, attempt, given) => self.start(actor, *attempt, given),
-            Action::Claim(actor, woken) => self.claiming.push(actor, woken),
             Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
@@ -197,7 +206,7 @@ impl Fetch {
                 info!(jobs = jobs.len(), "giving running jobs back to their queues");
                 self.errands.push_first(Errand::GiveBack(jobs));
             }
-            Action::PutBackLater(ids) => self.legacy.put_back_later(&self.boot.store, ids),
+            Action::Adopt(actor, lists) => self.errands.adopt(actor, lists),
             Action::StopAll(reason) => self.jobs.stop_all(reason),
             Action::ReportStopping => self.report_stopping(),
             Action::Do(errand) => self.errands.push(errand),
@@ -260,6 +269,16 @@ impl Fetch {
                     }
                     // Scripts are stopped only once all jobs are back in their queues.
                     Done::GivenBack => self.draining.given_back(Instant::now()),
+                    Done::Adopted { actor, has_work, look_later, of_lists } => {
+                        for (list, adopted) in &of_lists {
+                            self.adoptions.note(list, adopted);
+                        }
+                        if has_work {
+                            self.jobs.slots[actor].check_again();
+                        } else if look_later {
+                            self.looks_again_at = Some(Instant::now() + START_PATIENCE);
+                        }
+                    }
                 }
                 self.retry.answered();
             }
@@ -348,8 +367,13 @@ impl Fetch {
             Some(now + DOUBT_LATENCY)
         } else {
             let back = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
-            let due =
-                [self.recording.flush_due(), self.jobs.spread_at(), back, self.leaves_tasks_at()];
+            let due = [
+                self.recording.flush_due(),
+                self.jobs.spread_at(),
+                back,
+                self.leaves_tasks_at(),
+                self.looks_again_at,
+            ];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()

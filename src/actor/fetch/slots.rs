@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::actor::tasks::Others;
 use crate::proto::keys::Keys;
 use crate::proto::queue::Queue;
-use crate::proto::target::ActorId;
+use crate::proto::target::{ActorId, Priority};
 
 /// The work that an actor claims ahead of its threads, as the time that one thread needs for it.
 const AHEAD: Duration = Duration::from_millis(3);
@@ -29,13 +29,12 @@ pub(super) struct Slots {
     from_background: Vec<String>,
     /// The number of claims so far.
     claims: u32,
-    /// Legacy queues, read after its own. They are never popped outside a claim: an id that a
-    /// foreign program pushed has no ready entry, and would be lost with a dead actor.
+    /// Its wake lists: of its own queues, of its group's, of its type's.
+    wakes: Vec<String>,
+    /// Legacy queues, from which jobs are adopted.
     pub(super) legacy: Vec<String>,
     /// Lists that cannot be read, and when to try again.
     broken: Vec<(String, Instant)>,
-    /// Lists of queues that were paused at the latest claim: a pop from one would only go back.
-    paused: Vec<String>,
     /// The number of jobs that it may run at once.
     pub(super) tasks: usize,
     /// Its tasks that other shards have.
@@ -63,11 +62,11 @@ impl Slots {
         Self {
             legacy,
             control: keys.control(&id),
+            wakes: wake_lists(&id, keys),
             lists: read(&id.queues()),
             from_background: read(&id.queues_from_background()),
             claims: 0,
             broken: Vec::new(),
-            paused: Vec::new(),
             id,
             tasks,
             others: Others { tasks: 0, sharers: 1, wait_for_one: false },
@@ -150,26 +149,14 @@ impl Slots {
         Some(&self.control).filter(|list| !self.is_broken(list))
     }
 
-    /// Returns the work lists to wait for.
+    /// Returns the wake lists to wait for.
     pub(super) fn awaited(&self) -> impl Iterator<Item = &String> {
-        self.lists().filter(|list| !self.paused.contains(list))
-    }
-
-    /// Sets which of its lists are paused. Returns whether that changed.
-    pub(super) fn set_paused(&mut self, paused: Vec<String>) -> bool {
-        let changed = self.paused != paused;
-        self.paused = paused;
-        changed
+        self.wakes.iter().filter(|list| !self.is_broken(list))
     }
 
     /// Lets the next claim check its queues.
     pub(super) fn check_again(&mut self) {
         self.may_have_work = !self.is_held() && self.running < self.tasks;
-    }
-
-    /// Returns how many of its lists were paused at the latest claim.
-    pub(super) fn paused_len(&self) -> usize {
-        self.paused.len()
     }
 
     /// Returns the lists for the next claim. Every `fair_every` claims the background priority comes
@@ -178,22 +165,16 @@ impl Slots {
         self.claims = self.claims.wrapping_add(1);
         let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
         let order = if is_fair { &self.from_background } else { &self.lists };
-        let all = order.iter().chain(&self.legacy);
-        all.filter(|list| !self.is_broken(list)).cloned().collect()
+        order.iter().filter(|list| !self.is_broken(list)).cloned().collect()
     }
 
     fn is_broken(&self, list: &str) -> bool {
         self.broken.iter().any(|(broken, _)| broken == list)
     }
 
-    /// Returns its own lists that can be read.
-    pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
-        self.lists.iter().filter(|list| !self.is_broken(list))
-    }
-
     /// Returns whether this is one of its own lists.
     pub(super) fn reads(&self, list: &str) -> bool {
-        self.lists.iter().chain([&self.control]).any(|own| own == list)
+        self.lists.iter().chain(&self.wakes).chain([&self.control]).any(|own| own == list)
     }
 
     /// Leaves a list alone for 30 s. Returns whether it was not already.
@@ -261,6 +242,12 @@ impl Slots {
     }
 }
 
+/// The wake lists of an actor, each once.
+fn wake_lists(id: &ActorId, keys: &Keys) -> Vec<String> {
+    let queues = id.queues().into_iter().filter(|queue| queue.priority == Priority::Normal);
+    queues.map(|queue| keys.wake(&queue.target)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,10 +261,6 @@ mod tests {
 
     fn legacy_queue() -> String {
         Keys::default().legacy_queue("w1")
-    }
-
-    fn one_of(slots: &Slots) -> String {
-        slots.lists().last().expect("it has lists").clone()
     }
 
     #[test]
@@ -436,36 +419,24 @@ mod tests {
     }
 
     #[test]
-    fn paused_list_is_claimed_from_but_not_waited_for() {
-        let mut slots = slots(1);
-        let (all, list) = (slots.lists().count(), one_of(&slots));
-        assert!(slots.set_paused(vec![list.clone()]));
-        assert!(!slots.set_paused(vec![list]));
-        // The claim learns when the queue is resumed.
-        assert_eq!((slots.lists().count(), slots.awaited().count()), (all, all - 1));
-        assert!(slots.set_paused(Vec::new()));
-        assert_eq!(slots.awaited().count(), all);
-    }
-
-    #[test]
-    fn legacy_queues_are_claimed_from_last_and_never_waited_for() {
-        let mut slots = slots(1);
-        let claimed = slots.lists_to_claim(0);
-        assert_eq!(claimed.last(), Some(&legacy_queue()));
-        assert_eq!(claimed.len(), slots.lists().count() + 1);
-        assert!(!slots.reads(&legacy_queue()));
+    fn actor_waits_for_the_wake_lists_of_its_instance_group_and_type() {
+        let slots = slots(1);
+        let awaited: Vec<&str> = slots.awaited().map(String::as_str).collect();
+        let ends = ["type:osis:group:default:inst:1", "type:osis:group:default", "type:osis"];
+        assert_eq!(awaited, ends.map(|end| format!("hero:meta:wake:{end}")));
     }
 
     #[test]
     fn broken_list_is_not_read_for_a_while() {
         let (mut slots, now) = (slots(1), Instant::now());
-        let (all, list) = (slots.lists().count(), one_of(&slots));
+        let lists = |slots: &mut Slots| slots.lists_to_claim(0).len();
+        let (all, list) = (lists(&mut slots), slots.lists[0].clone());
         assert!(slots.set_broken(&list, now));
         assert!(!slots.set_broken(&list, now));
-        assert_eq!(slots.lists().count(), all - 1);
+        assert_eq!(lists(&mut slots), all - 1);
         slots.may_have_work = false;
         slots.retry_broken(now + BROKEN_FOR);
-        assert_eq!(slots.lists().count(), all);
+        assert_eq!(lists(&mut slots), all);
         assert!(slots.may_have_work, "the list may hold a job");
     }
 }

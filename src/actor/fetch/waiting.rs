@@ -1,5 +1,5 @@
-//! The wait: one connection blocks on the control lists always, and on the work lists of actors
-//! whose queues were empty.
+//! The wait: one connection blocks on the control lists always, and on the wake lists of actors whose queues
+//! were empty. No job is popped: a token only says that there may be one.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::slots::Slots;
 use crate::failpoint;
 use crate::store::{Blocking, Store, StoreError, Waker, Woken};
 
-/// The length of one wait: the loop turns at least this often.
+/// The length of one wait: the loop turns at least this often. A job whose token was lost waits no longer.
 const WAIT: Duration = Duration::from_secs(2);
 /// The time between two reads of the control lists while claims follow each other.
 const CONTROL_LATENCY: Duration = Duration::from_millis(20);
@@ -52,13 +52,13 @@ impl QueueWait {
         }
     }
 
-    /// Returns whether a pop of work may still come.
+    /// Returns whether a token may still come.
     pub(super) fn is_for_work(&self) -> bool {
         self.is_for_work
     }
 
     /// Starts to wait, for control messages and where no claim is due for work. Wakes a wait that
-    /// lacks a list, or that could still pop work where none may be claimed. While the loop is
+    /// lacks a list, or that could still get a token where no job may be claimed. While the loop is
     /// flooded with errands, control messages stay in their lists.
     pub(super) fn begin(
         &mut self,
@@ -118,17 +118,14 @@ impl QueueWait {
         self.ended_at = Instant::now();
         match woken {
             Ok(None) => {
-                // A claim tells whether a paused queue was resumed, and takes from the legacy queues
-                // that a pattern stands for: no wait covers them.
-                let asks = |slots: &&mut Slots| {
-                    slots.paused_len() > 0 || self.store.has_legacy_pattern(&slots.id)
-                };
-                for slots in slots.iter_mut().filter(asks) {
-                    slots.check_again();
-                }
+                slots.iter_mut().for_each(Slots::check_again);
                 vec![Action::RedisAnswered]
             }
-            Ok(Some(woken)) => vec![Action::RedisAnswered, route(woken, slots)],
+            Ok(Some(woken)) => {
+                let mut actions = vec![Action::RedisAnswered];
+                actions.extend(route(woken, slots));
+                actions
+            }
             Err(_) if !broken.is_empty() => {
                 let now = Instant::now();
                 for list in &broken {
@@ -150,7 +147,7 @@ impl QueueWait {
         }
     }
 
-    /// Ends the wait under way. Returns what it popped.
+    /// Ends the wait under way. Returns what it got.
     pub(super) async fn stop(
         &mut self,
         store: &Store,
@@ -164,19 +161,19 @@ impl QueueWait {
     }
 }
 
-/// Decides about a popped entry. A pop is a wake-up, not ownership: the claim follows at once.
-fn route(woken: Woken, slots: &mut [Slots]) -> Action {
+/// Decides about a control message or a token.
+fn route(woken: Woken, slots: &mut [Slots]) -> Option<Action> {
     if let Some(actor) = slots.iter().position(|slots| slots.control == woken.list) {
-        return Action::Control(actor, woken.entry);
+        return Some(Action::Control(actor, woken.entry));
     }
-    let takes = |slots: &Slots| slots.wants_wait() && slots.reads(&woken.list);
-    match slots.iter().position(takes) {
-        Some(actor) => {
-            failpoint::reached(failpoint::AFTER_POP);
-            slots[actor].may_have_work = true;
-            Action::Claim(actor, woken)
+    let looks = |slots: &&mut Slots| slots.wants_wait() && slots.reads(&woken.list);
+    match slots.iter_mut().find(looks) {
+        Some(slots) => {
+            failpoint::reached(failpoint::AFTER_WAKE);
+            slots.check_again();
+            None
         }
-        None => Action::Do(Errand::PutBack(woken)),
+        None => Some(Action::Do(Errand::PassOn(woken))),
     }
 }
 
@@ -193,32 +190,33 @@ mod tests {
         slots
     }
 
-    fn popped(list: &str) -> Woken {
-        Woken { list: list.to_owned(), entry: b"j1".to_vec() }
+    fn token(slots: &Slots) -> Woken {
+        let list = slots.awaited().last().expect("it has lists").clone();
+        Woken { list, entry: b"1".to_vec() }
     }
 
     #[test]
-    fn popped_job_is_claimed_for_the_actor_that_waits_for_its_list() {
+    fn token_lets_the_actor_claim_that_waits_for_its_list() {
         let mut slots = [slots("osis-default-1"), slots("sal-default-1")];
-        let list = slots[1].lists().next().expect("a list").clone();
-        assert!(matches!(route(popped(&list), &mut slots), Action::Claim(1, _)));
+        let token = token(&slots[1]);
+        assert!(route(token, &mut slots).is_none());
         assert!(slots[1].wants_claim() && !slots[0].wants_claim());
     }
 
     #[test]
-    fn popped_job_is_put_back_if_its_actor_drains() {
+    fn token_is_passed_on_if_its_actor_drains() {
         let mut slots = [slots("osis-default-1")];
-        let list = slots[0].lists().next().expect("a list").clone();
+        let token = token(&slots[0]);
         slots[0].drain(true);
-        let action = route(popped(&list), &mut slots);
-        assert!(matches!(action, Action::Do(Errand::PutBack(_))), "{action:?}");
+        let action = route(token, &mut slots);
+        assert!(matches!(action, Some(Action::Do(Errand::PassOn(_)))), "{action:?}");
     }
 
     #[test]
     fn control_message_reaches_its_actor_though_it_drains() {
         let mut slots = [slots("osis-default-1"), slots("sal-default-1")];
         slots[1].drain(true);
-        let control = slots[1].control.clone();
-        assert!(matches!(route(popped(&control), &mut slots), Action::Control(1, _)));
+        let control = Woken { list: slots[1].control.clone(), entry: b"j1".to_vec() };
+        assert!(matches!(route(control, &mut slots), Some(Action::Control(1, _))));
     }
 }

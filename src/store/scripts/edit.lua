@@ -30,17 +30,11 @@ local is_later = due and due > at
 local function take_out()
   if LEGACY and present(f[6]) and not remove_copy(id, f[6]) then return 'taken' end
   if stop_holding(id, old_queue) then return end
-  for _, list in ipairs({ WORK .. old_queue, WORK .. old_queue .. ':prio:1' }) do
-    local length = redis.pcall('LLEN', list)
-    if type(length) == 'number' and length > 0 then
-      if length > EDITED_QUEUE_LEN_MAX then return 'long' end
-      if redis.call('LREM', list, 1, id) > 0 then
-        redis.call('ZREM', READY .. old_queue, id)
-        return
-      end
-    end
-  end
-  return 'taken'
+  local length = redis.pcall('LLEN', WORK .. old_queue)
+  if type(length) ~= 'number' then return 'taken' end
+  if length > EDITED_QUEUE_LEN_MAX then return 'long' end
+  if redis.call('LREM', WORK .. old_queue, 1, id) == 0 then return 'taken' end
+  redis.call('ZREM', READY .. old_queue, id)
 end
 
 local moves = status == 'dispatched' and (is_later or queue ~= old_queue)

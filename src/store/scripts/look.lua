@@ -1,8 +1,8 @@
 -- Looks which duties of supervisors have work, so that the others need not look themselves.
 --
 -- ARGV: none
--- returns { keys in Redis, revision of the periodic jobs in Redis or '', us until the first scheduled
---           job is due or -1, the kinds of work }
+-- returns { revision of the periodic jobs in Redis or '', us until the first scheduled job is due or -1, the
+--           kinds of work }
 -- needs: wrong_type time sweep index
 
 local types = some_types()
@@ -30,10 +30,10 @@ for _, of in ipairs(keys_of) do
   for _, key in ipairs(of[2]) do all[#all + 1] = key end
 end
 -- Without the permission to read a key, its work counts as there: so its duty looks itself.
-local size, revision = redis.call('DBSIZE'), redis.pcall('HGET', CRON_ADDED, '#')
+local revision = redis.pcall('HGET', CRON_ADDED, '#')
 if type(revision) ~= 'string' then revision = '' end
 -- Most of the time no such key exists.
-if not is_choice and redis.pcall('EXISTS', unpack(all)) == 0 then return { size, revision, -1, {} } end
+if not is_choice and redis.pcall('EXISTS', unpack(all)) == 0 then return { revision, -1, {} } end
 
 -- Returns the us until the first job of these indexes is due.
 local function first_due(indexes)
@@ -56,4 +56,4 @@ for _, of in ipairs(keys_of) do
     kinds[#kinds + 1] = kind
   end
 end
-return { size, revision, next_due, kinds }
+return { revision, next_due, kinds }

@@ -1,21 +1,13 @@
--- Pauses or resumes queues. Wakes the live actors of their types: their next claim tells them if a
--- queue is paused.
+-- Pauses or resumes queues. A claim leaves paused queues alone; a resume wakes an actor.
 --
--- ARGV: 1 'pause' | 'resume'  2 ms since its last heartbeat within which an actor is woken
---       3 the message for the actors  4... the queues
+-- ARGV: 1 'pause' | 'resume'  2... the queues
 -- returns for each queue 1 if its state has changed, else 0
--- needs: wrong_type time routing control
+-- needs: wrong_type wake
 
-local command = ARGV[1] == 'pause' and 'SADD' or 'SREM'
-local changed, told = {}, {}
-local at = now_us()
-for number = 4, #ARGV do
+local changed = {}
+for number = 2, #ARGV do
   local queue = ARGV[number]
-  changed[#changed + 1] = redis.call(command, PAUSED, queue)
-  local script_type = type_of_queue(queue)
-  if changed[#changed] == 1 and not told[script_type] then
-    told[script_type] = true
-    tell_actors_of(script_type, { ARGV[3] }, at, tonumber(ARGV[2]) * 1000)
-  end
+  changed[#changed + 1] = redis.call(ARGV[1] == 'pause' and 'SADD' or 'SREM', PAUSED, queue)
+  if ARGV[1] ~= 'pause' then wake(queue) end
 end
 return changed

@@ -4,7 +4,7 @@
 --
 -- ARGV: 1 retention  2 limit on entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more }
--- needs: wrong_type time routing job owner sweep counters index legacy leftovers prerequisites dependents foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep counters index legacy leftovers prerequisites dependents foreign_start foreign_end wake
 
 if not LEGACY then return { 0, 0, 0, 0 } end
 local retention, window, grace_us = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
@@ -18,8 +18,7 @@ despite_full_memory()
 -- the other; a long legacy queue keeps it, and the claim skips it there.
 local function void(id, queue, list)
   redis.call('ZREM', READY .. queue, id)
-  -- An actor that has popped it may still bring it.
-  if redis.pcall('LREM', WORK .. queue, 1, id) ~= 1 then mark_leftover(id, at, LEFTOVER_US) end
+  redis.pcall('LREM', WORK .. queue, 1, id)
   if legacy_queue(list) then
     local length = redis.pcall('LLEN', list)
     local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
@@ -38,6 +37,7 @@ local function put_copies_back(id, queue, list)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
     and not redis.call('LPOS', WORK .. queue, id) then
     redis.call('LPUSH', WORK .. queue, id)
+    wake(queue)
   end
 end
 

@@ -1,5 +1,5 @@
--- Puts back jobs that an actor popped and never claimed, and notes jobs that foreign actors popped
--- and started. Constant time per queue.
+-- Puts back jobs that foreign actors popped and never started, and notes jobs that they popped and
+-- started. Constant time per queue.
 --
 -- A ready entry before the head of the list is in no list: it was popped. Every sweep leaves a mark,
 -- the head's score and the time. An entry that stood before the head at a mark older than the grace
@@ -7,7 +7,7 @@
 --
 -- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone, notes on jobs }
--- needs: wrong_type time routing job owner sweep notes counters legacy leftovers foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep notes counters legacy leftovers foreign_start foreign_end wake
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 -- Entries that are settled, of all queues together.
@@ -32,6 +32,7 @@ local function settle(id, queue)
   local f = read(id, 'status', 'boot_id', 'legacy')
   if f[1] == 'dispatched' then
     redis.call('LPUSH', WORK .. queue, id)
+    wake(queue)
     -- The actor may only have been slow.
     mark_leftover(id, at, LEFTOVER_US)
     -- The copy in its legacy queue may have been popped as well.
@@ -42,7 +43,7 @@ local function settle(id, queue)
     count(type_of_queue(queue), 'recovered')
     put_back = put_back + 1
     note(id, type_of_queue(queue), 'goes back to the front of queue ' .. queue
-      .. ': an actor popped it and never claimed it')
+      .. ': an actor popped it and never started it')
     return
   end
   redis.call('ZREM', READY .. queue, id)

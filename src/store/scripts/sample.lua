@@ -90,7 +90,8 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   local length = redis.pcall('LLEN', WORK .. queue)
   if length == 0 and redis.call('EXISTS', READY .. queue, HELD .. queue) == 0 then
     redis.call('SREM', QUEUES, queue)
-    redis.call('HDEL', MARKS, queue)
+    redis.call('HDEL', MARKS, queue, 'adopt ' .. queue)
+    redis.pcall('DEL', WAKE .. string.gsub(queue, ':prio:%d$', ''))
   end
 end
 return { sampled, (entries <= 0 or letters <= 0) and 1 or 0, busy }

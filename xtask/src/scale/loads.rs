@@ -172,7 +172,7 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
     stage.load("the ends of all", size, drain).await?;
     let read = async |on: &Stage<'_>| {
         let actor = Performer::appear(on, "last", 1).await?;
-        let claimed = actor.claim(on, 1, &[]).await?;
+        let claimed = actor.claim(on, 1).await?;
         let attempt = claimed.first().ok_or("the last job was not claimed")?;
         let job = attempt.job.as_ref().map_err(ToString::to_string)?;
         let ids: Vec<JobId> = job.spec.waits_for().cloned().collect();
@@ -198,7 +198,7 @@ async fn deaths(stage: &mut Stage<'_>, by: usize) -> Done {
     let actor = Performer::appear(stage, "lost", 1).await?;
     let mut claimed = 0;
     while claimed < size {
-        claimed += actor.claim(stage, 1000, &[]).await?.len();
+        claimed += actor.claim(stage, 1000).await?.len();
     }
     actor.renew(stage, Duration::from_millis(1)).await?;
     let until = async |on: &Stage<'_>| on.until_depth("type:lost", size as u64).await;
@@ -253,7 +253,7 @@ impl Stage<'_> {
             let mut endings = Vec::new();
             loop {
                 let wanted = tasks.min(size - ended) - endings.len();
-                let claimed = actor.claim(self, wanted, &[]).await?;
+                let claimed = actor.claim(self, wanted).await?;
                 let is_all = claimed.is_empty() || claimed.len() == wanted;
                 endings.extend(claimed.iter().map(|attempt| actor.end_of(attempt, output.clone())));
                 if is_all {

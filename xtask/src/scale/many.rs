@@ -100,7 +100,7 @@ impl IdleActor {
     async fn start(on: &Stage<'_>, instance: usize, woken: &Sender<(usize, Woken)>) -> Done<Self> {
         let performer = Performer::appear(on, "idle", instance).await?;
         let mut lists = vec![on.store.keys().control(&performer.present.actor)];
-        lists.extend(performer.lists(on));
+        lists.extend(performer.wakes(on));
         let mut link = on.store.blocking();
         // Connects, one after the other.
         link.pop(&lists, Duration::from_millis(1)).await?;
@@ -120,7 +120,7 @@ impl IdleActor {
     }
 }
 
-/// Waits for work again and again, and tells what it popped.
+/// Waits for work again and again, and tells of each token.
 async fn wait(mut link: Blocking, lists: Vec<String>, actor: usize, tell: Sender<(usize, Woken)>) {
     while let Ok(popped) = link.pop(&lists, WAIT).await {
         if let Some(woken) = popped
@@ -134,9 +134,9 @@ async fn wait(mut link: Blocking, lists: Vec<String>, actor: usize, tell: Sender
 /// Submits one job, and claims and ends it as the actor that it wakes. Fails if it wakes another one too.
 async fn wake(on: &Stage<'_>, actors: &[IdleActor], woken: &mut Receiver<(usize, Woken)>) -> Done {
     on.submit("idle", 1, |job| job).await?;
-    let (actor, popped) = timeout(PATIENCE, woken.recv()).await?.ok_or("no actor waits")?;
+    let (actor, _) = timeout(PATIENCE, woken.recv()).await?.ok_or("no actor waits")?;
     let actor = &actors[actor].performer;
-    let claimed = actor.claim(on, 64, &[(popped.list, popped.entry)]).await?;
+    let claimed = actor.claim(on, 64).await?;
     let ends: Vec<_> = claimed.iter().map(|attempt| actor.end_of(attempt, "1")).collect();
     on.store.finish(&actor.boot, on.config.job.kept(), &ends).await?;
     let another = timeout(WAIT / 4, woken.recv()).await;

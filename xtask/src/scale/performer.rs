@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::proto::job::{BootId, JobOutput};
 use hero::proto::message::Presence;
-use hero::proto::target::ActorId;
+use hero::proto::target::{ActorId, Priority};
 use hero::store::{Attempt, AttemptEnd, Claim, ClaimLimits, PresenceOf, Verdict};
 use jiff::Timestamp;
 use serde_json::json;
@@ -47,29 +47,28 @@ impl Performer {
         Ok(())
     }
 
+    /// The lists that wake it.
+    pub(super) fn wakes(&self, on: &Stage<'_>) -> Vec<String> {
+        let queues = self.present.actor.queues().into_iter();
+        let normal = queues.filter(|queue| queue.priority == Priority::Normal);
+        normal.map(|queue| on.store.keys().wake(&queue.target)).collect()
+    }
+
     /// The lists of its queues.
     pub(super) fn lists(&self, on: &Stage<'_>) -> Vec<String> {
         self.present.actor.queues().iter().map(|queue| on.store.keys().work(queue)).collect()
     }
 
-    /// Claims jobs, the popped ones first.
-    pub(super) async fn claim(
-        &self,
-        on: &Stage<'_>,
-        wanted: usize,
-        popped: &[(String, Vec<u8>)],
-    ) -> Done<Vec<Attempt>> {
+    /// Claims jobs.
+    pub(super) async fn claim(&self, on: &Stage<'_>, wanted: usize) -> Done<Vec<Attempt>> {
         let claim = Claim {
             boot: &self.boot,
             actor: &self.present.actor,
             lists: &self.lists(on),
             wanted,
             ahead: 0,
-            popped,
             size_max_bytes: on.config.job.script_size_max + (1 << 20),
             limits: &ClaimLimits::default(),
-            retention: on.config.job.kept(),
-            requeue_by_push: true,
         };
         Ok(on.store.claim(&claim).await?.attempts)
     }

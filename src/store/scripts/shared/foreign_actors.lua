@@ -1,7 +1,7 @@
 -- Live actors of foreign programs.
 -- needs: wrong_type names
 
--- Returns the live actors of a type that the search has found, each as TYPE:GROUP:INSTANCE.
+-- Returns the live actors of a type that are known, each as TYPE:GROUP:INSTANCE.
 local function foreign_actors_of(script_type)
   local live = {}
   for _, actor in ipairs(redis.call('ZRANGE', FOREIGN_ACTORS, 0, -1)) do

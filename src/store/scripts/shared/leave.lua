@@ -15,11 +15,8 @@ local function pull_out(id, queue)
   if redis.call('ZREM', READY .. queue, id) == 0 and stop_holding(id, queue) then return end
   local length = redis.pcall('LLEN', WORK .. queue)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
-    if redis.call('LREM', WORK .. queue, 1, id) == 0 then
-      redis.pcall('LREM', WORK .. queue .. ':prio:1', 1, id)
-      -- An actor that has popped it may still bring it.
-      mark_leftover(id, now_us(), LEFTOVER_US)
-    end
+    -- A foreign actor that has popped it may put it back.
+    if redis.call('LREM', WORK .. queue, 1, id) == 0 then mark_leftover(id, now_us(), LEFTOVER_US) end
   else
     mark_leftover(id, 0)
   end

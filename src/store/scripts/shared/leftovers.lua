@@ -1,9 +1,9 @@
--- Marks jobs of which a script leaves an id behind in a list, or in the hands of an actor that popped it:
--- the field `leftover`. A claim that finds such an id after the end of its job does not take it for a
--- push by which a program asks for another run.
+-- Marks jobs of which a script leaves an id behind in a list, or in the hands of a foreign actor that popped
+-- it: the field `leftover`. Such an id, found after the end of its job, is no push by which a program asks for
+-- another run.
 -- needs: time
 
--- An actor claims what it popped within its lease, or never.
+-- A foreign actor starts or puts back what it popped within this time.
 local LEFTOVER_US = 3600000000
 
 local function is_leftover(mark, at)

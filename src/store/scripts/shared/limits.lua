@@ -10,7 +10,7 @@
 -- and for all of them:
 --   LIMITS                those that hold jobs, by when to look at them next
 --   LIMIT_PROBES          how many held jobs the next look releases, if not one
--- needs: time names routing job owner index foreign_start
+-- needs: time names routing job owner index foreign_start wake
 
 -- A slot may become free unnoticed, so a held job is released to try again about this often. The time
 -- varies: at a fixed one, the same actor of several with different limits could take the job each time.
@@ -28,6 +28,7 @@ local function release_held(limit, number, at)
     register(TYPES, type_of_queue(queue))
     register(QUEUES, queue)
     redis.call('ZADD', READY .. queue, integer(score), id)
+    wake(queue)
     local ahead = redis.pcall('LRANGE', WORK .. queue, 0, RELEASED_AHEAD - 1)
     if ahead.err then return end
     for _, other in ipairs(ahead) do

@@ -1,5 +1,5 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: wrong_type time names routing job counters index events reserved legacy
+-- needs: wrong_type time names routing job counters index events reserved legacy wake
 -- rarely: unique ending prerequisites waiting graph_start
 
 local function submit_jobs(args)
@@ -103,6 +103,7 @@ local function submit_jobs(args)
       register(QUEUES, queue)
       redis.call('ZADD', READY .. queue, unpack(push.entries))
       redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+      wake(queue)
       if LEGACY then
         for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end
       end

@@ -1,13 +1,13 @@
-//! Duty: puts jobs that were popped but never claimed back to the front of their queues.
+//! Duty: puts jobs that foreign actors popped and never started back to the front of their queues.
 
 use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::store::{StoreError, WorkKind};
 
-/// Recovers lost pops.
-pub(super) struct LostPops;
+/// Recovers foreign pops.
+pub(super) struct ForeignPops;
 
-impl Duty for LostPops {
-    const NAME: &'static str = "recovering lost pops";
+impl Duty for ForeignPops {
+    const NAME: &'static str = "recovering foreign pops";
 
     async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
         let recovered = round.store.recover_pops(round.settings.job.kept()).await?;

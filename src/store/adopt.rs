@@ -1,0 +1,98 @@
+//! Adoption: entries that programs pushed into lists with plain commands become jobs like any other.
+
+use super::attempts::kept;
+use super::{Store, StoreError};
+use crate::config::JobConfig;
+use crate::proto::job::Retention;
+use crate::proto::target::ActorId;
+
+/// The entries of a list that one step looks at.
+const WINDOW: usize = 300;
+/// The queues, and the actors, whose lists one look covers.
+const PER_LOOK: usize = 200;
+
+/// The settings of an adoption.
+#[derive(Debug, Clone, Copy)]
+pub struct AdoptionRules {
+    /// The retention of jobs that end because they can never start.
+    pub retention: Retention,
+    /// An ended job runs again when a program pushes its id.
+    pub requeue_by_push: bool,
+}
+
+impl From<&JobConfig> for AdoptionRules {
+    fn from(job: &JobConfig) -> Self {
+        Self { retention: job.kept(), requeue_by_push: job.requeue_by_push }
+    }
+}
+
+/// The step that follows an adoption.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AfterAdoption {
+    /// None.
+    #[default]
+    Nothing,
+    /// There is more to adopt in the list.
+    More,
+    /// An old worker may be about to start a job of the list: another step after a moment.
+    Later,
+}
+
+/// The result of one step.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Entries that are jobs now.
+    pub jobs: u64,
+    /// Entries that left the list.
+    pub removed: u64,
+    /// What follows.
+    pub next: AfterAdoption,
+    /// Some of the entries that are no jobs, each with the reason.
+    pub skipped: Vec<(String, String)>,
+    /// Jobs that had ended and run again.
+    pub again: Vec<String>,
+}
+
+impl Store {
+    /// Adopts entries of a list: a work list, or one of older programs. One step.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted, StoreError> {
+        let mut script = self.scripts.adopt.prepare_invoke();
+        script.key(list).arg(WINDOW).arg(kept(rules.retention));
+        script.arg(u8::from(rules.requeue_by_push));
+        let (jobs, removed, next, skipped, again): (u64, u64, u8, Vec<Vec<u8>>, Vec<String>) =
+            self.invoke("adopting jobs that programs pushed", &script).await?;
+        let next = match next {
+            0 => AfterAdoption::Nothing,
+            1 => AfterAdoption::More,
+            _ => AfterAdoption::Later,
+        };
+        let mut skipped = skipped.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+        let skipped = std::iter::from_fn(|| Some((skipped.next()?, skipped.next()?))).collect();
+        Ok(Adopted { jobs, removed, next, skipped, again })
+    }
+
+    /// Returns lists with entries to adopt: of known queues, of live actors and of older programs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn unadopted(&self) -> Result<Vec<String>, StoreError> {
+        let mut script = self.scripts.unadopted.prepare_invoke();
+        script.arg(PER_LOOK);
+        self.invoke("looking for jobs that programs pushed", &script).await
+    }
+
+    /// Notes which of these actors belong to foreign programs. Returns how many do.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64, StoreError> {
+        let mut script = self.scripts.note_actors.prepare_invoke();
+        for actor in actors {
+            script.arg(actor.to_string());
+        }
+        self.invoke("noting actors of foreign programs", &script).await
+    }
+}

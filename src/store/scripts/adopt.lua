@@ -1,0 +1,332 @@
+-- Adopts the entries of a list that programs pushed with plain commands: each becomes a job like any other, or
+-- leaves the list. The queue of a job is that of the list, whatever its fields say.
+--
+-- The ready index keeps the order of its list: the repair of foreign pops relies on it. So a job gets the
+-- score of the next entry behind it that has one.
+--
+-- KEYS: 1 the list
+-- ARGV: 1 limit on entries  2 retention  3 '1' if an ended job runs again when its id is pushed
+-- returns { adopted, entries removed, next, entries, again }
+--       next     1 if there is more to adopt: call again at once; 2 if an old worker may be about to start
+--                some: call again after a moment; else 0
+--       entries  some that are no jobs: id, reason, …
+--       again    ids of jobs that had ended and run again
+-- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting queue
+-- rarely: foreign_start pushed_again adopt_legacy
+
+local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local at = now_us()
+local adopted, removed, is_later, told, again = 0, 0, false, {}, {}
+
+local function starts_with(prefix) return string.sub(list, 1, #prefix) == prefix end
+
+local function answer(is_more)
+  write_counts()
+  return { adopted, removed, is_more and 1 or is_later and 2 or 0, told, again }
+end
+
+-- Notes a list that nobody serves, up to a number of them, so that a person is told.
+local function note_unserved()
+  local NOTED_MAX = 256
+  local number = redis.pcall('HLEN', OLDER)
+  -- An actor may not be permitted to; a supervisor is.
+  if type(number) ~= 'number' then return false end
+  for _, noted in ipairs(number >= NOTED_MAX and redis.call('HKEYS', OLDER) or {}) do
+    if redis.pcall('EXISTS', noted) == 0 then number = number - redis.call('HDEL', OLDER, noted) end
+  end
+  return number < NOTED_MAX and redis.pcall('HSETNX', OLDER, list, integer(at)) == 1
+end
+
+-- Counts an entry that is no job, and tells why.
+local function skip(id, script_type, why)
+  count(script_type, 'skipped')
+  if #told < 16 then
+    told[#told + 1] = string.sub(id, 1, 64)
+    told[#told + 1] = why
+  end
+  return 'gone'
+end
+
+-- As in Rust, where an illegal key makes the job invalid.
+local function legal_key(key)
+  return key and #key <= 256 and not string.find(key, '%c') and key
+end
+
+-- Tells if a job that waits for these would wait for itself.
+local function is_in_circle(id, pending)
+  local ENTRIES_MAX = 2000
+  local to_look_at, known, entries = { unpack(pending, 1, math.min(#pending, ENTRIES_MAX)) }, {}, 0
+  while #to_look_at > 0 and entries < ENTRIES_MAX do
+    local other = prerequisite_of(table.remove(to_look_at))
+    if other == id then return true end
+    if not known[other] then
+      known[other] = true
+      local entry_list = redis.pcall('SRANDMEMBER', PENDING .. other, ENTRIES_MAX)
+      for _, entry in ipairs(entry_list) do
+        entries = entries + 1
+        to_look_at[#to_look_at + 1] = entry
+      end
+    end
+  end
+  return false
+end
+
+local function end_adopted(id, f, text)
+  local job = { script_type = f.script_type, reply = f.reply, retention = f.retention }
+  end_job(id, job, 'error', text, nil, at, retention)
+  note_end(id, f.script_type, text)
+  local dependents = list_of_ids(f.dependents)
+  if #dependents > 0 then
+    redis.call('RPUSH', SETTLING, cjson.encode({ id = id, status = 'error', left = dependents }))
+  end
+  return 'gone'
+end
+
+-- Gives a job the place that its fields ask for: 'ready' if that is its queue.
+local function place(id, f, queue)
+  local PREREQUISITES_MAX = 10000
+  count(f.script_type, 'submitted')
+  redis.call('HSETNX', JOB .. id, 'created_at', rfc3339(at))
+  local key = legal_key(f.unique_key)
+  local holder = key and holder_of(key)
+  if holder and holder ~= id then
+    return end_adopted(id, f, 'job ' .. holder .. ' has its unique_key and has not ended')
+  end
+  if key then redis.call('SET', UNIQUE .. key, id) end
+  local state, score
+  local prerequisites = f.prerequisites or f.dependencies
+  -- The actor rejects a job that waits for more.
+  if #list_of_ids(prerequisites) + #list_of_ids(f.after_any) <= PREREQUISITES_MAX then
+    local pending, failed = look_at_own_prerequisites(prerequisites, f.after_any)
+    local text = failed and PREREQUISITE_FAILED .. failed
+    if failed then
+      note_failed_dependent(id, failed)
+    elseif #pending > 0 and is_in_circle(id, pending) then
+      text = 'invalid job: prerequisites: the job would wait for itself'
+    end
+    if text then
+      if key then redis.call('DEL', UNIQUE .. key) end
+      return end_adopted(id, f, text)
+    end
+    if #pending > 0 then
+      state, score = 'waiting_for_prerequisites', at
+      add_dependent(id, pending)
+    end
+  end
+  local run_at = microseconds(f.run_at)
+  if not state and run_at > at then state, score = 'scheduled', run_at end
+  if LEGACY and (state and withdraw_copies(id, f.script_type) ~= nil
+      or #legacy_queues_of('type:' .. f.script_type) == 0) then
+    redis.call('HSET', JOB .. id, 'legacy', '')
+  end
+  if not state then
+    adopted = adopted + 1
+    return 'ready'
+  end
+  log_event(id, state, f.script_type)
+  redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
+  enter(state, f.script_type, id, score)
+  adopted = adopted + 1
+  return 'gone'
+end
+
+-- In `dual` a program may push an id into a legacy queue as well, in a step of its own. If the copy is there,
+-- it is the right to run the job. If not, an old worker may have popped it: the first look leaves the job
+-- alone for a moment, so that the worker can say so. Returns true if that is the case.
+local function may_be_with_old_worker(id, f, queue)
+  local PATIENCE_US, SECOND_PUSH_US = 50000, 60000000
+  local queues = f.legacy and {} or legacy_queues_of(queue)
+  if #queues == 0 then return false end
+  for _, legacy in ipairs(queues) do
+    local found = redis.pcall('LPOS', legacy, id, 'MAXLEN', 10000)
+    if type(found) == 'number' then
+      redis.call('HSET', JOB .. id, 'legacy', legacy)
+      redis.call('HDEL', JOB .. id, 'adopt_after')
+      return false
+    end
+  end
+  if not f.adopt_after then redis.call('HSET', JOB .. id, 'adopt_after', integer(at + PATIENCE_US)) end
+  if at < (tonumber(f.adopt_after) or at + 1) then return true end
+  redis.call('HDEL', JOB .. id, 'adopt_after')
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  -- The copy may come yet.
+  mark_leftover(id, at, SECOND_PUSH_US)
+  return false
+end
+
+local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply', 'dependents',
+  'boot_id', 'adopt_after' }
+
+-- Reads the fields that decide, by name; an empty one counts as absent. Nil, and why, if there is no such job.
+local function read_fields(id)
+  local values, f = read(id, unpack(READ_FIELDS)), {}
+  if #values == 0 then return nil, 'its key is no hash' end
+  for number, name in ipairs(READ_FIELDS) do f[name] = present(values[number]) end
+  if not f.status and redis.call('EXISTS', JOB .. id) == 0 then return nil, 'no such job' end
+  -- An empty one says that its copy was given up.
+  f.legacy = values[6] or nil
+  return f
+end
+
+-- Runs an ended job again, if its id was pushed for that.
+local function push_again(id, status, script_type, queue)
+  if not runs_again then return skip(id, script_type, 'its status is ' .. status) end
+  local why_not = rarely().run_again(id, redis.call('HGETALL', JOB .. id), queue, script_type, at)
+  if why_not then return skip(id, script_type, why_not) end
+  again[#again + 1] = id
+  adopted = adopted + 1
+  return 'ready'
+end
+
+-- Tells if a job stands where its fields say: a program has pushed the id of a job that waits.
+local function stands_elsewhere(id, status, own, queue)
+  if status ~= 'dispatched' then return redis.call('ZSCORE', index_of(status, type_of_queue(own)), id) end
+  return own ~= queue and redis.call('ZSCORE', READY .. own, id) or redis.call('ZSCORE', HELD .. own, id)
+end
+
+-- The fields that name a queue, each with the check of its value.
+local PARTS = { script_type = legal_type, group = function(value) return queue_of('any', value) end,
+  instance = function(value) return queue_of('any', nil, value) end,
+  priority = function(value) return queue_of('any', nil, nil, value) end }
+
+-- Decides about an entry without a ready entry: it is 'ready', or for 'later', or 'gone' from the list.
+local function decide(id, of, queue)
+  if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
+  local f, why_not = read_fields(id)
+  if not f then return skip(id, of.script_type, why_not) end
+  local status = f.status or 'dispatched'
+  if status == 'finished' or status == 'error' then return push_again(id, status, of.script_type, queue) end
+  if status == 'started' then
+    if not is_ours(id, f.boot_id) then rarely().note_foreign_start(id, of.script_type, at) end
+    return skip(id, of.script_type, 'its status is started')
+  end
+  local own = queue_of(f.script_type, f.group, f.instance, f.priority)
+  if own and stands_elsewhere(id, status, own, queue) then
+    return skip(id, of.script_type, 'it waits already: its status is ' .. status)
+  end
+  if status ~= 'dispatched' then
+    f.script_type = of.script_type
+    count(of.script_type, 'submitted')
+    return end_adopted(id, f, 'invalid job: status: `' .. string.sub(status, 1, 32)
+      .. '` is not the status of a job that is pushed; write `dispatched`')
+  end
+  if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
+  for name, is_legal in pairs(PARTS) do
+    -- For an illegal value the actor rejects the job.
+    if own ~= queue and f[name] ~= of[name] and (not f[name] or is_legal(f[name])) then
+      if of[name] then redis.call('HSET', JOB .. id, name, of[name]) else redis.call('HDEL', JOB .. id, name) end
+    end
+  end
+  f.script_type = of.script_type
+  if LEGACY and may_be_with_old_worker(id, f, queue) then
+    is_later = true
+    return 'later'
+  end
+  return place(id, f, queue)
+end
+
+-- Returns the score for entries behind which no other of these has one: of the first ready entry that stands
+-- behind them. Nil if it is unknown.
+local function score_behind(main, ready, first, last_score)
+  if not last_score and first > 0 then
+    local before = redis.call('LINDEX', main, first - 1)
+    last_score = before and tonumber(redis.call('ZSCORE', ready, before) or nil)
+    if not last_score then return nil end
+  end
+  local from = last_score and '(' .. integer(last_score) or '-inf'
+  local next_one = redis.call('ZRANGEBYSCORE', ready, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return next_one[2] and tonumber(next_one[2]) or at
+end
+
+-- Adopts in a window of a list, which begins at a place.
+local function look_at(main, ready, first, of, queue)
+  local ids = redis.call('LRANGE', main, first, first + window - 1)
+  if #ids == 0 then return end
+  local scores, last_score, outcomes, seen = redis.call('ZMSCORE', ready, unpack(ids)), nil, {}, {}
+  for number, id in ipairs(ids) do
+    if seen[id] then
+      outcomes[number] = 'again'
+      count(of.script_type, 'skipped')
+    end
+    seen[id] = true
+    if scores[number] and not outcomes[number] then last_score = tonumber(scores[number]) end
+  end
+  local behind = score_behind(main, ready, first, last_score)
+  if not behind then return end
+  -- In the order of the list, since a unique key is that of the first.
+  for number, id in ipairs(ids) do
+    if not scores[number] and not outcomes[number] then outcomes[number] = decide(id, of, queue) end
+  end
+  local entries = {}
+  for number = #ids, 1, -1 do
+    local id, outcome, score = ids[number], outcomes[number], tonumber(scores[number] or nil)
+    if outcome == 'gone' or outcome == 'again' then
+      -- Of several copies the first stays.
+      redis.call('LREM', main, (first > 0 or outcome == 'again') and -1 or 1, id)
+      removed = removed + 1
+    elseif outcome == 'ready' or score and score > behind then
+      entries[#entries + 1] = integer(behind)
+      entries[#entries + 1] = id
+    elseif score then
+      behind = score
+    end
+  end
+  if #entries > 0 then
+    redis.call('ZADD', ready, unpack(entries))
+    register(TYPES, of.script_type)
+    register(QUEUES, queue)
+    wake(queue)
+  end
+end
+
+-- Readers of old read a second spelling of the normal priority. Its entries move to the list of the queue.
+local function take_from_other_spelling(main, of, queue)
+  local ids = redis.call('LRANGE', list, 0, window - 1)
+  for _, id in ipairs(ids) do
+    local outcome = redis.call('ZSCORE', READY .. queue, id) and 'gone' or decide(id, of, queue)
+    if outcome == 'later' then return true end
+    redis.call('LPOP', list)
+    removed = removed + 1
+    if outcome == 'ready' then push_back(id, queue, at) end
+  end
+  return #ids == window
+end
+
+local kind = redis.pcall('TYPE', list)
+if kind.ok and kind.ok ~= 'list' then return answer() end
+despite_full_memory()
+if not starts_with(WORK) then
+  if LEGACY and legacy_queue(list) then
+    local more = rarely().adopt_legacy({ list = list, window = window, at = at, skip = skip,
+      push_again = push_again, count_adopted = function() adopted = adopted + 1 end })
+    return answer(more)
+  end
+  -- A list that a pattern stands for is served from now on.
+  return answer(note_unserved() and LEGACY)
+end
+local queue = queue_of_list(list)
+local main, ready = WORK .. queue, READY .. queue
+local of = { script_type = type_of_queue(queue), group = string.match(queue, ':group:([^:]+)'),
+  instance = string.match(queue, ':inst:(%d+)'), priority = string.match(queue, ':prio:(%d)') }
+if queue_of(of.script_type, of.group, of.instance, of.priority) ~= queue then
+  note_unserved()
+  return answer()
+end
+if list ~= main then return answer(take_from_other_spelling(main, of, queue)) end
+local function unadopted() return redis.call('LLEN', main) - redis.call('ZCARD', ready) end
+if unadopted() <= 0 or has_wrong_type[ready] then return answer() end
+-- Those that a claim would meet first; those at the end, where most programs push; or else a window that
+-- moves with each call.
+look_at(main, ready, 0, of, queue)
+local length = redis.call('LLEN', main)
+if length > window and unadopted() > 0 then
+  look_at(main, ready, math.max(length - unadopted(), window), of, queue)
+  if adopted + removed == 0 then
+    local mark = 'adopt ' .. queue
+    local from = tonumber(redis.call('HGET', MARKS, mark) or '') or window
+    if from >= length then from = window end
+    look_at(main, ready, from, of, queue)
+    redis.call('HSET', MARKS, mark, from + window)
+  end
+end
+return answer(adopted + removed > 0 and unadopted() > 0)

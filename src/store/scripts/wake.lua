@@ -1,0 +1,8 @@
+-- Passes on tokens that an actor got and has no use for.
+--
+-- ARGV: the queues
+-- returns nothing
+-- needs: wrong_type sweep wake
+
+despite_full_memory()
+for _, queue in ipairs(ARGV) do wake(queue) end
