@@ -9,22 +9,31 @@ use axum::{Extension, Router, middleware};
 use super::agent_http;
 use super::caller::Scope;
 use super::error::{RpcError, code};
-use super::guard::{self, refusal};
+use super::guard::{self, Guarded, RefusedPage, refusal};
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::service::ApiService;
 use super::socket;
 use crate::metrics::Format;
 
+/// The pages that are served beside the API.
+pub struct Pages {
+    /// Their routes, without a prefix.
+    pub routes: Router,
+    /// Returns the page that says why a request was refused.
+    pub refused: RefusedPage,
+}
+
 /// Returns all routes: those of the API, and the page's for every other path.
-pub(super) fn routes(service: &ApiService, pages: Router) -> Router {
+pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
+    let guarded = Guarded { service: service.clone(), refused: pages.refused };
     Router::new()
         .route("/rpc", post(call).get(socket::open))
         .route("/mcp", post(agent_http::call))
         .route("/metrics", get(metrics))
         .with_state(service.clone())
-        .fallback_service(pages)
-        .layer(middleware::from_fn_with_state(service.clone(), guard::guard))
+        .fallback_service(pages.routes)
+        .layer(middleware::from_fn_with_state(guarded, guard::guard))
 }
 
 /// Answers the requests in the body.

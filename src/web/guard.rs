@@ -11,11 +11,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::cookie::{decoded, over_tls_only, read};
 use super::error::PageError;
+use super::refused::refused;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visitor::{Visitor, forgery_subject};
 use crate::rpc::{Arrival, Caller, Scope};
 
+/// The headers that bound what a browser may do with a page. With `no-referrer` browsers would hide the origin
+/// of the page's own forms.
 const SECURITY: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -23,7 +26,7 @@ const SECURITY: [(HeaderName, &str); 4] = [
          form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    (header::REFERRER_POLICY, "same-origin"),
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
@@ -31,15 +34,20 @@ const SECURITY: [(HeaderName, &str); 4] = [
 pub(super) async fn headers(request: Request, next: Next) -> Response {
     let is_secure = request.extensions().get::<Arrival>().is_some_and(|arrival| arrival.is_secure);
     let mut response = next.run(request).await;
-    let headers = response.headers_mut();
     if is_secure {
-        over_tls_only(headers);
+        over_tls_only(response.headers_mut());
     }
+    bound(&mut response);
+    response
+}
+
+/// Adds the headers that bound what a browser may do with a page.
+pub(super) fn bound(response: &mut Response) {
+    let headers = response.headers_mut();
     for (name, value) in SECURITY {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
 /// Finds out who visits, and writes errors as pages. A visitor who is not known signs in first.
@@ -51,7 +59,7 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let (caller, session) = match caller(&site, &head).await {
         Ok(Some(found)) => found,
         Ok(None) => return refuse(&site, &head),
-        Err(error) => return error.into_response(),
+        Err(error) => return refused(error.status, &error.text, site.links()),
     };
     let visitor = visitor(&site, &head, caller, session);
     if !visitor.may(Scope::Read) {

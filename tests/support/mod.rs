@@ -4,6 +4,7 @@
 mod authority;
 pub(crate) mod cluster;
 mod hero;
+pub(crate) mod http;
 pub(crate) mod keys;
 mod mariadb;
 #[path = "../../src/test_support.rs"]
@@ -13,6 +14,7 @@ mod pypi;
 pub(crate) mod rabbitmq;
 mod redis;
 mod seed;
+mod served;
 mod wait;
 mod world;
 
@@ -25,5 +27,6 @@ pub(crate) use needs::needs;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds};
+pub(crate) use served::{Served, request};
 pub(crate) use wait::wait_until;
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

@@ -2,10 +2,11 @@
 
 mod axe;
 mod browser;
+mod dev;
 mod jobs;
 mod pages;
 mod requests;
-mod site;
 mod submit;
+mod visitors;
 mod visits;
 mod world;

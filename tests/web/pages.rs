@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::axe::{self, Rules};
 use super::browser::Browser;
-use super::site::{OPERATOR, READER, Served};
+use super::visitors::{OPERATOR, READER};
 use super::world::PageWorld;
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
 const PAGES: [&str; 27] = [
@@ -64,7 +64,7 @@ fn every_page_opens_without_errors_and_is_accessible() {
     let world = PageWorld::start();
     let graph = world.id_of("count");
     let (site, browser) = (&world.site, Browser::start(world.redis.folder()));
-    browser.open(&site.at(&format!("/?token={OPERATOR}")));
+    browser.open(&site.at(&format!("/?token={}", site.token(OPERATOR))));
     assert_eq!(browser.address(), site.at("/"), "the token stays in the address");
     let mut found = Vec::new();
     for page in PAGES {
@@ -113,10 +113,10 @@ fn numbers_change_while_the_page_is_open() {
     }
     let redis = Redis::start();
     let hero = Hero::on(&redis);
-    let site = Served::on(&redis, "/hero");
+    let site = Served::with(Hero::on(&redis).set("api.path", "\"/hero\""), &redis);
     let browser = Browser::start(redis.folder());
     browser.open(&site.at("/hero/login"));
-    browser.write("#token", READER);
+    browser.write("#token", &site.token(READER));
     browser.click("main button");
     browser.waits_for("h1", "Overview");
     browser.waits_for("#live-text", "Live");

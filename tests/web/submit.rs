@@ -2,13 +2,13 @@
 
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
-use super::site::{OPERATOR, READER, Served};
-use crate::support::{Hero, Redis, keys};
+use super::visitors::{OPERATOR, READER};
+use crate::support::{Hero, Redis, Served, keys};
 
 #[test]
 fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let empty = send(&site, "GET", "/submit", &cookie, "");
     is_safe(&empty, "/submit");
@@ -50,13 +50,13 @@ fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
 #[test]
 fn script_is_checked_without_a_run_and_its_functions_are_shown() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let empty = send(&site, "GET", "/submit", &cookie, "");
     assert!(empty.body.contains("Functions of osis"), "{}", empty.body);
     let forgery = empty.forgery();
     let check = |script: &str| {
-        let form = format!("do=check&script_type=sal&script={script}&csrf={forgery}");
+        let form = format!("do=check&script_type=osis&script={script}&csrf={forgery}");
         send(&site, "POST", "/submit", &cookie, &form)
     };
     let wrong = check("let%20a%20%3D%20%3B");
@@ -77,7 +77,7 @@ fn dead_letters_are_retried_and_deleted_after_a_question() {
         redis.set_field(&keys::job(id), "error", HOSTILE);
         redis.push(&keys::dead("bash"), &[id]);
     }
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     for path in ["/dead", "/dead?q=alert&type=bash", "/dead?q=%3Cscript%3Enone"] {
         is_safe(&send(&site, "GET", path, &cookie, ""), path);
@@ -107,7 +107,7 @@ fn dead_letters_are_retried_and_deleted_after_a_question() {
 #[test]
 fn limits_periodic_jobs_and_objects_have_pages() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     for path in [
         "/limits",
@@ -151,7 +151,7 @@ fn log_records_are_listed_by_level_and_as_the_story_of_a_root() {
         record("three", 3, "info", "r2"),
     ];
     hero.run_with_input(&["osis", "import"], &records.concat()).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let places = |path: &str| {
         let page = send(&site, "GET", path, &cookie, "");
@@ -173,7 +173,7 @@ fn objects_are_deleted_after_a_question_by_those_who_may() {
         format!("{{\"context\":\"\",\"type\":\"person\",\"object\":{{\"id\":\"{id}\"}}}}\n")
     };
     hero.run_with_input(&["osis", "import"], &["one", "two"].map(object).concat()).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let list = send(&site, "GET", "/objects?type=person", &cookie, "");
     is_safe(&list, "objects");

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::http::{Answer, Link};
+use crate::support::http::{Answer, Link};
 
 /// An open WebSocket.
 pub(super) struct Socket {
