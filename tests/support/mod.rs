@@ -9,6 +9,7 @@ pub(crate) mod keys;
 mod mariadb;
 #[path = "../../src/test_support.rs"]
 mod needs;
+mod npm;
 pub(crate) mod proxy;
 mod pypi;
 pub(crate) mod rabbitmq;
@@ -16,6 +17,7 @@ mod redis;
 mod seed;
 mod served;
 mod wait;
+pub(crate) mod websocket;
 mod world;
 
 pub(crate) use authority::Authority;
@@ -24,6 +26,7 @@ pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
 pub(crate) use needs::needs;
+pub(crate) use npm::npm;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds};

@@ -70,6 +70,11 @@ impl Served {
         if let Some((_, secret)) = made.iter().find(|(of, _)| *of == key) {
             return secret.clone();
         }
+        // A name has one token at a time.
+        if made.iter().any(|(of, _)| of.first() == key.first()) {
+            self.hero.run(&["token", "revoke", &key[0]]).code(0);
+            made.retain(|(of, _)| of.first() != key.first());
+        }
         let done = self.hero.run(&[&["token", "new"], args].concat()).code(0);
         let secret = done.stdout.trim_end().to_owned();
         made.push((key, secret.clone()));

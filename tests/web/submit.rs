@@ -2,7 +2,7 @@
 
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
-use super::visitors::{OPERATOR, READER};
+use super::visitors::{OPERATOR, READER, SUBMITTER};
 use crate::support::{Hero, Redis, Served, keys};
 
 #[test]
@@ -65,6 +65,23 @@ fn script_is_checked_without_a_run_and_its_functions_are_shown() {
     assert!(check("40%20%2B%202").body.contains("No mistakes were found."));
     let jobs = send(&site, "GET", "/jobs", &cookie, "");
     assert!(jobs.body.contains("No jobs."), "nothing was submitted: {}", jobs.body);
+}
+
+#[test]
+fn form_offers_a_type_without_a_sandbox_to_those_for_whom_it_is_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.sal.who", "[\"operator\"]");
+    let site = Served::with(hero, &redis);
+    let (named, other) = (signed_in(&site, OPERATOR), signed_in(&site, SUBMITTER));
+    let form = send(&site, "GET", "/submit", &named, "").body;
+    assert!(form.contains(">sal (not sandboxed)</option>"), "{form}");
+    let form = send(&site, "GET", "/submit", &other, "");
+    assert!(!form.body.contains("<option value=\"sal\""), "{}", form.body);
+    let submit = format!("script_type=sal&script=1&csrf={}", form.forgery());
+    let refused = send(&site, "POST", "/submit", &other, &submit);
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("its scripts are not sandboxed"), "{}", refused.body);
+    assert!(redis.all("JOB").is_empty());
 }
 
 #[test]

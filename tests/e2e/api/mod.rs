@@ -6,7 +6,7 @@ mod listener;
 mod outage;
 mod prometheus;
 mod subscriptions;
-mod websocket;
+mod types;
 
 use crate::support::http::Answer;
 

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::error;
-use super::websocket::{BINARY, Frame, PING, Socket, frame};
+use crate::support::websocket::{BINARY, Frame, PING, Socket, frame};
 use crate::support::{Hero, Redis, Served, needs, pypi, request, wait_until};
 
 /// Submits a job over the Unix socket, and returns its id.
