@@ -109,7 +109,7 @@ struct Forwarded {
 }
 
 /// Returns true if a browser asks for a page.
-fn wants_page(headers: &HeaderMap) -> bool {
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accept.is_some_and(|accept| accept.contains("text/html"))
 }

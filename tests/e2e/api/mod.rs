@@ -5,6 +5,7 @@ mod files;
 mod listener;
 mod outage;
 mod prometheus;
+mod rest;
 mod subscriptions;
 mod types;
 
