@@ -87,7 +87,8 @@ fn routes(site: Site) -> Router {
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))
         .fallback(error::no_such_page)
-        .layer(from_fn_with_state(site.clone(), guard::identify));
+        .layer(from_fn_with_state(site.clone(), guard::identify))
+        .layer(from_fn_with_state(site.clone(), guard::in_time));
     let open = Router::new()
         .route("/login", get(login::form).post(login::sign_in))
         .route("/static/{hash}/{name}", get(assets::file));

@@ -256,7 +256,7 @@ fn graphs_are_listed_and_shown_with_their_jobs() {
     let cookie = signed_in(&site, READER);
     let list = send(&site, "GET", "/graphs", &cookie, "");
     is_safe(&list, "/graphs");
-    assert!(list.body.contains("1 of 2 done, 1 waiting"), "{}", list.body);
+    assert!(list.body.contains("1 of 2 done, 1 not ended"), "{}", list.body);
     assert!(list.body.contains("href=\"/graphs/g\""), "{}", list.body);
     let graph = send(&site, "GET", "/graphs/g", &cookie, "");
     is_safe(&graph, "/graphs/g");

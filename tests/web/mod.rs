@@ -3,6 +3,8 @@
 mod axe;
 mod browser;
 mod dev;
+mod firefox;
+mod frozen;
 mod jobs;
 mod pages;
 mod requests;

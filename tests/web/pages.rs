@@ -68,7 +68,7 @@ fn every_page_opens_without_errors_and_is_accessible() {
     assert_eq!(browser.address(), site.at("/"), "the token stays in the address");
     let mut found = Vec::new();
     for page in PAGES {
-        for width in [1280, 500] {
+        for width in [1280, 390] {
             browser.size(width, 900);
             browser.prefer("light");
             browser.open(&site.at(&page.replace("GRAPH", &graph)));
@@ -102,7 +102,7 @@ fn every_page_opens_without_errors_and_is_accessible() {
         let said = axe::violations(&browser, Rules::All);
         found.extend(said.into_iter().map(|said| format!("/login: {said}")));
     }
-    browser.picture(&picture("/login", "dark-500"));
+    browser.picture(&picture("/login", "dark-390"));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
