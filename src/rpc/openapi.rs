@@ -80,8 +80,8 @@ fn operation(path: &RestPath, openrpc: &Value) -> Value {
 }
 
 fn method_of(openrpc: &Value, name: &str) -> Value {
-    let methods = openrpc["methods"].as_array().into_iter().flatten();
-    methods.into_iter().find(|method| method["name"] == name).cloned().unwrap_or_default()
+    let mut methods = openrpc["methods"].as_array().into_iter().flatten();
+    methods.find(|method| method["name"] == name).cloned().unwrap_or_default()
 }
 
 /// The job, with the other parameters of its submission beside its settings.

@@ -50,6 +50,7 @@ impl Api {
     }
 
     /// Calls a method with a token of this caller.
+    #[expect(clippy::needless_pass_by_value, reason = "each is written where it is passed")]
     fn call_as(&self, caller: &Caller, method: &str, params: Value) -> Result<Value, Refusal> {
         let words = of(caller);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -64,7 +64,6 @@ fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
     let ran = document(&post("/jobs?wait=30", &["-f"], bash("exit 3", "b")));
     assert_eq!((&ran["status"], &ran["exit_code"]), (&json!("error"), &json!(3)));
     // Each error has its status: curl -f fails.
-    const FAILED: Option<i32> = Some(22);
     for (done, status) in [
         (curl(&site, &token, &["-f"], "/jobs/none"), "404"),
         (curl(&site, &token, &["-f"], "/jobs/none/output"), "404"),
@@ -83,7 +82,7 @@ fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
         ),
     ] {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.code() == FAILED && said.contains(status), "{status}: {said}");
+        assert!(done.status.code() == Some(22) && said.contains(status), "{status}: {said}");
     }
     let refused = document(&curl(&site, &token, &[], "/jobs/none"));
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
