@@ -69,6 +69,8 @@ deps-test: deps ## get the Debian packages that only tests use
 	$(call package,rabbitmq-server,test -x /usr/lib/rabbitmq/bin/rabbitmq-server,tests of brokers,RUNLEVEL=1)
 	$(call package,python3-pika,/usr/bin/python3 -c 'import pika',tests with a client of RabbitMQ in Python)
 	$(call package,chromium-driver,command -v chromium && command -v chromedriver,tests of the page in a browser)
+	$(call package,firefox-esr,command -v firefox-esr,tests of the page in a second browser)
+	$(call package,npm,command -v npm,tests with clients of npm)
 	@if [ -e $(TOOLS)/axe-core/axe.min.js ]; then \
 	    echo "axe-core: found"; \
 	elif command -v npm > /dev/null; then \
@@ -149,7 +151,7 @@ lint: rust ## formatting and clippy, as CI runs them
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-docs: rust ## write docs/sal.md, docs/osis.md, their definition files and docs/openrpc.json
+docs: rust ## write docs/sal.md, docs/osis.md, their definition files, docs/openrpc.json and docs/openapi.json
 	$(CARGO) xtask docs
 
 bench: deps build ## measure Hero beside plain commands of the same Redis

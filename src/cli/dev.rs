@@ -117,7 +117,18 @@ impl Dev {
         json: bool,
     ) -> Result<(), Error> {
         let ready_s = began.elapsed().as_secs_f64();
-        let names: Vec<&str> = types.iter().map(ScriptType::as_str).collect();
+        let is_open = |name: &&ScriptType| !stage.config.is_sandboxed(name);
+        let names: Vec<String> =
+            types
+                .iter()
+                .map(|name| {
+                    if is_open(&name) {
+                        format!("{name} (not sandboxed)")
+                    } else {
+                        name.to_string()
+                    }
+                })
+                .collect();
         let (url, file) = (stage.config.redis.redacted_url(), stage.config_file.display());
         let names = names.join(", ");
         if !self.command.is_empty() {
@@ -126,7 +137,9 @@ impl Dev {
         }
         if json {
             let file = file.to_string();
-            let ready = json!({ "ready_s": ready_s, "types": types, "redis": url, "config": file,
+            let open: Vec<&ScriptType> = types.iter().filter(is_open).collect();
+            let ready = json!({ "ready_s": ready_s, "types": types, "not_sandboxed": open,
+                "redis": url, "config": file,
                 "api": access.address, "token": access.token });
             return output::json(&ready);
         }

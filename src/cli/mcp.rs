@@ -28,10 +28,11 @@ const RUNNING_MAX: usize = 32;
 /// Let an agent run scripts, over the Model Context Protocol
 ///
 /// The agent talks on standard input and output. It may read all jobs within its bounds, and submit, stop,
-/// retry and delete its own. Its scripts are sandboxed as those of anyone.
+/// retry and delete its own. Its scripts are sandboxed; a type without a sandbox, such as sal, is offered only
+/// where it is named by --type, by the token, or in [type.NAME] who.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero mcp\n  hero mcp --caller assistant --type sal --type python\n\n\
+    after_help = "Examples:\n  hero mcp\n  hero mcp --caller assistant --type python --type bash\n\n\
                         For clients that read a file of servers:\n  \
                         {\"mcpServers\": {\"hero\": {\"command\": \"hero\", \"args\": [\"mcp\"]}}}"
 )]
@@ -40,7 +41,7 @@ pub(super) struct Mcp {
     #[arg(long, value_name = "NAME", default_value = "mcp")]
     caller: String,
     /// Give the agent the rights and the name of this token, in place of all other options
-    #[arg(long, env = "HERO_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[arg(long, env = "HERO_MCP_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     #[arg(conflicts_with_all = ["caller", "types", "groups", "contexts"])]
     token: Option<String>,
     /// Bind the agent to jobs of this script type; may be repeated

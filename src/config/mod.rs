@@ -22,6 +22,7 @@ mod load;
 mod load_max;
 mod log;
 mod metrics;
+mod offered;
 mod osis;
 mod periodic_jobs;
 mod readable;
@@ -39,6 +40,7 @@ mod types;
 mod unit;
 mod units;
 mod user;
+mod who;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use crate::proto::units::{

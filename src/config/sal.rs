@@ -50,6 +50,12 @@ impl Default for SalConfig {
 }
 
 impl SalConfig {
+    /// Returns true if neither reading nor writing is allowed everywhere.
+    pub(super) fn is_sandboxed(&self) -> bool {
+        let is_everything = |folder: &PathBuf| folder.components().count() == 1;
+        !self.read.iter().chain(&self.write).any(is_everything)
+    }
+
     /// Checks the settings. Folders are compared with real paths, so they must be absolute.
     pub(super) fn check(&self) -> Result<(), Fault> {
         use std::path::Component::{CurDir, Normal, RootDir};

@@ -9,6 +9,7 @@ use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::units;
+use super::who::check_callers;
 use crate::proto::job::OutputOverflow;
 use crate::proto::target::{Fallback, ScriptType};
 
@@ -57,6 +58,8 @@ pub struct TypeConfig {
     /// The farthest that its jobs may go from a group or instance without live actors, unless they
     /// say.
     pub fallback: Fallback,
+    /// The callers of the API who may use the type if its scripts are not sandboxed; `*` for all.
+    pub who: Vec<String>,
 }
 
 /// The folders of `modules` where none are configured.
@@ -142,6 +145,8 @@ pub(super) struct TypeLayer {
     sandbox: Option<SandboxConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<Fallback>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    who: Option<Vec<String>>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -169,6 +174,7 @@ impl From<TypeConfig> for TypeLayer {
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
             fallback: Some(config.fallback),
+            who: Some(config.who),
         }
     }
 }
@@ -200,6 +206,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        who: Vec::new(),
     }
 }
 
@@ -216,6 +223,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        who: Vec::new(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -227,6 +235,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        who: Vec::new(),
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -268,6 +277,9 @@ fn merge(
     // The default of another engine does not apply.
     let default = default.filter(|default| default.engine == engine);
     let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
+    let known = || default.map(|default| default.who.clone());
+    let who = layer.who.clone().or_else(known).unwrap_or_default();
+    check_callers(&who, &key("who"))?;
     if engine != EngineKind::Command {
         for (set, key) in [
             (layer.command.is_some(), key("command")),
@@ -294,7 +306,7 @@ fn merge(
             if layer.eval.is_some() {
                 return Err(Fault::new(key("eval"), "is for engine = \"osis\" and \"sal\" only"));
             }
-            return Ok(TypeConfig { limits, fallback, ..heroscript(modules) });
+            return Ok(TypeConfig { limits, fallback, who, ..heroscript(modules) });
         }
         let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
         let (options, modules) = (CommandOptions::default(), layer.modules.unwrap_or_default());
@@ -308,6 +320,7 @@ fn merge(
             limits,
             sandbox,
             fallback,
+            who,
         });
     }
     let of_all = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
@@ -333,7 +346,18 @@ fn merge(
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
     let options = merge_options(default, layer, &command);
     let (modules, eval) = (Vec::new(), false);
-    Ok(TypeConfig { engine, command, extension, options, modules, eval, limits, sandbox, fallback })
+    Ok(TypeConfig {
+        engine,
+        command,
+        extension,
+        options,
+        modules,
+        eval,
+        limits,
+        sandbox,
+        fallback,
+        who,
+    })
 }
 
 /// Merges the layer over the defaults that still fit the command.

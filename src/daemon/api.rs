@@ -88,7 +88,7 @@ fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>
         };
         let check = token_check(Tokens::new(client.clone()));
         let service = ApiService::new(client, config.clone(), check, logins);
-        let pages = web::routes(site(&service, config));
+        let pages = web::pages(site(&service, config));
         listen::serve(service, pages, shutdown).await;
     });
     runtime.shutdown_background();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::caller::{Bounds, Caller};
+use crate::config::Config;
 use crate::proto::job::Job;
 use crate::proto::target::{Group, ScriptType};
 use crate::store::JobSummary;
@@ -72,6 +73,11 @@ impl<'a> Belongs<'a> {
 }
 
 impl Caller {
+    /// Returns true if the caller may submit scripts of a type.
+    pub(crate) fn may_use(&self, config: &Config, script_type: &ScriptType) -> bool {
+        config.is_offered(script_type, &self.name, self.bounds.types.as_ref())
+    }
+
     /// Returns the bound that does not admit the queues and actors of a script type and group.
     pub(super) fn outside<'a>(
         &'a self,

@@ -1,5 +1,6 @@
 //! The error of a call, as JSON-RPC has it.
 
+use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -54,6 +55,25 @@ impl RpcError {
     /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+
+    /// Returns the status of HTTP that says the same.
+    pub(super) fn status(&self) -> StatusCode {
+        match self.code {
+            code::PARSE | code::INVALID_REQUEST | code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
+            code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
+            code::NOT_PERMITTED => StatusCode::FORBIDDEN,
+            code::METHOD_NOT_FOUND | code::NOT_FOUND => StatusCode::NOT_FOUND,
+            code::CONFLICT => StatusCode::CONFLICT,
+            code::JOB_FAILED => StatusCode::UNPROCESSABLE_ENTITY,
+            code::GAVE_UP => StatusCode::GATEWAY_TIMEOUT,
+            _ if self.is_retryable() => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.data.as_ref().is_some_and(|data| data["retryable"] == true)
     }
 
     /// Adds a member to its data.

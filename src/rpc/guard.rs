@@ -29,6 +29,17 @@ pub(super) struct Connection {
     pub(super) is_secure: bool,
 }
 
+/// The means of the guard.
+#[derive(Clone)]
+pub(super) struct Guarded {
+    pub(super) service: ApiService,
+    /// Returns the page about a refusal, for a browser.
+    pub(super) refused: RefusedPage,
+}
+
+/// Returns the page that says why a request was refused.
+pub type RefusedPage = Arc<dyn Fn(StatusCode, &str) -> Response + Send + Sync>;
+
 /// The way that a request arrived, in the extensions of each request.
 #[derive(Debug, Clone)]
 pub struct Arrival {
@@ -44,7 +55,7 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Lets a request pass, with its caller in the extensions if it is known.
 pub(super) async fn guard(
-    State(service): State<ApiService>,
+    State(Guarded { service, refused }): State<Guarded>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -57,9 +68,12 @@ pub(super) async fn guard(
         Some(address) if Some(address) != connection.address => address.to_string().into(),
         _ => Arc::clone(&connection.peer),
     };
-    let is_rpc = matches!(request.uri().path(), "/rpc" | "/mcp");
+    let is_rpc = is_of_api(request.uri().path());
     if let Err(reason) = check_names(&connection, &forwarded, &settings, &request) {
         debug!(%peer, "refused a request: {}", reason.1);
+        if !is_rpc && wants_page(request.headers()) {
+            return refused(reason.0, &reason.1);
+        }
         return refusal(reason.0, &RpcError::new(code::NOT_PERMITTED, reason.1), is_rpc);
     }
     let token: Option<Arc<str>> = bearer(request.headers()).map(Into::into);
@@ -92,6 +106,17 @@ struct Forwarded {
     address: Option<IpAddr>,
     host: Option<String>,
     is_secure: bool,
+}
+
+/// Returns true if a browser asks for a page.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// Returns true if a request has the origin `null`: its browser does not tell where the page is from.
+pub fn has_hidden_origin(headers: &HeaderMap) -> bool {
+    headers.get(header::ORIGIN).is_some_and(|origin| origin == "null")
 }
 
 /// Reads the headers of a trusted proxy, and removes them all.
@@ -152,15 +177,38 @@ fn check_names(
             && (authority.eq_ignore_ascii_case(host)
                 || settings.hosts.iter().any(|name| name_of(authority) == Some(name.as_str())))
     });
-    if known {
+    if known || is_own_form(request) {
         return Ok(());
     }
-    let message = format!(
-        "the page of the origin {} may not call: it is another than {}; add its name to api.hosts",
-        shown(origin),
-        shown(host)
-    );
+    let (origin, host) = (shown(origin), shown(host));
+    let message = if name_of(origin.split_once("://").map_or("", |(_, name)| name)).is_some() {
+        format!(
+            "a page of {origin} may not call {host}; if both are the same site, let its proxy keep the \
+             header Host, or add the name to api.hosts"
+        )
+    } else {
+        format!(
+            "the browser does not tell which page sent this (Origin: {origin}); open the page at {host} \
+             itself, in no frame, and repeat it there"
+        )
+    };
     Err((StatusCode::FORBIDDEN, message))
+}
+
+/// Returns true for a form of a page whose origin the browser hides, but which it says to be of this site.
+/// The pages then check the form's token against forgery. Methods of the API have no such token.
+fn is_own_form(request: &Request) -> bool {
+    let headers = request.headers();
+    let site = headers.get("sec-fetch-site");
+    has_hidden_origin(headers)
+        && site.is_some_and(|site| site == "same-origin")
+        && !headers.contains_key(header::UPGRADE)
+        && !is_of_api(request.uri().path())
+}
+
+/// Returns true for the paths of methods; all others are pages.
+fn is_of_api(path: &str) -> bool {
+    matches!(path, "/rpc" | "/mcp")
 }
 
 /// Returns true for an address, `localhost`, and the configured names: none of them is a name that
@@ -234,7 +282,16 @@ mod tests {
     }
 
     fn checked(settings: &ApiConfig, method: Method, headers: &[(&str, &str)]) -> Option<u16> {
-        let mut request = Request::builder().method(method).uri("/rpc");
+        checked_at("/rpc", settings, method, headers)
+    }
+
+    fn checked_at(
+        path: &str,
+        settings: &ApiConfig,
+        method: Method,
+        headers: &[(&str, &str)],
+    ) -> Option<u16> {
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -276,6 +333,25 @@ mod tests {
             assert_eq!(with(Method::GET, &upgrade), Some(403), "{origin}");
         }
         assert_eq!(with(Method::GET, &[("origin", "http://evil.example")]), None);
+    }
+
+    #[test]
+    fn form_with_a_hidden_origin_is_taken_if_the_browser_says_it_is_of_the_same_origin() {
+        let settings = settings(&[], &[]);
+        let (own, hidden) = (("host", "127.0.0.1:8470"), ("origin", "null"));
+        let sent = |path: &str, more: &[(&str, &str)]| {
+            checked_at(path, &settings, Method::POST, &[&[own, hidden], more].concat())
+        };
+        let same = ("sec-fetch-site", "same-origin");
+        assert_eq!(sent("/login", &[same]), None);
+        assert_eq!(sent("/login", &[]), Some(403));
+        for site in ["cross-site", "same-site", "none", ""] {
+            assert_eq!(sent("/login", &[("sec-fetch-site", site)]), Some(403), "{site}");
+        }
+        for path in ["/rpc", "/mcp"] {
+            assert_eq!(sent(path, &[same]), Some(403), "{path}");
+        }
+        assert_eq!(sent("/events", &[same, ("upgrade", "websocket")]), Some(403));
     }
 
     #[test]

@@ -1,30 +1,52 @@
 //! The routes of the API over HTTP. Every other path is the page's.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::agent_http;
 use super::caller::Scope;
 use super::error::{RpcError, code};
-use super::guard::{self, refusal};
+use super::guard::{self, Guarded, RefusedPage, refusal};
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
+use super::rest;
 use super::service::ApiService;
 use super::socket;
 use crate::metrics::Format;
 
+/// The longest time that Redis may take to answer before the supervisor is not ready.
+const READY_MAX: Duration = Duration::from_secs(2);
+
+/// The pages that are served beside the API.
+pub struct Pages {
+    /// Their routes, without a prefix.
+    pub routes: Router,
+    /// Returns the page that says why a request was refused.
+    pub refused: RefusedPage,
+}
+
 /// Returns all routes: those of the API, and the page's for every other path.
-pub(super) fn routes(service: &ApiService, pages: Router) -> Router {
+pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
+    let guarded = Guarded { service: service.clone(), refused: pages.refused };
     Router::new()
         .route("/rpc", post(call).get(socket::open))
         .route("/mcp", post(agent_http::call))
         .route("/metrics", get(metrics))
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route("/openapi.json", get(paths))
         .with_state(service.clone())
-        .fallback_service(pages)
-        .layer(middleware::from_fn_with_state(service.clone(), guard::guard))
+        .fallback_service(pages.routes)
+        .layer(middleware::from_fn_with_state(service.clone(), rest::serve))
+        .layer(middleware::from_fn_with_state(guarded, guard::guard))
+        .layer(CompressionLayer::new().compress_when(worth_compressing()))
 }
 
 /// Answers the requests in the body.
@@ -39,11 +61,7 @@ async fn call(
     };
     let answers = json::answer(&service, &sender, &body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
-    let status = match answers.code {
-        Some(code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,
-        Some(code::NOT_PERMITTED) => StatusCode::FORBIDDEN,
-        _ => StatusCode::OK,
-    };
+    let status = answers.status;
     let json = HeaderValue::from_static("application/json");
     let mut response = (status, [(header::CONTENT_TYPE, json)], text).into_response();
     if status == StatusCode::UNAUTHORIZED {
@@ -51,6 +69,39 @@ async fn call(
         response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
     }
     response
+}
+
+/// Returns the rule that answers of more than 1 KiB are compressed for clients that ask for it; live streams, and the
+/// outputs and files of jobs, which may be large, are sent as they are.
+fn worth_compressing() -> impl Predicate {
+    const LEAST: u16 = 1024;
+    SizeAbove::new(LEAST)
+        .and(NotForContentType::SSE)
+        .and(NotForContentType::IMAGES)
+        .and(NotForContentType::const_new("application/octet-stream"))
+}
+
+/// Describes the paths that call methods. No token is needed.
+async fn paths(State(service): State<ApiService>) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    let document = service.table().paths_document().to_string();
+    ([(header::CONTENT_TYPE, json)], document).into_response()
+}
+
+/// Says that the process serves. No token is needed.
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// Says whether Redis answers, so that calls can succeed. No token is needed.
+async fn ready(State(service): State<ApiService>) -> Response {
+    let reason = match tokio::time::timeout(READY_MAX, service.client().ping()).await {
+        Ok(Ok(())) => return "ok\n".into_response(),
+        Ok(Err(_)) => "redis cannot be reached".to_owned(),
+        Err(_) => format!("redis has not answered within {} s", READY_MAX.as_secs()),
+    };
+    // The cause is in the log; who asks here is not known.
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
 }
 
 /// Serves the metrics.

@@ -26,7 +26,7 @@ pub(super) async fn read_json(
 }
 
 /// Returns true if a page of another origin cannot send this without being asked for.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = text.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     ["application/json", "application/json-rpc"]

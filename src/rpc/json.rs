@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
@@ -27,15 +28,15 @@ pub(super) struct Sender {
 pub(super) struct Answers {
     /// The text to send; `None` if it had only notifications.
     pub(super) text: Option<String>,
-    /// The code of the error, if there is one response and it is an error.
-    pub(super) code: Option<i32>,
+    /// The status of HTTP: that of the error, if there is one response and it is an error.
+    pub(super) status: StatusCode,
 }
 
 impl Answers {
     /// One error that belongs to no request.
     pub(super) fn error(error: &RpcError) -> Self {
-        let code = Some(error.code);
-        Self { text: Some(response(Value::Null, Err(error.clone())).to_string()), code }
+        let text = response(Value::Null, Err(error.clone())).to_string();
+        Self { text: Some(text), status: error.status() }
     }
 }
 
@@ -121,7 +122,7 @@ pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -
     match parse(text, batch_max) {
         Err(error) => Answers::error(&error),
         Ok(Parsed::One(Err(response))) => {
-            Answers { text: Some(response.to_string()), code: Some(code::INVALID_REQUEST) }
+            Answers { text: Some(response.to_string()), status: StatusCode::BAD_REQUEST }
         }
         Ok(Parsed::One(Ok(request))) => one(service, sender, request).await,
         Ok(Parsed::Batch(requests)) => batch(service, sender, requests).await,
@@ -131,9 +132,9 @@ pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -
 async fn one(service: &ApiService, sender: &Sender, request: Request) -> Answers {
     let Request { id, method, params } = request;
     let result = call(service, sender, &method, params).await;
-    let code = result.as_ref().err().map(|error| error.code);
+    let status = result.as_ref().err().map_or(StatusCode::OK, RpcError::status);
     let text = id.map(|id| response(id, result).to_string());
-    Answers { text, code }
+    Answers { text, status }
 }
 
 async fn batch(
@@ -157,7 +158,7 @@ async fn batch(
         text.push_str(&response.to_string());
     }
     text.push(']');
-    Answers { text: (text.len() > 2).then_some(text), code: None }
+    Answers { text: (text.len() > 2).then_some(text), status: StatusCode::OK }
 }
 
 /// Calls a method for a sender.

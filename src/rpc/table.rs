@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::error::{RpcError, code, shown};
 use super::follow::Following;
 use super::method::{CallContext, Method};
-use super::{methods, openrpc};
+use super::rest_paths::PATHS;
+use super::{methods, openapi, openrpc};
 
 /// All methods, by their names.
 pub struct MethodTable {
@@ -39,6 +40,11 @@ impl MethodTable {
     /// The `OpenRPC` document of the methods.
     pub fn document(&self) -> &Value {
         self.document.get_or_init(|| openrpc::document(self.methods()))
+    }
+
+    /// The `OpenAPI` document of the paths that call methods.
+    pub fn paths_document(&self) -> Value {
+        openapi::document(&PATHS, self.document())
     }
 
     /// Calls a method. `params` is an object, an array of the parameters in their order, or null for

@@ -31,6 +31,10 @@ const PAUSE_LEAST: Duration = Duration::from_millis(100);
 const QUIET_PERIODS: u32 = 10;
 const PERIODS_MAX: u32 = 3;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// The time between two heartbeats, by which a page without news knows that it is live.
+const BEAT: Duration = Duration::from_secs(5);
+/// No heartbeat is sent once the last rendering is so old.
+const BEAT_AGE_MAX: Duration = Duration::from_secs(8);
 
 #[derive(Deserialize)]
 pub(super) struct EventsQuery {
@@ -98,9 +102,10 @@ async fn render(site: Site, visitor: Visitor, page: String, key: String, feed: F
     }
 }
 
-/// Sends one reader each change. A slow reader gets the next change late, and all in between at once.
+/// Sends one reader each change, and heartbeats. A slow reader gets the next change late, and all in between at once.
 async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Event>) {
     let mut last: Option<Arc<Picture>> = None;
+    let mut beats = tokio::time::interval(BEAT);
     loop {
         let picture = pictures.borrow_and_update().clone();
         if picture.is_after(loaded) {
@@ -112,8 +117,18 @@ async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Eve
             }
             last = Some(picture);
         }
-        if pictures.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = pictures.changed() => if changed.is_err() {
+                return;
+            },
+            _ = beats.tick() => {
+                let is_live = pictures.borrow().is_live(BEAT_AGE_MAX);
+                // An event without data is not dispatched.
+                let beat = Event::default().event("beat").data("1");
+                if is_live && events.send(beat).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }

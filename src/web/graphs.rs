@@ -124,13 +124,16 @@ fn state(graph: &JobDoc) -> Markup {
     html! { @if let Some(state) = ShownState::parse(word) { (state.shown()) } @else { (word) } }
 }
 
-/// Returns `137 of 200 done, 2 failed, 61 waiting`.
+/// Returns `137 of 200 done, 2 failed, 61 not ended`.
 fn counts(graph: &JobDoc) -> String {
     let number = |field| graph.whole(field).unwrap_or_default();
     let mut text = format!("{} of {} done", count(number("finished")), count(number("jobs")));
-    for field in ["failed", "cancelled", "waiting"] {
+    // Those that wait in a graph may run: they have no outcome yet.
+    for (field, word) in
+        [("failed", "failed"), ("cancelled", "cancelled"), ("waiting", "not ended")]
+    {
         if number(field) > 0 {
-            let _ = write!(text, ", {} {field}", count(number(field)));
+            let _ = write!(text, ", {} {word}", count(number(field)));
         }
     }
     text
@@ -178,7 +181,7 @@ fn jobs_table(jobs: &[JobDoc], links: &SiteLinks) -> Markup {
             thead role="rowgroup" {
                 tr role="row" {
                     th role="columnheader" { "Job" }
-                    th role="columnheader" { "Outcome" }
+                    th role="columnheader" { "State" }
                     th role="columnheader" { "Error" }
                 }
             }
@@ -190,8 +193,11 @@ fn jobs_table(jobs: &[JobDoc], links: &SiteLinks) -> Markup {
                             @if !job.text("name").is_empty() { " " (job.text("name")) }
                         }
                         td.m4 role="cell" {
-                            (job.text("outcome"))
-                            @if job.text("status").is_empty() { span.faint { ", deleted" } }
+                            @if job.text("status").is_empty() {
+                                (job.text("outcome")) span.faint { ", deleted" }
+                            } @else if job.text("outcome") == "waiting" {
+                                (job.state().shown())
+                            } @else { (job.text("outcome")) }
                         }
                         td.why.cut.m5 role="cell" {
                             @if !job.text("error").is_empty() {
@@ -236,7 +242,7 @@ mod tests {
         }));
         let now = Timestamp::UNIX_EPOCH;
         let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();
-        assert!(text.contains("137 of 200 done, 2 failed, 61 waiting"), "{text}");
+        assert!(text.contains("137 of 200 done, 2 failed, 61 not ended"), "{text}");
         assert!(text.contains("/x/graphs/g") && !text.contains("<b>"), "{text}");
     }
 }

@@ -1,21 +1,24 @@
 //! The layers around all pages: who visits, what browsers may do with a page, and pages for errors.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::cookie::{decoded, over_tls_only, read};
 use super::error::PageError;
+use super::refused::refused;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visitor::{Visitor, forgery_subject};
 use crate::rpc::{Arrival, Caller, Scope};
 
+/// The headers that bound what a browser may do with a page. With `no-referrer` browsers would hide the origin
+/// of the page's own forms.
 const SECURITY: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -23,7 +26,7 @@ const SECURITY: [(HeaderName, &str); 4] = [
          form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    (header::REFERRER_POLICY, "same-origin"),
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
@@ -31,15 +34,41 @@ const SECURITY: [(HeaderName, &str); 4] = [
 pub(super) async fn headers(request: Request, next: Next) -> Response {
     let is_secure = request.extensions().get::<Arrival>().is_some_and(|arrival| arrival.is_secure);
     let mut response = next.run(request).await;
-    let headers = response.headers_mut();
     if is_secure {
-        over_tls_only(headers);
+        over_tls_only(response.headers_mut());
     }
+    bound(&mut response);
+    response
+}
+
+/// Adds the headers that bound what a browser may do with a page.
+pub(super) fn bound(response: &mut Response) {
+    let headers = response.headers_mut();
     for (name, value) in SECURITY {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+}
+
+/// The time that a page may take before Redis is pinged, and the time for its answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers a visitor who looks at a page within 2 s if Redis is frozen; a page that only takes long is waited for.
+pub(super) async fn in_time(State(site): State<Site>, request: Request, next: Next) -> Response {
+    if request.method() != Method::GET {
+        return next.run(request).await;
+    }
+    let mut page = std::pin::pin!(next.run(request));
+    if let Ok(page) = tokio::time::timeout(PATIENCE, &mut page).await {
+        return page;
+    }
+    match tokio::time::timeout(PATIENCE, site.client().ping()).await {
+        Ok(_) => page.await,
+        Err(_) => {
+            let reason = "Redis has not answered within 2 s; load the page again to try again";
+            refused(StatusCode::SERVICE_UNAVAILABLE, reason, site.links())
+        }
+    }
 }
 
 /// Finds out who visits, and writes errors as pages. A visitor who is not known signs in first.
@@ -51,7 +80,7 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let (caller, session) = match caller(&site, &head).await {
         Ok(Some(found)) => found,
         Ok(None) => return refuse(&site, &head),
-        Err(error) => return error.into_response(),
+        Err(error) => return refused(error.status, &error.text, site.links()),
     };
     let visitor = visitor(&site, &head, caller, session);
     if !visitor.may(Scope::Read) {
@@ -61,10 +90,11 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
         return error_page(&site, &visitor, &PageError::forged());
     }
     head.extensions.insert(visitor.clone());
+    let is_browser = is_browser(&head.headers);
     let response = next.run(Request::from_parts(head, body)).await;
     let shown = match response.extensions().get::<PageError>() {
-        Some(error) => error_page(&site, &visitor, error),
-        None => response,
+        Some(error) if is_browser => error_page(&site, &visitor, error),
+        _ => response,
     };
     if visitor.toast.is_some() { site.without_toast(shown) } else { shown }
 }
@@ -149,11 +179,14 @@ async fn sign_in_by_address(site: &Site, request: &Parts) -> Option<Response> {
     Some(site.signed_in(caller, &given, &path))
 }
 
+fn is_browser(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
 /// Sends a browser to the sign-in; tells programs that they are not known.
 fn refuse(site: &Site, request: &Parts) -> Response {
-    let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let is_browser = accept.is_some_and(|accept| accept.contains("text/html"));
-    if !is_browser {
+    if !is_browser(&request.headers) {
         return PageError::unknown().into_response();
     }
     let next = match request.method {

@@ -119,6 +119,11 @@ impl Picture {
         self.at.is_some_and(|at| at >= loaded)
     }
 
+    /// Returns true if it shows how things are, and was rendered within a time.
+    pub(super) fn is_live(&self, within: Duration) -> bool {
+        self.away.is_none() && self.at.is_some_and(|at| at.elapsed() < within)
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.parts, &other.parts) && self.away == other.away
     }

@@ -7,11 +7,14 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
 
+use super::cookie::read;
 use super::fields::Fields;
 use super::guard::theme as chosen_theme;
 use super::layout::{document, mark};
-use super::site::{Site, THEME_COOKIE_S};
+use super::refused::refused;
+use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
 use super::visitor::Visitor;
+use crate::rpc::has_hidden_origin;
 
 #[derive(Deserialize)]
 pub(super) struct SignInQuery {
@@ -34,15 +37,24 @@ pub(super) async fn form(
 ) -> Response {
     if !asked.token.is_empty() {
         let SignInQuery { token, next, .. } = asked;
-        return sign_in(State(site), headers, Form(SignIn { token, next })).await;
+        return sign_in(State(site), headers, Form(SignIn { token, next, csrf: String::new() }))
+            .await;
     }
-    let status = if asked.refused.is_empty() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
-    sign_in_page(&site, &headers, &asked.next, status)
+    let refusal = (!asked.refused.is_empty()).then_some(UNKNOWN_TOKEN);
+    sign_in_page(&site, &headers, &asked.next, refusal)
 }
 
-fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, status: StatusCode) -> Response {
-    let is_refused = status == StatusCode::UNAUTHORIZED;
-    let invalid = is_refused.then_some("true");
+const UNKNOWN_TOKEN: &str = "This token is not known, or it has expired.";
+const OLD_FORM: &str = "This form is too old. Give the token again.";
+
+/// Returns the form, with the reason for which the one before was refused. It has a token against forgery that
+/// belongs to a cookie of this browser.
+fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&str>) -> Response {
+    let known = read(headers, site.sign_in_cookie()).map(str::to_owned);
+    let is_known = known.is_some();
+    let secret = known.or_else(|| site.sessions().secret()).unwrap_or_default();
+    let forgery = site.sessions().forgery_token(&forgery_subject(&secret));
+    let invalid = refusal.map(|_| "true");
     let page = document(
         site.links(),
         chosen_theme(headers),
@@ -52,16 +64,15 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, status: StatusCode
                 div.brand { (mark(22)) "Hero" }
                 h1 { "Sign in" }
                 form.form method="post" action=(site.links().to("/login")) {
-                    @if is_refused {
-                        div.note-err #refused role="alert" {
-                            p { "This token is not known, or it has expired." }
-                        }
+                    @if let Some(refusal) = refusal {
+                        div.note-err #refused role="alert" { p { (refusal) } }
                     }
+                    input type="hidden" name="csrf" value=(forgery);
                     input type="hidden" name="next" value=(next);
                     div.f-l {
                         label for="token" { "Token" }
                         input #token name="token" type="password" autocomplete="off" required autofocus
-                            aria-invalid=[invalid] aria-describedby=[is_refused.then_some("refused")];
+                            aria-invalid=[invalid] aria-describedby=[refusal.map(|_| "refused")];
                     }
                     div.actions { button.main { "Sign in" } }
                 }
@@ -70,7 +81,17 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, status: StatusCode
             }
         },
     );
-    (status, Html(page.into_string())).into_response()
+    let status = if refusal.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
+    let mut response = (status, Html(page.into_string())).into_response();
+    if !is_known {
+        site.set_cookie(&mut response, site.sign_in_cookie(), &secret, SESSION_COOKIE_S);
+    }
+    response
+}
+
+/// Returns what the token against forgery of the form is bound to.
+fn forgery_subject(secret: &str) -> String {
+    format!("sign in {secret}")
 }
 
 #[derive(Deserialize)]
@@ -78,6 +99,10 @@ pub(super) struct SignIn {
     token: String,
     #[serde(default)]
     next: String,
+    /// The token against forgery. It counts where the browser hides the origin of the form; elsewhere the
+    /// listener has compared it.
+    #[serde(default)]
+    csrf: String,
 }
 
 /// Opens a session for a token.
@@ -87,10 +112,15 @@ pub(super) async fn sign_in(
     Form(given): Form<SignIn>,
 ) -> Response {
     let next = if site.links().safe(&given.next).is_some() { given.next.as_str() } else { "/" };
+    let own = read(&headers, site.sign_in_cookie()).map(forgery_subject);
+    let is_own = own.is_some_and(|subject| site.sessions().is_of(&subject, &given.csrf));
+    if has_hidden_origin(&headers) && !is_own {
+        return sign_in_page(&site, &headers, next, Some(OLD_FORM));
+    }
     match site.check_token(given.token.trim()).await {
         Ok(Some(caller)) => site.signed_in(caller, given.token.trim(), next),
-        Ok(None) => sign_in_page(&site, &headers, next, StatusCode::UNAUTHORIZED),
-        Err(error) => error.into_response(),
+        Ok(None) => sign_in_page(&site, &headers, next, Some(UNKNOWN_TOKEN)),
+        Err(error) => refused(error.status, &error.text, site.links()),
     }
 }
 

@@ -27,20 +27,36 @@ mod overview;
 mod parts;
 mod queues;
 mod records;
+mod refused;
 mod session;
 mod site;
 mod snapshot;
 mod submit;
 mod visitor;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
+use crate::rpc::Pages;
+
 pub use site::{Site, SiteSettings};
 
+/// Returns the pages, and the page about refusals.
+pub fn pages(site: Site) -> Pages {
+    let links = site.links().clone();
+    let refused = move |status, reason: &str| {
+        let mut page = refused::refused(status, reason, &links);
+        guard::bound(&mut page);
+        page
+    };
+    Pages { routes: routes(site), refused: Arc::new(refused) }
+}
+
 /// Returns the routes of the page, without a prefix.
-pub fn routes(site: Site) -> Router {
+fn routes(site: Site) -> Router {
     let body = from_fn_with_state(site.clone(), submit::bound_body);
     let pages = Router::new()
         .route("/", get(overview::show))
@@ -71,7 +87,8 @@ pub fn routes(site: Site) -> Router {
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))
         .fallback(error::no_such_page)
-        .layer(from_fn_with_state(site.clone(), guard::identify));
+        .layer(from_fn_with_state(site.clone(), guard::identify))
+        .layer(from_fn_with_state(site.clone(), guard::in_time));
     let open = Router::new()
         .route("/login", get(login::form).post(login::sign_in))
         .route("/static/{hash}/{name}", get(assets::file));

@@ -61,9 +61,7 @@ impl Sessions {
 
     /// Opens a session. Returns the secret for its cookie, or `None` without random bytes.
     pub(super) fn open(&self, caller: Arc<Caller>, token: &str, now: Instant) -> Option<String> {
-        let mut bytes = [0_u8; 32];
-        self.random.fill(&mut bytes).ok()?;
-        let secret = URL_SAFE_NO_PAD.encode(bytes);
+        let secret = self.secret()?;
         let mut open = self.lock();
         open.retain(|_, session| !session.is_over(now));
         if open.len() >= SESSIONS_MAX {
@@ -74,6 +72,13 @@ impl Sessions {
         let session = WebSession { caller, token, began: now, used: now, checked: now };
         open.insert(hash(&secret), session);
         Some(secret)
+    }
+
+    /// Returns a random secret for a cookie, or `None` without random bytes.
+    pub(super) fn secret(&self) -> Option<String> {
+        let mut bytes = [0_u8; 32];
+        self.random.fill(&mut bytes).ok()?;
+        Some(URL_SAFE_NO_PAD.encode(bytes))
     }
 
     /// Finds the session of a cookie.

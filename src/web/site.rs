@@ -49,11 +49,12 @@ struct SiteParts {
     snapshots: SnapshotReader,
     feeds: Feeds,
     session_cookie: String,
+    sign_in_cookie: String,
     toast_cookie: String,
 }
 
 /// A session without a request for this long is forgotten by the browser, in seconds.
-const SESSION_COOKIE_S: u64 = 12 * 3600;
+pub(super) const SESSION_COOKIE_S: u64 = 12 * 3600;
 const TOAST_COOKIE_S: u64 = 10;
 pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
 
@@ -79,6 +80,7 @@ impl Site {
             ),
             feeds: Feeds::default(),
             session_cookie: format!("hero_{own}"),
+            sign_in_cookie: format!("hero_sign_in_{own}"),
             toast_cookie: format!("hero_toast_{own}"),
             client,
             address,
@@ -113,6 +115,10 @@ impl Site {
 
     pub(super) fn session_cookie(&self) -> &str {
         &self.parts.session_cookie
+    }
+
+    pub(super) fn sign_in_cookie(&self) -> &str {
+        &self.parts.sign_in_cookie
     }
 
     pub(super) fn toast_cookie(&self) -> &str {

@@ -1,5 +1,6 @@
 //! The clients of other languages: their own tests, against the real daemon; and the example of the Rust
 //! client.
 
+mod mcp;
 mod python;
 mod rust;

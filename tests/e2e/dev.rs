@@ -1,6 +1,7 @@
 //! `hero dev`: one process tree with Redis and units, which leaves nothing behind but a folder that is kept.
 
 use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 
 use crate::support::{Hero, Process, Redis, wait_until};
 
@@ -24,6 +25,34 @@ fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
         .filter(|command| command.contains(folder))
         .collect();
     assert!(left.is_empty(), "processes are left behind: {left:?}");
+}
+
+#[test]
+fn agent_in_the_shell_of_dev_has_sandboxed_types_alone_and_dev_says_which_are_not() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let call = |id: u32, script_type: &str| {
+        let arguments = json!({ "script": "40 + 2", "script_type": script_type });
+        let params = json!({ "name": "run_script", "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    let words: String = [call(1, "osis"), call(2, "sal")].map(|call| format!("'{call}' ")).concat();
+    let agent = |more: &str| {
+        let command = format!("printf '%s\\n' {words}| hero mcp --caller assistant {more}");
+        let done = hero.run(&["dev", "--", "sh", "-c", &command]).code(0);
+        assert!(done.stderr.contains("sal (not sandboxed)"), "{}", done.stderr);
+        let answers = done.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let mut answers: Vec<Value> = answers.collect();
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        let text = |place: usize| answers[place]["result"]["content"][0]["text"].to_string();
+        [text(0), text(1)]
+    };
+    let [good, refused] = agent("");
+    assert_eq!(good, "\"42\"");
+    assert!(refused.contains("its scripts are not sandboxed"), "{refused}");
+    let [refused, good] = agent("--type sal");
+    assert_eq!(good, "\"42\"");
+    assert!(refused.contains("the types of this caller are sal"), "{refused}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Api, admin};
 /// The document that a command prints.
 #[track_caller]
 fn printed(api: &Api, args: &[&str]) -> Value {
-    let done = api.hero.run(&[args, &["--json"]].concat());
+    let done = api.site.hero.run(&[args, &["--json"]].concat());
     serde_json::from_str(&done.stdout).expect("JSON")
 }
 
@@ -86,7 +86,7 @@ fn errors_tell_programs_what_is_wrong() {
         ("job.get", json!({ "id": "a", "x": 1 }), code::INVALID_PARAMS, "x"),
         ("job.get", json!([]), code::INVALID_PARAMS, ""),
         ("job.get", json!(["a", "b"]), code::INVALID_PARAMS, ""),
-        ("job.get", json!("a"), code::INVALID_PARAMS, ""),
+        ("job.get", json!("a"), code::INVALID_REQUEST, ""),
         ("job.output", json!(["a"]), code::CONFLICT, ""),
         ("job.log", json!({ "id": "a", "after": "x" }), code::INVALID_PARAMS, "after"),
         ("job.wait", json!({ "id": "a", "wait": -1 }), code::INVALID_PARAMS, "wait"),
@@ -95,7 +95,12 @@ fn errors_tell_programs_what_is_wrong() {
         ("job.submit", with("timeout", json!("soon")), code::INVALID_PARAMS, "timeout"),
         ("job.submit", with("timeout", json!(1e9)), code::INVALID_PARAMS, "timeout"),
         ("job.submit", with("script_type", json!("ruby")), code::INVALID_PARAMS, "script_type"),
-        ("job.submit", with("id", json!("a")), code::CONFLICT, ""),
+        (
+            "job.submit",
+            json!([{ "id": "a", "script": "2", "script_type": "osis" }]),
+            code::CONFLICT,
+            "",
+        ),
         ("job.submit", with("prerequisites", json!(["no"])), code::INVALID_PARAMS, "prerequisites"),
         ("job.retry", json!(["a"]), code::CONFLICT, ""),
         ("job.clear", json!([false]), code::INVALID_PARAMS, "yes"),
@@ -112,8 +117,31 @@ fn errors_tell_programs_what_is_wrong() {
 }
 
 #[test]
+fn repeated_submission_of_the_same_content_returns_the_job() {
+    let api = Api::start(&["osis-default-1"]);
+    let job = json!({
+        "id": "a", "script": "40 + 2", "script_type": "osis", "timeout": 5, "retries": 2, "tags": ["x"],
+        "env_vars": { "KEY": "value" }, "params": { "n": 1 },
+    });
+    for method in ["job.submit", "job.submit", "job.create"] {
+        assert_eq!(api.call(method, json!([job])), json!({ "id": "a" }), "{method}");
+    }
+    assert_eq!(api.call("job.run", json!({ "job": job, "wait": 30 }))["output"], "42");
+    assert_eq!(api.call("job.get", json!(["a"]))["attempt"], 1, "it ran once");
+    for (name, value) in [("script", json!("1")), ("retries", json!(3)), ("tags", json!([]))] {
+        let mut other = job.clone();
+        other[name] = value;
+        assert_eq!(api.fails(&admin(), "job.submit", json!([other])).0, code::CONFLICT, "{name}");
+    }
+    let ann = super::caller("ann", &[hero::rpc::Scope::Submit]);
+    assert_eq!(api.fails(&ann, "job.submit", json!([job])).0, code::CONFLICT, "of another caller");
+}
+
+#[test]
 fn redis_that_cannot_be_reached_is_an_error_that_can_be_retried() {
     let mut api = Api::start(&[]);
+    // The token is known while Redis is away.
+    api.call("whoami", Value::Null);
     api.redis.kill();
     let (code, error) = api.fails(&admin(), "job.list", Value::Null);
     assert_eq!((code, &error.data.expect("data")["retryable"]), (code::INTERNAL, &json!(true)));

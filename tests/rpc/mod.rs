@@ -1,5 +1,4 @@
-//! The API: the methods of its table, called as the listener calls them, on a real Redis with the real
-//! actor.
+//! The API: its methods, called through the listener of the program, on a real Redis with the real actor.
 
 mod access;
 mod discover;
@@ -9,55 +8,65 @@ mod nouns;
 mod older;
 mod shards;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::fmt;
 
-use hero::client::Client;
-use hero::config::Config;
-use hero::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scope, Scopes};
+use hero::rpc::{Bounds, Caller, Scope, Scopes};
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-use crate::support::{Hero, Process, Redis};
+use crate::support::{Hero, Process, Redis, Served, request};
 
-/// The table of methods over the jobs of a private Redis.
+/// A supervisor over the jobs of a private Redis.
 struct Api {
-    redis: Redis,
-    hero: Hero,
+    site: Served,
     _units: Vec<Process>,
-    table: MethodTable,
-    client: Client,
-    config: Arc<Config>,
-    runtime: Runtime,
+    redis: Redis,
+}
+
+/// The error of a response.
+#[derive(Debug)]
+struct Refusal {
+    code: i32,
+    message: String,
+    data: Option<Value>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 impl Api {
-    /// Starts Redis and these units.
+    /// Starts Redis, a supervisor and these units.
     fn start(units: &[&str]) -> Self {
         Self::with(units, |hero| hero)
     }
 
     fn with(units: &[&str], set: impl FnOnce(Hero) -> Hero) -> Self {
         let redis = Redis::start();
-        let hero = set(Hero::on(&redis).set("job.retries", "0"));
-        let units = units.iter().map(|unit| hero.actor(unit).start()).collect();
-        let config = Config::load(Some(&hero.config_file())).expect("a legal configuration");
-        let client = Client::open(&config).expect("a client");
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().expect("a runtime");
-        let (table, config) = (MethodTable::new(), Arc::new(config));
-        Self { redis, hero, _units: units, table, client, config, runtime }
+        let site = Served::with(set(Hero::on(&redis).set("job.retries", "0")), &redis);
+        let units = units.iter().map(|unit| site.hero.actor(unit).start()).collect();
+        Self { site, _units: units, redis }
     }
 
-    /// Calls a method as this caller.
-    fn call_as(&self, caller: &Caller, method: &str, params: Value) -> Result<Value, RpcError> {
-        let context = CallContext {
-            client: self.client.clone(),
-            address: "redis".into(),
-            config: Arc::clone(&self.config),
-            caller: Arc::new(caller.clone()),
-        };
-        self.runtime.block_on(self.table.call(context, method, params))
+    /// Calls a method with a token of this caller.
+    #[expect(clippy::needless_pass_by_value, reason = "each is written where it is passed")]
+    fn call_as(&self, caller: &Caller, method: &str, params: Value) -> Result<Value, Refusal> {
+        let words = of(caller);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let bearer = format!("Bearer {}", self.site.token(&words));
+        let headers = [("authorization", bearer.as_str())];
+        let answer = self.site.tcp().post("/rpc", &headers, &request(method, &params));
+        let mut answer = answer.json();
+        let error = answer["error"].take();
+        if error.is_null() {
+            return Ok(answer["result"].take());
+        }
+        Err(Refusal {
+            code: error["code"].as_i64().and_then(|code| code.try_into().ok()).expect("a code"),
+            message: error["message"].as_str().expect("a message").to_owned(),
+            data: error.get("data").cloned(),
+        })
     }
 
     /// Calls a method as a caller with all scopes. It must succeed.
@@ -71,10 +80,24 @@ impl Api {
 
     /// Calls a method that must fail, and returns the code of its error and the error.
     #[track_caller]
-    fn fails(&self, caller: &Caller, method: &str, params: Value) -> (i32, RpcError) {
+    fn fails(&self, caller: &Caller, method: &str, params: Value) -> (i32, Refusal) {
         let error = self.call_as(caller, method, params).expect_err(method);
         (error.code, error)
     }
+}
+
+/// Returns the arguments of `hero token new` for a caller.
+fn of(caller: &Caller) -> Vec<String> {
+    let Bounds { types, groups, callers, contexts } = &caller.bounds;
+    let mut words = vec![caller.name.clone(), "--scope".to_owned(), caller.scopes.to_string()];
+    for (option, names) in
+        [("--type", types), ("--group", groups), ("--caller", callers), ("--context", contexts)]
+    {
+        for name in names.iter().flatten() {
+            words.extend([option.to_owned(), name.clone()]);
+        }
+    }
+    words
 }
 
 fn admin() -> Caller {
@@ -87,6 +110,6 @@ fn caller(name: &str, scopes: &[Scope]) -> Caller {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "bounds are options")]
-fn words(words: &[&str]) -> Option<BTreeSet<String>> {
+fn words(words: &[&str]) -> Option<std::collections::BTreeSet<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())
 }

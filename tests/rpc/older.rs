@@ -51,6 +51,8 @@ fn logs_are_one_text_and_jobs_are_stopped_and_cleared() {
     assert_eq!(api.call("get_job_status", json!(["b"])), "error");
     let operator = caller("ann", &[Scope::Read, Scope::Operate]);
     assert_eq!(api.fails(&operator, "clear_all_jobs", json!([])).0, code::NOT_PERMITTED);
-    assert_eq!(api.call("clear_all_jobs", json!([])), json!({ "success": true }));
+    let (code, error) = api.fails(&super::admin(), "clear_all_jobs", json!([]));
+    assert!(code == code::INVALID_PARAMS && error.message.contains("yes = true"), "{error}");
+    assert_eq!(api.call("clear_all_jobs", json!([true])), json!({ "success": true }));
     assert_eq!(api.call("list_jobs", json!([])), json!([]));
 }

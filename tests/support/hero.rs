@@ -276,7 +276,10 @@ impl Unit<'_> {
             Some(folder) => hero.command_in(&folder, &config),
         };
         command.arg("run").arg(&name).args(args).envs(env).stdin(Stdio::null());
-        Process::start(command, &name, hero.new_file("out"), hero.new_file("err"))
+        let (out, err) = (hero.new_file("out"), hero.new_file("err"));
+        let mut process = Process::start(command, &name, out, err);
+        process.config = Some(config);
+        process
     }
 }
 
@@ -286,6 +289,7 @@ pub(crate) struct Process {
     name: String,
     child: Child,
     ended: Option<ExitStatus>,
+    config: Option<PathBuf>,
     stdout: PathBuf,
     stderr: PathBuf,
 }
@@ -306,7 +310,7 @@ impl Process {
     ) -> Self {
         let file = File::create(&stderr).expect("creating a file for output");
         let child = command.stdout(output).stderr(file).spawn().expect("starting the program");
-        Self { name: name.to_owned(), child, ended: None, stdout, stderr }
+        Self { name: name.to_owned(), child, ended: None, config: None, stdout, stderr }
     }
 
     /// Returns its standard output so far.
@@ -317,6 +321,11 @@ impl Process {
     /// Returns its standard error so far.
     pub(crate) fn err(&self) -> String {
         read(&self.stderr)
+    }
+
+    /// Returns the configuration file of a unit.
+    pub(crate) fn config(&self) -> &Path {
+        self.config.as_deref().expect("a unit has one")
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -4,16 +4,20 @@
 mod authority;
 pub(crate) mod cluster;
 mod hero;
+pub(crate) mod http;
 pub(crate) mod keys;
 mod mariadb;
 #[path = "../../src/test_support.rs"]
 mod needs;
+mod npm;
 pub(crate) mod proxy;
 mod pypi;
 pub(crate) mod rabbitmq;
 mod redis;
 mod seed;
+mod served;
 mod wait;
+pub(crate) mod websocket;
 mod world;
 
 pub(crate) use authority::Authority;
@@ -22,8 +26,10 @@ pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
 pub(crate) use needs::needs;
+pub(crate) use npm::npm;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds};
+pub(crate) use served::{Served, request};
 pub(crate) use wait::wait_until;
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

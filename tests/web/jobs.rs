@@ -1,8 +1,8 @@
 //! The pages of jobs over plain HTTP: hostile data is text, what a visitor may not do is refused.
 
 use super::requests::{Answer, send, signed_in};
-use super::site::{OPERATOR, READER, Served};
-use crate::support::{Hero, Redis, keys};
+use super::visitors::{OPERATOR, READER};
+use crate::support::{Hero, Redis, Served, keys};
 
 pub(super) const HOSTILE: &str = "</pre><script>alert('\"')</script><b onclick=x>&amp;";
 
@@ -43,7 +43,7 @@ fn hostile_texts_of_a_job_are_escaped_on_every_page() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hostile_job(&redis, &hero, "bad");
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     for path in [
         "/jobs",
@@ -73,7 +73,7 @@ fn graph_has_the_jobs_before_and_behind_a_job() {
     submit("middle", &["--after", "first"]);
     submit("last", &["--after", "middle", "--after-any", "first"]);
     submit("other", &[]);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let graph = send(&site, "GET", "/jobs/middle/graph", &cookie, "");
     is_safe(&graph, "the graph");
@@ -91,7 +91,7 @@ fn files_of_jobs_are_attachments() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hostile_job(&redis, &hero, "bad");
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     for (path, kind, text) in [
         ("/jobs/bad/log", "text/plain; charset=utf-8", "Z 2 </pre>"),
@@ -115,7 +115,7 @@ fn job_is_found_by_its_whole_id_and_its_absence_is_said() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "bash", "--id", "one", "-e", "true"]).code(0);
-    let site = Served::on(&redis, "/hero");
+    let site = Served::with(Hero::on(&redis).set("api.path", "\"/hero\""), &redis);
     let cookie = signed_in_at(&site, "/hero");
     let found = send(&site, "GET", "/hero/jobs?q=one", &cookie, "");
     assert_eq!((found.status, found.header("location")), (303, Some("/hero/jobs/one")));
@@ -129,7 +129,13 @@ fn job_is_found_by_its_whole_id_and_its_absence_is_said() {
 }
 
 fn signed_in_at(site: &Served, path: &str) -> String {
-    let answer = send(site, "POST", &format!("{path}/login"), "", &format!("token={OPERATOR}"));
+    let answer = send(
+        site,
+        "POST",
+        &format!("{path}/login"),
+        "",
+        &format!("token={}", site.token(OPERATOR)),
+    );
     let cookie = answer.header("set-cookie").expect("a cookie");
     format!("Cookie: {}\r\n", cookie.split(';').next().expect("a value"))
 }
@@ -141,7 +147,7 @@ fn jobs_are_stopped_retried_and_deleted_by_forms_with_a_question() {
     for id in ["one", "two", "three"] {
         hero.run(&["submit", "-t", "bash", "--id", id, "-e", "true"]).code(0);
     }
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let forgery = send(&site, "GET", "/jobs", &cookie, "").forgery();
     let post = |path: &str, form: &str| {
@@ -179,7 +185,7 @@ fn reader_changes_no_job_and_a_form_without_its_token_does_nothing() {
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "bash", "--id", "one", "-e", "true"]).code(0);
     redis.set_field(&keys::job("one"), "env_vars", "{\"KEY\":\"secret\"}");
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let reader = signed_in(&site, READER);
     let page = send(&site, "GET", "/jobs/one", &reader, "");
     assert!(page.body.contains("KEY") && !page.body.contains("secret"), "{}", page.body);
@@ -208,7 +214,7 @@ fn files_of_a_job_are_listed_and_sent_as_files_alone() {
     std::fs::write(&path, HOSTILE).expect("written");
     let input = format!("{name}={}", path.display());
     hero.run(&["submit", "-t", "bash", "--id", "a", "--input", &input, "-e", "true"]).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let page = send(&site, "GET", "/jobs/a", &cookie, "");
     is_safe(&page, "/jobs/a");
@@ -246,11 +252,11 @@ fn graphs_are_listed_and_shown_with_their_jobs() {
     }
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["job", "wait", "one"]).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let list = send(&site, "GET", "/graphs", &cookie, "");
     is_safe(&list, "/graphs");
-    assert!(list.body.contains("1 of 2 done, 1 waiting"), "{}", list.body);
+    assert!(list.body.contains("1 of 2 done, 1 not ended"), "{}", list.body);
     assert!(list.body.contains("href=\"/graphs/g\""), "{}", list.body);
     let graph = send(&site, "GET", "/graphs/g", &cookie, "");
     is_safe(&graph, "/graphs/g");

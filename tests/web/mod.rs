@@ -2,10 +2,13 @@
 
 mod axe;
 mod browser;
+mod dev;
+mod firefox;
+mod frozen;
 mod jobs;
 mod pages;
 mod requests;
-mod site;
 mod submit;
+mod visitors;
 mod visits;
 mod world;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::axe::{self, Rules};
 use super::browser::Browser;
-use super::site::{OPERATOR, READER, Served};
+use super::visitors::{OPERATOR, READER};
 use super::world::PageWorld;
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
 const PAGES: [&str; 27] = [
@@ -64,11 +64,11 @@ fn every_page_opens_without_errors_and_is_accessible() {
     let world = PageWorld::start();
     let graph = world.id_of("count");
     let (site, browser) = (&world.site, Browser::start(world.redis.folder()));
-    browser.open(&site.at(&format!("/?token={OPERATOR}")));
+    browser.open(&site.at(&format!("/?token={}", site.token(OPERATOR))));
     assert_eq!(browser.address(), site.at("/"), "the token stays in the address");
     let mut found = Vec::new();
     for page in PAGES {
-        for width in [1280, 500] {
+        for width in [1280, 390] {
             browser.size(width, 900);
             browser.prefer("light");
             browser.open(&site.at(&page.replace("GRAPH", &graph)));
@@ -102,7 +102,7 @@ fn every_page_opens_without_errors_and_is_accessible() {
         let said = axe::violations(&browser, Rules::All);
         found.extend(said.into_iter().map(|said| format!("/login: {said}")));
     }
-    browser.picture(&picture("/login", "dark-500"));
+    browser.picture(&picture("/login", "dark-390"));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -113,10 +113,10 @@ fn numbers_change_while_the_page_is_open() {
     }
     let redis = Redis::start();
     let hero = Hero::on(&redis);
-    let site = Served::on(&redis, "/hero");
+    let site = Served::with(Hero::on(&redis).set("api.path", "\"/hero\""), &redis);
     let browser = Browser::start(redis.folder());
     browser.open(&site.at("/hero/login"));
-    browser.write("#token", READER);
+    browser.write("#token", &site.token(READER));
     browser.click("main button");
     browser.waits_for("h1", "Overview");
     browser.waits_for("#live-text", "Live");

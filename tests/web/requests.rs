@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use super::site::{BOUND, OPERATOR, READER, Served};
-use crate::support::{Hero, Redis};
+use nix::sys::signal::Signal;
+
+use super::visitors::{BOUND, OPERATOR, READER};
+use crate::support::{Hero, Redis, Served, wait_until};
 
 /// The answer to a request.
 pub(super) struct Answer {
@@ -34,13 +36,13 @@ impl Answer {
 
 /// Sends a request with these headers and this body.
 pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-    let mut stream = TcpStream::connect(site.address).expect("connecting");
+    let mut stream = TcpStream::connect(site.address()).expect("connecting");
     let length = body.len();
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: {length}\r\n\
          Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n{headers}\r\n{body}",
-        site.address
+        site.address()
     )
     .expect("sending");
     let mut text = Vec::new();
@@ -51,8 +53,8 @@ pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body:
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-pub(super) fn signed_in(site: &Served, token: &str) -> String {
-    let answer = send(site, "POST", "/login", "", &format!("token={token}"));
+pub(super) fn signed_in(site: &Served, token: &[&str]) -> String {
+    let answer = send(site, "POST", "/login", "", &format!("token={}", site.token(token)));
     assert_eq!(answer.status, 303);
     format!("Cookie: {}\r\n", answer.cookie())
 }
@@ -60,28 +62,34 @@ pub(super) fn signed_in(site: &Served, token: &str) -> String {
 #[test]
 fn visitor_without_a_token_is_sent_to_the_sign_in() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let answer = send(&site, "GET", "/queues?x=1", "", "");
     assert_eq!(answer.status, 303);
     assert_eq!(answer.header("location"), Some("/login?next=%2Fqueues%3Fx%3D1"));
     assert_eq!(send(&site, "POST", "/login", "", "token=wrong").status, 401);
     assert_eq!(send(&site, "GET", "/events?page=/", "", "").status, 303);
     assert_eq!(send(&site, "POST", "/queues", "", "pause=type:bash").status, 303);
-    let answer = send(&site, "POST", "/login", "", &format!("token={READER}&next=//evil.example"));
+    let answer = send(
+        &site,
+        "POST",
+        "/login",
+        "",
+        &format!("token={}&next=//evil.example", site.token(READER)),
+    );
     assert_eq!(answer.header("location"), Some("/"));
 }
 
 #[test]
 fn page_has_the_headers_that_bound_a_browser() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let answer = send(&site, "GET", "/", &cookie, "");
     assert_eq!(answer.status, 200, "{}", answer.body);
     let policy = answer.header("content-security-policy").expect("a policy");
     assert!(policy.starts_with("default-src 'none'; style-src 'self'; script-src 'self'"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
-    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(answer.header("referrer-policy"), Some("same-origin"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert!(!answer.body.contains("style=\"") && !answer.body.contains("<script>"));
     let style = answer.body.split("rel=\"stylesheet\" href=\"").nth(1).expect("a style sheet");
@@ -93,7 +101,7 @@ fn page_has_the_headers_that_bound_a_browser() {
 #[test]
 fn form_without_its_token_changes_nothing() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let page = send(&site, "GET", "/", &cookie, "");
     let forgery = page.forgery();
@@ -110,9 +118,40 @@ fn form_without_its_token_changes_nothing() {
 }
 
 #[test]
+fn sign_in_with_a_hidden_origin_needs_the_word_of_the_browser_and_the_token_of_the_form() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let form = send(&site, "GET", "/login", "", "");
+    let (own, forgery) = (format!("Cookie: {}\r\n", form.cookie()), form.forgery());
+    let (hidden, same) = ("Origin: null\r\n", "Sec-Fetch-Site: same-origin\r\n");
+    let token = site.token(READER);
+    let sent = |headers: &[&str], forgery: &str| {
+        let body = format!("token={token}&csrf={forgery}");
+        send(&site, "POST", "/login", &headers.concat(), &body)
+    };
+    assert_eq!(sent(&[hidden, same, &own], &forgery).status, 303);
+    let old = sent(&[hidden, same], &forgery);
+    assert_eq!(old.status, 401);
+    assert!(old.body.contains("This form is too old"), "{}", old.body);
+    assert_eq!(sent(&[hidden, same, &own], "").status, 401);
+    for headers in [&[hidden, own.as_str()][..], &[hidden, "Sec-Fetch-Site: cross-site\r\n", &own]]
+    {
+        let refused = sent(headers, &forgery);
+        assert_eq!(refused.status, 403);
+        assert!(refused.body.contains("does not tell which page sent this"), "{}", refused.body);
+        assert!(!refused.body.contains("api.hosts"), "it cannot help: {}", refused.body);
+        assert!(refused.body.contains("<a href=\"/\">"), "no way out: {}", refused.body);
+        assert!(refused.header("content-security-policy").is_some());
+    }
+    let foreign = sent(&["Origin: http://evil.example\r\n", &own], &forgery);
+    assert_eq!(foreign.status, 403);
+    assert!(foreign.body.contains("<h1>Not done</h1>"), "{}", foreign.body);
+}
+
+#[test]
 fn reader_may_not_change_and_is_told_which_scope_is_missing() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let forgery = send(&site, "GET", "/", &cookie, "").forgery();
     let form = format!("do=purge&csrf={forgery}");
@@ -124,31 +163,33 @@ fn reader_may_not_change_and_is_told_which_scope_is_missing() {
 #[test]
 fn cookies_that_came_over_tls_never_travel_without_it() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let hero = Hero::on(&redis).set("api.trusted_proxies", "[\"127.0.0.1/32\"]");
+    let site = Served::with(hero, &redis);
     let sign_in = |headers: &str| {
-        let answer = send(&site, "POST", "/login", headers, &format!("token={READER}"));
+        let answer =
+            send(&site, "POST", "/login", headers, &format!("token={}", site.token(READER)));
         answer.header("set-cookie").expect("a cookie").to_owned()
     };
-    assert!(sign_in("X-Tls: 1\r\n").ends_with("; Secure"));
+    assert!(sign_in("X-Forwarded-Proto: https\r\n").ends_with("; Secure"));
     assert!(!sign_in("").contains("Secure"));
 }
 
 #[test]
 fn page_follows_a_changed_configuration() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let offers = |name: &str| {
         let form = send(&site, "GET", "/submit", &cookie, "");
         form.body.contains(&format!("<option value=\"{name}\""))
     };
-    assert!(offers("bash"));
-    site.config.send_modify(|config| {
-        let mut changed = (**config).clone();
-        changed.types.retain(|name, _| name.as_str() != "bash");
-        *config = changed.into();
-    });
-    assert!(!offers("bash") && offers("python"));
+    assert!(offers("bash") && !offers("later"));
+    let config = site.supervisor.config();
+    let mut text = std::fs::read_to_string(&config).expect("the configuration");
+    text += "[type.later]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{script}\"]\n";
+    std::fs::write(&config, text).expect("writing the configuration");
+    site.supervisor.signal(Signal::SIGHUP);
+    wait_until("the page offers the new type", || offers("later"));
 }
 
 #[test]
@@ -158,7 +199,7 @@ fn visitor_who_is_bound_to_a_type_sees_its_queues_and_jobs_alone() {
     for (of, id) in [("bash", "own"), ("python", "other")] {
         hero.run(&["submit", "-t", of, "--id", id, "-e", "1"]).code(0);
     }
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, BOUND);
     for page in ["/", "/queues", "/jobs"] {
         let seen = send(&site, "GET", page, &cookie, "").body;
@@ -177,7 +218,7 @@ fn visitor_who_is_bound_to_a_type_sees_its_queues_and_jobs_alone() {
 #[test]
 fn session_ends_when_the_visitor_signs_out() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let forgery = send(&site, "GET", "/", &cookie, "").forgery();
     assert_eq!(send(&site, "POST", "/logout", &cookie, &format!("csrf={forgery}")).status, 303);
@@ -187,15 +228,13 @@ fn session_ends_when_the_visitor_signs_out() {
 #[test]
 fn page_says_so_while_redis_does_not_answer() {
     let mut redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     redis.kill();
     let answer = send(&site, "GET", "/", &cookie, "");
     assert_eq!(answer.status, 503);
     assert!(answer.body.contains("It has not answered since"), "{}", answer.body);
     redis.start_again();
-    crate::support::wait_until("the page is back", || {
-        send(&site, "GET", "/", &cookie, "").status == 200
-    });
+    wait_until("the page is back", || send(&site, "GET", "/", &cookie, "").status == 200);
     assert_eq!(send(&site, "GET", "/nowhere", &cookie, "").status, 404);
 }

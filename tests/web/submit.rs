@@ -2,13 +2,13 @@
 
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
-use super::site::{OPERATOR, READER, Served};
-use crate::support::{Hero, Redis, keys};
+use super::visitors::{OPERATOR, READER, SUBMITTER};
+use crate::support::{Hero, Redis, Served, keys};
 
 #[test]
 fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let empty = send(&site, "GET", "/submit", &cookie, "");
     is_safe(&empty, "/submit");
@@ -50,13 +50,13 @@ fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
 #[test]
 fn script_is_checked_without_a_run_and_its_functions_are_shown() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let empty = send(&site, "GET", "/submit", &cookie, "");
     assert!(empty.body.contains("Functions of osis"), "{}", empty.body);
     let forgery = empty.forgery();
     let check = |script: &str| {
-        let form = format!("do=check&script_type=sal&script={script}&csrf={forgery}");
+        let form = format!("do=check&script_type=osis&script={script}&csrf={forgery}");
         send(&site, "POST", "/submit", &cookie, &form)
     };
     let wrong = check("let%20a%20%3D%20%3B");
@@ -65,6 +65,23 @@ fn script_is_checked_without_a_run_and_its_functions_are_shown() {
     assert!(check("40%20%2B%202").body.contains("No mistakes were found."));
     let jobs = send(&site, "GET", "/jobs", &cookie, "");
     assert!(jobs.body.contains("No jobs."), "nothing was submitted: {}", jobs.body);
+}
+
+#[test]
+fn form_offers_a_type_without_a_sandbox_to_those_for_whom_it_is_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.sal.who", "[\"operator\"]");
+    let site = Served::with(hero, &redis);
+    let (named, other) = (signed_in(&site, OPERATOR), signed_in(&site, SUBMITTER));
+    let form = send(&site, "GET", "/submit", &named, "").body;
+    assert!(form.contains(">sal (not sandboxed)</option>"), "{form}");
+    let form = send(&site, "GET", "/submit", &other, "");
+    assert!(!form.body.contains("<option value=\"sal\""), "{}", form.body);
+    let submit = format!("script_type=sal&script=1&csrf={}", form.forgery());
+    let refused = send(&site, "POST", "/submit", &other, &submit);
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("its scripts are not sandboxed"), "{}", refused.body);
+    assert!(redis.all("JOB").is_empty());
 }
 
 #[test]
@@ -77,7 +94,7 @@ fn dead_letters_are_retried_and_deleted_after_a_question() {
         redis.set_field(&keys::job(id), "error", HOSTILE);
         redis.push(&keys::dead("bash"), &[id]);
     }
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     for path in ["/dead", "/dead?q=alert&type=bash", "/dead?q=%3Cscript%3Enone"] {
         is_safe(&send(&site, "GET", path, &cookie, ""), path);
@@ -107,7 +124,7 @@ fn dead_letters_are_retried_and_deleted_after_a_question() {
 #[test]
 fn limits_periodic_jobs_and_objects_have_pages() {
     let redis = Redis::start();
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     for path in [
         "/limits",
@@ -151,7 +168,7 @@ fn log_records_are_listed_by_level_and_as_the_story_of_a_root() {
         record("three", 3, "info", "r2"),
     ];
     hero.run_with_input(&["osis", "import"], &records.concat()).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     let places = |path: &str| {
         let page = send(&site, "GET", path, &cookie, "");
@@ -173,7 +190,7 @@ fn objects_are_deleted_after_a_question_by_those_who_may() {
         format!("{{\"context\":\"\",\"type\":\"person\",\"object\":{{\"id\":\"{id}\"}}}}\n")
     };
     hero.run_with_input(&["osis", "import"], &["one", "two"].map(object).concat()).code(0);
-    let site = Served::on(&redis, "");
+    let site = Served::on(&redis);
     let cookie = signed_in(&site, OPERATOR);
     let list = send(&site, "GET", "/objects?type=person", &cookie, "");
     is_safe(&list, "objects");

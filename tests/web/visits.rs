@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::pages::has_browser;
-use super::site::{OPERATOR, READER};
+use super::visitors::{OPERATOR, READER};
 use super::world::{PageWorld, until};
 use crate::support::{keys, wait_until};
 
 /// Signs in by the form.
-fn sign_in(browser: &Browser, world: &PageWorld, token: &str) {
+fn sign_in(browser: &Browser, world: &PageWorld, token: &[&str]) {
     browser.open(&world.site.at("/login"));
-    browser.write("#token", token);
+    browser.write("#token", &world.site.token(token));
     browser.click("main button");
     browser.waits_for("h1", "Overview");
 }
@@ -93,7 +93,7 @@ fn all_jobs_that_match_are_stopped_after_a_question_and_saved_as_files() {
     let lines: Vec<String> = (0..30)
         .map(|number| format!("{{\"id\":\"many-{number}\",\"script_type\":\"python\",\"script\":\"1\",\"caller_id\":\"crowd\"}}\n"))
         .collect();
-    world.hero.run_with_input(&["submit", "--batch", "-"], &lines.concat()).code(0);
+    world.site.hero.run_with_input(&["submit", "--batch", "-"], &lines.concat()).code(0);
     let browser = Browser::start(world.redis.folder());
     browser.size(1280, 900);
     sign_in(&browser, &world, OPERATOR);

@@ -3,16 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::site::Served;
-use crate::support::{Hero, Process, Redis, keys, wait_until};
+use crate::support::{Hero, Process, Redis, Served, keys, wait_until};
 
 /// The namespace with its daemon and its pages.
 pub(crate) struct PageWorld {
     pub(crate) site: Served,
-    pub(crate) hero: Hero,
     /// The file that lets the running job end.
     end: PathBuf,
-    _units: [Process; 2],
+    _actor: Process,
     pub(crate) redis: Redis,
 }
 
@@ -38,15 +36,15 @@ impl PageWorld {
             .set("supervisor.cron_dir", &cron)
             .set("type.bash.sandbox.write", &folder)
             .add(TABLES);
-        let units = [hero.supervisor().start(), hero.actor("bash-default-1").start()];
-        let site = Served::of(&hero, "");
-        let world = Self { site, hero, end, _units: units, redis };
+        let site = Served::with(hero, &redis);
+        let actor = site.hero.actor("bash-default-1").start();
+        let world = Self { site, end, _actor: actor, redis };
         world.fill();
         world
     }
 
     fn fill(&self) {
-        let submit = |args: &[&str]| self.hero.run(&[&["submit"], args].concat()).code(0);
+        let submit = |args: &[&str]| self.site.hero.run(&[&["submit"], args].concat()).code(0);
         let graph = self.redis.folder().join("graph.toml");
         fs::write(&graph, GRAPH).expect("writing a file");
         submit(&["--graph", &graph.display().to_string(), "--id", "pipeline"]);
@@ -69,7 +67,10 @@ impl PageWorld {
                 "{{\"context\":\"work\",\"type\":\"person\",\"object\":{{\"id\":\"{id}\",\"age\":30}}}}\n"
             )
         };
-        self.hero.run_with_input(&["osis", "import"], &["ann", "bob"].map(object).concat()).code(0);
+        self.site
+            .hero
+            .run_with_input(&["osis", "import"], &["ann", "bob"].map(object).concat())
+            .code(0);
         let status = |id: &str| self.redis.field(&keys::job(id), "status").unwrap_or_default();
         wait_until("the dead letter is there and the long job runs", || {
             status("dead-one") == "error" && status("running") == "started"
@@ -78,7 +79,7 @@ impl PageWorld {
 
     /// Returns the id of a job of the graph.
     pub(crate) fn id_of(&self, name: &str) -> String {
-        let listed = self.hero.run(&["job", "list", "--name", name, "--json"]).code(0).stdout;
+        let listed = self.site.hero.run(&["job", "list", "--name", name, "--json"]).code(0).stdout;
         let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
         listed["jobs"][0]["id"].as_str().expect("a job of this name").to_owned()
     }

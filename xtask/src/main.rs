@@ -27,7 +27,7 @@ enum Xtask {
         folder: PathBuf,
     },
     /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts, and
-    /// docs/openrpc.json from the methods of the API
+    /// docs/openrpc.json and docs/openapi.json from the methods of the API
     Docs,
     /// Write the libraries that are linked into hero into a file, as CycloneDX
     Sbom {

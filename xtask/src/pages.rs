@@ -10,11 +10,16 @@ use hero::config::{JobConfig, RhaiLimits, SalConfig};
 use hero::engine::rhai::{Group, RhaiEngine};
 use hero::rpc::MethodTable;
 
-/// Writes all pages and definition files, and the document of the API, into docs/.
+/// Writes all pages and definition files, and the documents of the API, into docs/.
 pub(crate) fn write() -> Result<(), Box<dyn Error>> {
-    let document = serde_json::to_string_pretty(MethodTable::new().document())?;
-    let openrpc = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/openrpc.json");
-    let files = files()?.into_iter().chain([(openrpc, format!("{document}\n"))]);
+    let (table, docs) =
+        (MethodTable::new(), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
+    let documents = [
+        ("openrpc.json", serde_json::to_string_pretty(table.document())?),
+        ("openapi.json", serde_json::to_string_pretty(&table.paths_document())?),
+    ];
+    let documents = documents.map(|(name, text)| (docs.join(name), format!("{text}\n")));
+    let files = files()?.into_iter().chain(documents);
     for (file, text) in files {
         fs::write(&file, text)
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;

@@ -49,6 +49,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     limits,
                     sandbox,
                     fallback,
+                    who: Vec::new(),
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -64,6 +65,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     limits,
                     sandbox,
                     fallback,
+                    who: Vec::new(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);

@@ -51,6 +51,7 @@ fn engine_of(
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
         fallback: crate::proto::target::Fallback::None,
+        who: Vec::new(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };

@@ -14,6 +14,8 @@ use super::error::{RpcError, code, shown};
 use super::method::CallContext;
 use super::service::ApiService;
 use super::table::MethodTable;
+use crate::config::EngineKind;
+use crate::proto::target::ScriptType;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -24,9 +26,10 @@ const VERSION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The time for which a client may keep the list of tools, in milliseconds.
 const KEPT_MS: u64 = 60_000;
-const INSTRUCTIONS: &str = "Runs scripts as jobs, each in a sandbox with limits of time and memory. run_script \
-    runs one and returns its output; submit_job, wait_job, follow_job and stop_job are for long ones. \
-    script_types lists the types of scripts; osis and sal scripts are Rhai.";
+const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory. run_script runs one and returns \
+    its output; submit_job, wait_job, follow_job and stop_job are for long ones. Files that a script leaves in the \
+    folder $HERO_OUTPUT_DIR are kept: job_files, get_file. A Python script may name packages of PyPI at its head \
+    (PEP 723).";
 
 /// Codes of errors that the protocol has beside those of JSON-RPC.
 pub(super) mod agent_code {
@@ -67,11 +70,13 @@ impl AgentServer {
             return Err(unsupported(asked));
         }
         let mut result = match method {
-            "initialize" => initialized(&params),
-            "server/discover" => discovered(),
+            "initialize" => initialized(&params, &self.instructions()),
+            "server/discover" => discovered(&self.instructions()),
             "ping" => json!({}),
             "tools/list" => json!({
-                "tools": tools::list(&self.table), "ttlMs": KEPT_MS, "cacheScope": "public",
+                "tools": tools::list(&self.table, &tools::AgentTypes::of(&self.context)),
+                "ttlMs": KEPT_MS,
+                "cacheScope": "private",
             }),
             "tools/call" => tools::call(self, params).await?,
             _ => {
@@ -84,6 +89,29 @@ impl AgentServer {
             result["_meta"] = json!({ SERVER_INFO: server_info() });
         }
         Ok(result)
+    }
+
+    /// Tells an agent what the server is for, and which script types it may use.
+    fn instructions(&self) -> String {
+        let types = tools::AgentTypes::of(&self.context);
+        let rhai = self.context.usable_types().filter(|name| {
+            let config = self.context.config.types.get(*name);
+            config.is_some_and(|config| matches!(config.engine, EngineKind::Osis | EngineKind::Sal))
+        });
+        let rhai: Vec<&str> = rhai.map(ScriptType::as_str).collect();
+        let network = match types.network.join(", ") {
+            none if none.is_empty() => "Scripts have no network.".to_owned(),
+            some => format!("Only scripts of the type {some} have a network."),
+        };
+        let rhai = match rhai.join(" and ") {
+            none if none.is_empty() => none,
+            names => format!(" Scripts of the type {names} are in Rhai."),
+        };
+        format!(
+            "{INSTRUCTIONS} The script types are {}. {} {network}{rhai}",
+            types.names.join(", "),
+            types.sandboxes()
+        )
     }
 
     /// Calls a method of the API.
@@ -127,28 +155,28 @@ fn server_info() -> Value {
 }
 
 /// The answer to the first request: the version that the client asks for, if the server speaks it.
-fn initialized(params: &Value) -> Value {
+fn initialized(params: &Value, instructions: &str) -> Value {
     let asked = params["protocolVersion"].as_str();
     let version =
         VERSIONS.into_iter().find(|version| asked == Some(version)).unwrap_or(VERSIONS[0]);
-    let mut result = about();
+    let mut result = about(instructions);
     result.insert("protocolVersion".to_owned(), json!(version));
     result.insert("serverInfo".to_owned(), server_info());
     Value::Object(result)
 }
 
 /// The answer to the question for the versions and capabilities.
-fn discovered() -> Value {
-    let mut result = about();
+fn discovered(instructions: &str) -> Value {
+    let mut result = about(instructions);
     result.insert("supportedVersions".to_owned(), json!(supported()));
     result.insert("ttlMs".to_owned(), json!(KEPT_MS));
-    result.insert("cacheScope".to_owned(), json!("public"));
+    result.insert("cacheScope".to_owned(), json!("private"));
     Value::Object(result)
 }
 
-fn about() -> Map<String, Value> {
+fn about(instructions: &str) -> Map<String, Value> {
     let capabilities = json!({ "tools": {} });
-    [("capabilities", capabilities), ("instructions", json!(INSTRUCTIONS))]
+    [("capabilities", capabilities), ("instructions", json!(instructions))]
         .map(|(name, value)| (name.to_owned(), value))
         .into_iter()
         .collect()
@@ -161,7 +189,7 @@ mod tests {
     #[test]
     fn version_of_the_client_is_used_if_it_is_known() {
         let version = |asked: &str| {
-            initialized(&json!({ "protocolVersion": asked }))["protocolVersion"].clone()
+            initialized(&json!({ "protocolVersion": asked }), "")["protocolVersion"].clone()
         };
         assert_eq!(
             (version("2024-11-05"), version("1999-01-01")),

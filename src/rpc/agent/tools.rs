@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::error::{RpcError, code};
-use super::super::method::Method;
+use super::super::method::{CallContext, Method};
 use super::super::table::MethodTable;
 use super::AgentServer;
 use crate::proto::job::{JobId, SETTINGS};
@@ -38,11 +38,11 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 11] = [
+const TOOLS: [AgentTool; 13] = [
     AgentTool {
         name: "run_script",
-        description: "Runs a script in a sandbox and returns its output, or its error and log. If it takes \
-                      longer than `wait`, returns the id of the job, which goes on.",
+        description: "Runs a script and returns its output, or its error and log. If it takes longer than \
+                      `wait`, returns the id of the job, which goes on.",
         method: "job.run",
         reads: false,
         settings: &SETTINGS_TAKEN,
@@ -90,6 +90,20 @@ const TOOLS: [AgentTool; 11] = [
         settings: &[],
     },
     AgentTool {
+        name: "job_files",
+        description: "Lists the files of a job: those that its script left, and those that it was given.",
+        method: "job.files",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "get_file",
+        description: "Returns a file of a job, in Base64.",
+        method: "job.file",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
         name: "stop_job",
         description: "Stops a job, waiting or running.",
         method: "job.stop",
@@ -98,14 +112,15 @@ const TOOLS: [AgentTool; 11] = [
     },
     AgentTool {
         name: "script_types",
-        description: "Lists the script types, and tells the version of Hero.",
+        description: "Lists the script types that you may use and those among them that are not sandboxed, and \
+                      tells the version of Hero.",
         method: "system.info",
         reads: true,
         settings: &[],
     },
     AgentTool {
         name: "script_functions",
-        description: "Documents the functions that osis and sal scripts (Rhai) can call, by a part of the name.",
+        description: "Documents the functions that scripts in Rhai can call, by a part of the name.",
         method: "script.functions",
         reads: true,
         settings: &[],
@@ -125,44 +140,111 @@ const FOLLOW_MAX: Duration = Duration::from_secs(30);
 /// The lines of a log that come with the end of a script.
 const LOG_LINES: usize = 200;
 
+/// The script types that an agent may use.
+pub(super) struct AgentTypes {
+    /// Their names.
+    pub(super) names: Vec<String>,
+    /// The names of those whose scripts are not sandboxed.
+    pub(super) unsandboxed: Vec<String>,
+    /// The names of those whose scripts may use the network.
+    pub(super) network: Vec<String>,
+}
+
+impl AgentTypes {
+    pub(super) fn of(context: &CallContext) -> Self {
+        let names = || context.usable_types();
+        let unsandboxed = names().filter(|name| !context.config.is_sandboxed(name));
+        let network = names().filter(|name| context.config.has_network(name));
+        Self {
+            network: network.map(ToString::to_string).collect(),
+            unsandboxed: unsandboxed.map(ToString::to_string).collect(),
+            names: names().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Says in one sentence which scripts run in a sandbox.
+    pub(super) fn sandboxes(&self) -> String {
+        match self.unsandboxed.join(", ") {
+            all if all.is_empty() => "Each script runs in a sandbox.".to_owned(),
+            some => format!(
+                "Each script runs in a sandbox, except those of the type {some}, which may do all that the \
+                 user of the daemon may."
+            ),
+        }
+    }
+}
+
 /// Returns the description of every tool.
-pub(super) fn list(table: &MethodTable) -> Vec<Value> {
-    let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?));
+pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
+    let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?, types));
     TOOLS.iter().filter_map(described).collect()
 }
 
 impl AgentTool {
-    fn description(&self, method: &Method) -> Value {
+    fn description(&self, method: &Method, types: &AgentTypes) -> Value {
+        let description = match self.settings {
+            [] => self.description.to_owned(),
+            _ => format!("{} {}", self.description, types.sandboxes()),
+        };
         json!({
             "name": self.name,
-            "description": self.description,
-            "inputSchema": self.input(method),
+            "description": description,
+            "inputSchema": self.input(method, types),
             "annotations": { "readOnlyHint": self.reads, "openWorldHint": !self.reads },
         })
     }
 
     /// The schema of the parameters of its method, with the settings of the job beside them.
-    fn input(&self, method: &Method) -> Value {
+    fn input(&self, method: &Method, types: &AgentTypes) -> Value {
         let settings = SchemaSettings::draft2020_12().with(|set| {
             set.inline_subschemas = true;
             set.meta_schema = None;
         });
-        let mut schema: Value = (method.params)(&mut settings.into_generator()).into();
-        if let Some(properties) = schema["properties"].as_object_mut()
-            && let Some(mut job) = properties.remove("job")
-        {
+        let schema: Value = (method.params)(&mut settings.into_generator()).into();
+        let Value::Object(mut schema) = schema else { return json!({ "type": "object" }) };
+        // A method without parameters has no properties; clients want an object of none.
+        let mut properties = match schema.remove("properties") {
+            Some(Value::Object(properties)) => properties,
+            _ => Map::new(),
+        };
+        if let Some(mut job) = properties.remove("job") {
             for name in self.settings {
                 properties.insert((*name).to_owned(), job["properties"][*name].take());
             }
-            schema["required"] = json!(["script", "script_type"]);
+            schema.insert("required".to_owned(), json!(["script", "script_type"]));
+        }
+        if let Some(script_type) = properties.get_mut("script_type").filter(|_| !self.reads) {
+            script_type["enum"] = json!(types.names);
+            if !types.unsandboxed.is_empty() {
+                let names = types.unsandboxed.join(", ");
+                script_type["description"] = json!(format!("Script type; not sandboxed: {names}"));
+            }
         }
         if self.name == FOLLOW {
-            schema["properties"]["wait"] = json!({
+            let wait = json!({
                 "description": "The longest time to wait for a line, in seconds, up to 30; 10 without it",
                 "type": "number",
             });
+            properties.insert("wait".to_owned(), wait);
         }
-        schema
+        schema.insert("properties".to_owned(), Value::Object(properties));
+        Value::Object(schema)
+    }
+
+    /// Returns an error of its method about the arguments of the tool, which has the settings of a job beside
+    /// the others.
+    fn in_its_names(&self, mut error: RpcError) -> RpcError {
+        let of_method = format!("the parameters of {} are wrong: ", self.method);
+        if let Some(reason) = error.message.strip_prefix(&of_method) {
+            let reason = reason.strip_prefix("job.").unwrap_or(reason);
+            error.message = format!("the arguments of {} are wrong: {reason}", self.name);
+        }
+        if let Some(field) = error.data.as_mut().and_then(|data| data.get_mut("field"))
+            && let Some(own) = field.as_str().and_then(|field| field.strip_prefix("job."))
+        {
+            *field = json!(own);
+        }
+        error
     }
 
     /// Returns the parameters of its method.
@@ -197,7 +279,10 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         _ => server.call(tool.method, tool.params(arguments)).await,
     };
     Ok(match called {
-        Err(error) => result(true, &error.message, &json!({ "error": error })),
+        Err(error) => {
+            let error = tool.in_its_names(error);
+            result(true, &error.message, &json!({ "error": error }))
+        }
         Ok(job) if tool.method == "job.run" => ended(server, &job).await,
         Ok(found) => result(false, &found.to_string(), &found),
     })
@@ -266,13 +351,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn error_names_the_arguments_of_the_tool() {
+        let tool = TOOLS.iter().find(|tool| tool.name == "run_script").expect("a tool");
+        let message = "the parameters of job.run are wrong: job.timeout: invalid type";
+        let error = RpcError::new(code::INVALID_PARAMS, message).with("field", "job.timeout");
+        let told = tool.in_its_names(error);
+        assert_eq!(told.message, "the arguments of run_script are wrong: timeout: invalid type");
+        assert_eq!(told.data, Some(json!({ "field": "timeout" })));
+    }
+
+    #[test]
     fn each_tool_has_a_method_and_described_arguments_without_references() {
         let table = MethodTable::new();
-        let tools = list(&table);
+        let names = vec!["bash".to_owned()];
+        let types = AgentTypes { names, unsandboxed: Vec::new(), network: Vec::new() };
+        let tools = list(&table, &types);
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {
             let schema = &tool["inputSchema"];
             assert_eq!(schema["type"], "object", "{tool}");
+            assert!(schema["properties"].is_object(), "{tool}");
             assert!(!schema.to_string().contains("$ref"), "{tool}");
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 assert!(property["description"].is_string(), "{} {name}", tool["name"]);

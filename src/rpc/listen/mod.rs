@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use super::guard::{Connection, log_disconnected};
-use super::http;
+use super::http::{self, Pages};
 use super::peer::Users;
 use super::service::ApiService;
 use super::socket::KeptConnection;
@@ -47,7 +47,7 @@ const HEAD_SIZE_MAX: usize = 64 << 10;
 ///
 /// An address that cannot be bound is logged and tried again: a supervisor has its duties also without
 /// the API.
-pub async fn serve(service: ApiService, pages: Router, mut shutdown: watch::Receiver<Shutdown>) {
+pub async fn serve(service: ApiService, pages: Pages, mut shutdown: watch::Receiver<Shutdown>) {
     let settings = service.settings();
     let server = Arc::new(HttpServer {
         router: http::routes(&service, pages),

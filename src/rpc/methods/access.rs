@@ -140,19 +140,38 @@ impl CallContext {
         Ok(())
     }
 
-    /// Refuses a job without a script type, of one that is not configured, and with bounds that its type does
-    /// not allow.
+    /// The script types that the caller may use.
+    pub(in crate::rpc) fn usable_types(&self) -> impl Iterator<Item = &ScriptType> {
+        let names = self.config.types.keys();
+        names.filter(|name| self.caller.may_use(&self.config, name))
+    }
+
+    /// Refuses a script type that is not configured, and one without a sandbox that is not named for the caller.
+    pub(super) fn uses(&self, script_type: &ScriptType) -> Result<(), RpcError> {
+        if self.caller.may_use(&self.config, script_type) {
+            return Ok(());
+        }
+        let usable: Vec<&str> = self.usable_types().map(ScriptType::as_str).collect();
+        let (caller, usable) = (&self.caller.name, usable.join(", "));
+        if !self.config.types.contains_key(script_type) {
+            let reason = format!("`{script_type}` is not configured; types for {caller}: {usable}");
+            return Err(InvalidJob::new("script_type", reason).into());
+        }
+        let message = format!(
+            "{caller} may not use the script type `{script_type}`: its scripts are not sandboxed, and it is named \
+             neither by its token (--type {script_type}) nor in [type.{script_type}] who; types for {caller}: {usable}"
+        );
+        Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "script_type"))
+    }
+
+    /// Refuses a job without a script type, of one that the caller may not use, and with bounds that its type
+    /// does not allow.
     pub(super) fn has_type(&self, job: &Job) -> Result<(), RpcError> {
         let Some(script_type) = &job.spec.script_type else {
             return Err(InvalidJob::new("script_type", "is missing").into());
         };
-        if self.config.types.contains_key(script_type) {
-            return Ok(self.config.check_asked(&job.spec)?);
-        }
-        let names: Vec<&str> = self.config.types.keys().map(ScriptType::as_str).collect();
-        let names = names.join(", ");
-        let reason = format!("`{script_type}` is not configured; configured types: {names}");
-        Err(InvalidJob::new("script_type", reason).into())
+        self.uses(script_type)?;
+        Ok(self.config.check_asked(&job.spec)?)
     }
 
     /// Returns the job of an id, or of the beginning of one that is unique among those that the caller may

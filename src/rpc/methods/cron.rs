@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
@@ -166,6 +167,7 @@ struct ChangedPeriodicJob {
 
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
+    uses_type_of(&context, &given.job)?;
     let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, job } = given;
     let new = CronChange {
         schedule: Some(schedule),
@@ -193,6 +195,15 @@ async fn edit(
         job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
+    // A new script of a type is a use of the type.
+    let known = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
+    match (change.job.get("script_type").and_then(Value::as_str), known) {
+        (Some(named), _) => context.uses(&named.parse::<ScriptType>()?)?,
+        (None, Some(entry)) if !change.job.is_empty() => {
+            entry.script_type().map_or(Ok(()), |script_type| context.uses(script_type))?;
+        }
+        _ => {}
+    }
     context.client.edit_periodic_job(&crontab, &name, change, by).await?;
     Ok(ChangedPeriodicJob { name })
 }
@@ -206,10 +217,18 @@ async fn delete(
     Ok(ChangedPeriodicJob { name: given.name })
 }
 
+/// Refuses settings of a script type that the caller may not use.
+fn uses_type_of(context: &CallContext, job: &JobSettings) -> Result<(), RpcError> {
+    match job.text("script_type") {
+        Some(name) => context.uses(&name.parse::<ScriptType>()?),
+        None => Ok(()),
+    }
+}
+
 /// Members of a job, named as the fields of its hash.
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
-struct ChangedSettings(serde_json::Map<String, serde_json::Value>);
+struct ChangedSettings(serde_json::Map<String, Value>);
 
 /// Reads a word of the configuration.
 fn word<T: serde::de::DeserializeOwned>(

@@ -12,6 +12,7 @@ use super::super::method::{CallContext, Method};
 use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, patience};
+use super::repeats::stored_or_same;
 use super::told_job::ToldJob;
 use super::{job_edit, job_list, job_log};
 use crate::client::ClientError;
@@ -22,7 +23,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "job.submit",
             Scope::Submit,
-            "Submits a job and returns its id; if a job with its unique key has not ended, that job's id.",
+            "Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A \
+             submission that is repeated with the same id and the same content returns that job.",
             submit,
         ),
         Method::new(
@@ -122,7 +124,8 @@ pub(super) struct Id {
 async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let id = context.client.submit_with_files(job, &files).await?;
+    let stored = context.client.submit_with_files(job.clone(), &files).await;
+    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
     Ok(Id { id: id.to_string() })
 }
 
@@ -144,7 +147,8 @@ pub(super) async fn submitted(
 async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let id = context.client.create_with_files(job, &files).await?;
+    let stored = context.client.create_with_files(job.clone(), &files).await;
+    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
     Ok(Id { id: id.to_string() })
 }
 
@@ -169,7 +173,8 @@ async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcErro
     let patience = patience(given.wait)?;
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let id = context.client.submit_with_files(job, &files).await?;
+    let stored = context.client.submit_with_files(job.clone(), &files).await;
+    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
     ended(&context, &id, patience).await?;
     Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
 }
@@ -367,11 +372,18 @@ pub(super) struct Deleted {
 }
 
 async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {
-    if !given.yes {
-        let message = "job.clear deletes every job that is not running; confirm with yes = true";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"));
-    }
+    confirmed("job.clear", given.yes)?;
     cleared(&context).await
+}
+
+/// Refuses to delete all jobs without a confirmation.
+pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
+    if yes {
+        return Ok(());
+    }
+    let message =
+        format!("{method} deletes every job that is not running; confirm with yes = true");
+    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"))
 }
 
 /// Deletes all jobs that are not running.

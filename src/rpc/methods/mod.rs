@@ -19,6 +19,7 @@ mod object;
 mod older;
 mod params;
 mod queue;
+mod repeats;
 mod script;
 mod system;
 mod told_job;

@@ -9,9 +9,9 @@ use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::job::{cleared, created, deleted, output_of, stopped, submitted};
+use super::job::{cleared, confirmed, created, deleted, output_of, stopped, submitted};
 use super::job_types::JobSettings;
-use super::params::{Nothing, Spelled, page_size, patience};
+use super::params::{Spelled, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::store::{Cursor, JobSummary, ListQuery};
 
@@ -286,7 +286,17 @@ async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded, RpcE
     Ok(SUCCESS)
 }
 
-async fn clear_all_jobs(context: CallContext, _: Nothing) -> Result<Succeeded, RpcError> {
+/// A confirmation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ClearAll {
+    /// Confirms that all are deleted: true.
+    #[serde(default)]
+    yes: bool,
+}
+
+async fn clear_all_jobs(context: CallContext, given: ClearAll) -> Result<Succeeded, RpcError> {
+    confirmed("clear_all_jobs", given.yes)?;
     cleared(&context).await?;
     Ok(SUCCESS)
 }

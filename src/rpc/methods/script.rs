@@ -11,6 +11,7 @@ use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::params::Spelled;
 use crate::client::{FindingDocument, FunctionDocument, check_script, script_functions};
+use crate::config::EngineKind;
 use crate::proto::job::InvalidJob;
 use crate::proto::target::ScriptType;
 
@@ -58,6 +59,7 @@ async fn check(context: CallContext, given: CheckScript) -> Result<Findings, Rpc
         let is_of_groups = error.data.as_ref().is_some_and(|data| data["bound"] == "groups");
         if is_of_groups { Ok(()) } else { Err(error) }
     })?;
+    context.uses(&script_type)?;
     let most = context.config.job.script_size_max;
     if given.script.len() as u64 > most {
         return Err(InvalidJob::new("script", format!("is longer than {most} bytes")).into());
@@ -72,7 +74,7 @@ async fn check(context: CallContext, given: CheckScript) -> Result<Findings, Rpc
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindFunctions {
-    /// The script type, `osis` or `sal`; both without it.
+    /// The script type, `osis` or `sal`; without it those that the caller may use.
     script_type: Option<String>,
     /// Only functions whose name contains this text.
     name: Option<String>,
@@ -85,8 +87,13 @@ struct Documented {
     functions: Vec<FunctionDocument>,
 }
 
-async fn functions(_: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {
-    let script_type = given.script_type;
+async fn functions(context: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {
+    // Without a type, those of osis alone for who may not use sal.
+    let may_use_sal = context.usable_types().any(|name| {
+        let config = context.config.types.get(name);
+        config.is_some_and(|config| config.engine == EngineKind::Sal)
+    });
+    let script_type = given.script_type.or_else(|| (!may_use_sal).then(|| "osis".to_owned()));
     let mut functions = blocking(move || Ok(script_functions(script_type.as_deref())?)).await?;
     if let Some(name) = given.name {
         functions.retain(|function| function.name.contains(&name));

@@ -19,8 +19,10 @@ struct Info {
     redis: String,
     /// The prefix of all keys.
     namespace: String,
-    /// The configured script types.
+    /// The script types that the caller may use.
     types: Vec<String>,
+    /// The types among them whose scripts are not sandboxed.
+    not_sandboxed: Vec<String>,
 }
 
 /// An authenticated caller.
@@ -56,7 +58,7 @@ pub(super) fn methods() -> [Method; 2] {
         Method::new(
             "system.info",
             Scope::Read,
-            "Returns the version, the address of Redis and the script types.",
+            "Returns the version, the address of Redis and the script types that the caller may use.",
             info,
         ),
         Method::new("whoami", None, "Returns the caller: its name, scopes and bounds.", whoami),
@@ -69,7 +71,12 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         redis: context.address.as_ref().to_owned(),
         namespace: context.config.redis.namespace.to_string(),
-        types: context.config.types.keys().map(ToString::to_string).collect(),
+        not_sandboxed: context
+            .usable_types()
+            .filter(|name| !context.config.is_sandboxed(name))
+            .map(ToString::to_string)
+            .collect(),
+        types: context.usable_types().map(ToString::to_string).collect(),
     })
 }
 

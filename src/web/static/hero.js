@@ -154,7 +154,19 @@
   };
 
   const main = one("main[data-live]"), lamp = one("#live"), lampText = one("#live-text");
-  let events = null, lostAt = 0;
+  let events = null, lostAt = 0, beatAt = 0;
+  // The server beats every 5 s while it renders the page from a Redis that answers.
+  const SILENCE_MAX = 12000;
+  const beat = () => {
+    if (lostAt === 0 && lamp?.classList.contains("off")) say("Live", false);
+    beatAt = Date.now();
+  };
+  const watch = () => {
+    const silent = events && beatAt && Date.now() - beatAt > SILENCE_MAX;
+    const since = lostAt || (silent ? beatAt : 0);
+    root.classList.toggle("stale", Boolean(since));
+    if (since) say(`Not live for ${Math.round((Date.now() - since) / 1000)} s`, true);
+  };
   const say = (text, isOff) => {
     if (lampText && lampText.textContent !== text) lampText.textContent = text;
     lamp?.classList.toggle("off", isOff);
@@ -167,6 +179,7 @@
       const { parts, away } = JSON.parse(event.data);
       lostAt = away ? lostAt || Date.now() : 0;
       say(away ? "Redis does not answer" : "Live", Boolean(away));
+      beatAt = Date.now();
       parts.forEach(apply);
       count();
       document.dispatchEvent(new Event("hero:live"));
@@ -175,11 +188,12 @@
       lostAt ||= Date.now();
       if (events?.readyState === EventSource.CLOSED) { close(); setTimeout(open, 5000); }
     };
-    events.onopen = () => { lostAt = 0; };
+    events.onopen = () => { lostAt = 0; beatAt = Date.now(); };
+    events.addEventListener("beat", beat);
   };
   if (main) {
     open();
-    setInterval(() => { if (lostAt) say(`Not live for ${Math.round((Date.now() - lostAt) / 1000)} s`, true); }, 1000);
+    setInterval(watch, 1000);
     document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
     addEventListener("pagehide", close);
     addEventListener("pageshow", open);

@@ -19,6 +19,13 @@ const FIRST: [&str; 8] =
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
+/// A script type that the visitor may use.
+#[derive(Debug, Clone)]
+pub(super) struct OfferedType {
+    pub(super) name: String,
+    pub(super) is_sandboxed: bool,
+}
+
 /// The texts of the form, by the fields of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct JobDraft(BTreeMap<&'static str, String>);
@@ -158,7 +165,7 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
 }
 
 /// Returns the inputs of the form.
-pub(super) fn inputs(draft: &JobDraft, types: &[String], error: &DraftError) -> Markup {
+pub(super) fn inputs(draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
     let others: Vec<&Setting> = settings()
         .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
         .collect();
@@ -207,7 +214,7 @@ fn script(draft: &JobDraft, error: &DraftError) -> Markup {
     }
 }
 
-fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftError) -> Markup {
+fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
     let (field, text) = (setting.field, draft.text(setting.field));
     let is_wrong = error.field == field;
     let id = format!("f-{field}");
@@ -253,12 +260,16 @@ fn example(kind: FieldKind) -> Option<&'static str> {
     }
 }
 
-fn choice(id: &str, field: &str, text: &str, types: &[String], described: &str) -> Markup {
-    let is_known = text.is_empty() || types.iter().any(|name| name == text);
+fn choice(id: &str, field: &str, text: &str, types: &[OfferedType], described: &str) -> Markup {
+    let is_known = text.is_empty() || types.iter().any(|of| of.name == text);
     html! {
         select #(id) name=(field) aria-describedby=(described) {
             @if !is_known { option value=(text) selected { (text) } }
-            @for name in types { option value=(name) selected[name == text] { (name) } }
+            @for of in types {
+                option value=(of.name) selected[of.name == text] {
+                    (of.name) @if !of.is_sandboxed { " (not sandboxed)" }
+                }
+            }
         }
     }
 }
@@ -373,7 +384,8 @@ mod tests {
         let all: Vec<(&'static str, &str)> =
             settings().map(|setting| (setting.field, hostile)).collect();
         let error = DraftError { field: "timeout".to_owned(), message: String::new() };
-        let text = inputs(&draft(&all), &["osis".to_owned()], &error).into_string();
+        let types = [OfferedType { name: "osis".to_owned(), is_sandboxed: true }];
+        let text = inputs(&draft(&all), &types, &error).into_string();
         assert!(!text.contains("<script>"), "{text}");
         assert_eq!(text.matches("aria-invalid").count(), 1, "{text}");
         for setting in settings() {

@@ -18,7 +18,7 @@ use super::site::Site;
 use super::visitor::Visitor;
 use crate::rpc::{RpcError, Scope};
 
-use form::{DraftError, JobDraft, inputs};
+use form::{DraftError, JobDraft, OfferedType, inputs};
 
 /// The script type of an empty form, if it is configured.
 const FIRST_TYPE: &str = "osis";
@@ -163,9 +163,13 @@ async fn page(
     error: &DraftError,
     note: &Markup,
 ) -> Markup {
-    let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
+    let config = site.config();
+    let offered = config.types.keys().filter(|name| visitor.caller.may_use(&config, name));
+    let types: Vec<OfferedType> = offered
+        .map(|name| OfferedType { name: name.to_string(), is_sandboxed: config.is_sandboxed(name) })
+        .collect();
     let own = draft.text("script_type");
-    let of = if own.is_empty() { types.first().map_or("", String::as_str) } else { own };
+    let of = if own.is_empty() { types.first().map_or("", |of| of.name.as_str()) } else { own };
     html! {
         (head("Submit a job", &html! {}, &html! {}))
         div.cols.sub {

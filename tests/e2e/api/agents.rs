@@ -4,26 +4,25 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::http::Answer;
-use super::{Api, error};
-use crate::support::{Hero, Redis, needs, pypi};
+use super::error;
+use crate::support::http::Answer;
+use crate::support::{Hero, Redis, Served, needs, pypi};
 
 /// Sends a message of an agent with its headers.
-fn send(api: &Api, token: &str, headers: &[(&str, &str)], message: &Value) -> Answer {
+fn send(api: &Served, token: &str, headers: &[(&str, &str)], message: &Value) -> Answer {
     let accept = ("accept", "application/json, text/event-stream");
     let all = [&[("authorization", token), accept], headers].concat();
     api.tcp().post("/mcp", &all, &message.to_string())
 }
 
-fn token(api: &Api, name: &str, args: &[&str]) -> String {
-    let done = api.hero.run(&[&["token", "new", name], args].concat()).code(0);
-    format!("Bearer {}", done.stdout.trim_end())
+fn token(api: &Served, name: &str, args: &[&str]) -> String {
+    format!("Bearer {}", api.token(&[&[name], args].concat()))
 }
 
 #[test]
 fn agent_has_the_rights_of_its_token_over_http() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("job.retries", "0"), &redis);
+    let api = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let (reader, agent) = (
         token(&api, "reader", &["--scope", "read"]),
@@ -66,7 +65,7 @@ fn agent_has_the_rights_of_its_token_over_http() {
 #[test]
 fn request_says_its_version_and_its_headers_agree() {
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let agent = token(&api, "agent", &["--scope", "read"]);
     let message = |method: &str, mut params: Value| {
         params["_meta"] = json!({
@@ -127,7 +126,7 @@ fn official_python_client_lists_tools_and_runs_scripts_over_http() {
         return;
     }
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("job.retries", "0"), &redis);
+    let api = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let token = token(&api, "agent", &["--scope", "read,submit"]);
     let url = format!("http://127.0.0.1:{}/mcp", api.port);

@@ -4,13 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{Api, error, request};
-use crate::support::Redis;
+use super::error;
+use crate::support::{Redis, Served, request};
 
 #[test]
 fn job_is_submitted_with_files_and_those_that_it_leaves_are_read() {
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let _bash = api.hero.actor("bash-default-1").start();
     let script = "cat \"$HERO_INPUT_DIR/a.bin\" - > \"$HERO_OUTPUT_DIR/both\"";
     let job = json!({ "script_type": "bash", "script": script });

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Api, error, request};
-use crate::support::{Hero, Redis, wait_until};
+use super::error;
+use crate::support::{Hero, Redis, Served, request, wait_until};
 
 #[test]
 fn valid_token_is_not_refused_while_redis_is_away() {
     let mut redis = Redis::that_keeps();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let new = |name: &str| {
         let done = api.hero.run(&["token", "new", name, "--scope", "read"]).code(0);
         format!("Bearer {}", done.stdout.trim_end())
@@ -39,7 +39,7 @@ fn valid_token_is_not_refused_while_redis_is_away() {
 #[test]
 fn connection_is_kept_for_further_requests_until_it_is_idle() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.client_timeout", "\"3s\""), &redis);
+    let api = Served::with(Hero::on(&redis).set("api.client_timeout", "\"3s\""), &redis);
     let info = request("system.info", &json!({}));
     let mut link = api.unix();
     for _ in 0..3 {

@@ -12,9 +12,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::{Hero, Redis, needs, wait_until};
-
-use super::Api;
+use crate::support::{Hero, Redis, Served, needs, wait_until};
 
 const TREE: &str = env!("CARGO_MANIFEST_DIR");
 const RULES: &str = include_str!("../../../packaging/prometheus/hero.rules.yml");
@@ -145,7 +143,7 @@ struct Monitoring {
 }
 
 impl Monitoring {
-    fn of(api: &Api, folder: &Path) -> Self {
+    fn of(api: &Served, folder: &Path) -> Self {
         let token = api.hero.run(&["token", "new", "prometheus", "--scope", "read"]).code(0).stdout;
         let (files, rules) = (folder.join("textfiles"), folder.join("hero.rules.yml"));
         fs::create_dir(&files).expect("a folder");
@@ -210,7 +208,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     }
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0").set("actor.lease", "\"2s\"");
-    let api = Api::with(hero, &redis);
+    let api = Served::with(hero, &redis);
     let monitoring = Monitoring::of(&api, redis.folder());
     let prometheus = &monitoring.prometheus;
     let has = |query: &str| !prometheus.query(query).is_empty();
@@ -252,7 +250,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     prometheus.until_alert("HeroQueueWithoutActor", ("queue", "type:bash"));
 
     // The only supervisor ends; the file tells it, until nothing writes it any more.
-    let Api { hero, supervisor, .. } = api;
+    let Served { hero, supervisor, .. } = api;
     supervisor.signal(Signal::SIGTERM);
     supervisor.ends().code(0);
     wait_until("the target is down", || has("up{job=\"hero\"} == 0"));

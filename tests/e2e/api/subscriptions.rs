@@ -5,12 +5,12 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::websocket::{BINARY, Frame, PING, Socket, frame};
-use super::{Api, error, request};
-use crate::support::{Hero, Redis, needs, pypi, wait_until};
+use super::error;
+use crate::support::websocket::{BINARY, Frame, PING, Socket, frame};
+use crate::support::{Hero, Redis, Served, needs, pypi, request, wait_until};
 
 /// Submits a job over the Unix socket, and returns its id.
-fn submit(api: &Api, script: &str) -> String {
+fn submit(api: &Served, script: &str) -> String {
     let job = json!({ "script_type": "osis", "script": script, "timeout": 60 });
     let made = api.call("job.submit", &json!({ "job": job }));
     made["id"].as_str().expect("an id").to_owned()
@@ -30,7 +30,7 @@ fn states(notices: &[Value]) -> Vec<&str> {
 #[test]
 fn calls_batches_and_notifications_share_a_connection() {
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let mut socket = Socket::open(api.unix(), &[]);
     assert_eq!(socket.call("whoami", &json!([]))["name"], "root");
     let batch = json!([
@@ -64,7 +64,7 @@ fn calls_batches_and_notifications_share_a_connection() {
 #[test]
 fn job_is_followed_to_its_end_and_continued_after_a_number() {
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let id = submit(&api, r#"print("one"); progress(0.5, "half"); print("two"); 1"#);
     let mut socket = Socket::open(api.unix(), &[]);
     let subscription = socket.follow("job.follow", &json!({ "id": id }));
@@ -101,7 +101,7 @@ fn job_is_followed_to_its_end_and_continued_after_a_number() {
 #[test]
 fn followers_of_a_job_share_one_reader_which_ends_with_the_last() {
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let count =
         r"let n = 0; loop { n += 1; print(n.to_string()); sleep(0.02); if n == 100 { break } }";
@@ -155,7 +155,7 @@ fn followers_of_a_job_share_one_reader_which_ends_with_the_last() {
 #[test]
 fn events_and_statistics_are_followed() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("job.events", "true"), &redis);
+    let api = Served::with(Hero::on(&redis).set("job.events", "true"), &redis);
     let old = submit(&api, "1");
     let mut socket = Socket::open(api.unix(), &[]);
     socket.follow("events.follow", &json!({}));
@@ -181,7 +181,7 @@ fn events_and_statistics_are_followed() {
     let last = submit(&api, "3");
     assert_eq!(later.notice()["events"][0]["id"], last.as_str());
     let off = Redis::start();
-    let off = Api::on(&off);
+    let off = Served::on(&off);
     let refused = Socket::open(off.unix(), &[]).answer("events.follow", &json!({}));
     assert_eq!(refused["error"]["code"], -32004, "{refused}");
 }
@@ -189,7 +189,7 @@ fn events_and_statistics_are_followed() {
 #[test]
 fn callers_follow_what_their_rights_and_bounds_allow() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("job.events", "true"), &redis);
+    let api = Served::with(Hero::on(&redis).set("job.events", "true"), &redis);
     let new = |name: &str, args: &[&str]| {
         let done = api.hero.run(&[&["token", "new", name], args].concat()).code(0);
         format!("Bearer {}", done.stdout.trim_end())
@@ -223,7 +223,7 @@ fn callers_follow_what_their_rights_and_bounds_allow() {
 #[test]
 fn connection_ends_with_the_supervisor_and_with_a_silent_client() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.client_timeout", "\"1s\""), &redis);
+    let api = Served::with(Hero::on(&redis).set("api.client_timeout", "\"1s\""), &redis);
     let mut silent = Socket::open(api.unix(), &[]);
     assert_eq!(silent.next(), Frame::Ping);
     // It answers no ping.
@@ -238,7 +238,7 @@ fn connection_ends_with_the_supervisor_and_with_a_silent_client() {
 #[test]
 fn follower_is_told_of_an_outage_and_misses_nothing() {
     let mut redis = Redis::that_keeps();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let id = submit(&api, r#"print("one"); 1"#);
     let mut socket = Socket::open(api.unix(), &[]);
     socket.follow("job.follow", &json!({ "id": id }));
@@ -256,7 +256,7 @@ fn follower_is_told_of_an_outage_and_misses_nothing() {
 #[test]
 fn subscriptions_and_connections_are_bounded() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.connections_max", "3"), &redis);
+    let api = Served::with(Hero::on(&redis).set("api.connections_max", "3"), &redis);
     let mut socket = Socket::open(api.unix(), &[]);
     let follow = request("stats.follow", &json!({ "since": "9999999999999-0" }));
     let mut refused = 0;
@@ -277,7 +277,7 @@ fn subscriptions_and_connections_are_bounded() {
 #[test]
 fn malformed_frames_end_their_connection_alone_and_memory_does_not_grow() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.body_size_max", "\"64KiB\""), &redis);
+    let api = Served::with(Hero::on(&redis).set("api.body_size_max", "\"64KiB\""), &redis);
     let memory_kib = || -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", api.supervisor.pid()));
         let status = status.expect("it runs");
@@ -337,7 +337,7 @@ fn malformed_frames_end_their_connection_alone_and_memory_does_not_grow() {
 #[test]
 fn client_that_does_not_read_is_dropped_and_costs_no_memory() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.client_timeout", "\"3s\""), &redis);
+    let api = Served::with(Hero::on(&redis).set("api.client_timeout", "\"3s\""), &redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let id =
         submit(&api, r#"let t = "x"; for n in 0..12 { t += t } for n in 0..800 { print(t) } 1"#);
@@ -406,7 +406,7 @@ fn client_of_another_library_calls_and_follows() {
         return;
     }
     let redis = Redis::start();
-    let api = Api::on(&redis);
+    let api = Served::on(&redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let id = submit(&api, r#"print("one"); print("two"); 1"#);
     let made = api.hero.run(&["token", "new", "ws", "--scope", "read"]).code(0);

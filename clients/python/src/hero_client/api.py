@@ -277,10 +277,12 @@ class Info(TypedDict):
     """The program that answers."""
     namespace: str
     """The prefix of all keys."""
+    not_sandboxed: List[str]
+    """The types among them whose scripts are not sandboxed."""
     redis: str
     """The address of Redis, without a password."""
     types: List[str]
-    """The configured script types."""
+    """The script types that the caller may use."""
     version: str
     """The version of Hero."""
 
@@ -1282,7 +1284,8 @@ class Methods:
         return answer
 
     def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
-        """Submits a job and returns its id; if a job with its unique key has not ended, that job's id."""
+        """Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
+        that is repeated with the same id and the same content returns that job."""
         answer: Id = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
@@ -1357,7 +1360,7 @@ class Methods:
         return answer
 
     def system_info(self) -> Info:
-        """Returns the version, the address of Redis and the script types."""
+        """Returns the version, the address of Redis and the script types that the caller may use."""
         answer: Info = self._call("system.info", _given({}))
         return answer
 
@@ -1565,7 +1568,8 @@ class AsyncMethods:
         return answer
 
     async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
-        """Submits a job and returns its id; if a job with its unique key has not ended, that job's id."""
+        """Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
+        that is repeated with the same id and the same content returns that job."""
         answer: Id = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
@@ -1640,7 +1644,7 @@ class AsyncMethods:
         return answer
 
     async def system_info(self) -> Info:
-        """Returns the version, the address of Redis and the script types."""
+        """Returns the version, the address of Redis and the script types that the caller may use."""
         answer: Info = await self._call("system.info", _given({}))
         return answer
 

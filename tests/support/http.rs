@@ -17,54 +17,54 @@ enum Stream {
 }
 
 /// A connection.
-pub(super) struct Link {
+pub(crate) struct Link {
     stream: BufReader<Stream>,
 }
 
 /// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Link {
-    pub(super) fn unix(path: &Path) -> Self {
+    pub(crate) fn unix(path: &Path) -> Self {
         let stream = UnixStream::connect(path).expect("the socket answers");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { stream: BufReader::new(Stream::Unix(stream)) }
     }
 
-    pub(super) fn tcp(port: u16) -> Self {
+    pub(crate) fn tcp(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the port answers");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { stream: BufReader::new(Stream::Tcp(stream)) }
     }
 
     /// Sends bytes as they are.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
 
     /// Sends a request with a body of JSON, and reads the response.
     #[track_caller]
-    pub(super) fn post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut all = vec![("content-type", "application/json")];
         all.extend(headers);
         self.ask("POST", path, &all, body.as_bytes())
     }
 
     #[track_caller]
-    pub(super) fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
         self.ask("GET", path, headers, b"")
     }
 
     /// Sends a request, and reads the response. The last of two headers of one name is sent; an
     /// empty one is left out.
     #[track_caller]
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         method: &str,
         path: &str,
@@ -92,7 +92,7 @@ impl Link {
     }
 
     /// Reads a response; `None` if the server closed the connection.
-    pub(super) fn answer(&mut self) -> Option<Answer> {
+    pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).ok()? == 0 {
             return None;
@@ -113,27 +113,27 @@ impl Link {
     }
 
     /// Reads as many bytes as there is room for.
-    pub(super) fn read(&mut self, room: &mut [u8]) -> std::io::Result<()> {
+    pub(crate) fn read(&mut self, room: &mut [u8]) -> std::io::Result<()> {
         self.stream.read_exact(room)
     }
 
     /// Returns true if the server closes the connection without a word.
-    pub(super) fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         self.stream.read(&mut [0]).map_or(true, |length| length == 0)
     }
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     #[track_caller]
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 }

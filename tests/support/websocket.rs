@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::http::{Answer, Link};
 
 /// An open WebSocket.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     link: Link,
     last: u64,
     /// Notifications that came before an answer.
@@ -16,7 +16,7 @@ pub(super) struct Socket {
 
 /// A frame of the server.
 #[derive(Debug, PartialEq)]
-pub(super) enum Frame {
+pub(crate) enum Frame {
     Text(Value),
     Ping,
     Pong(Vec<u8>),
@@ -26,24 +26,35 @@ pub(super) enum Frame {
     Gone,
 }
 
-pub(super) const TEXT: u8 = 1;
-pub(super) const BINARY: u8 = 2;
-pub(super) const CLOSE: u8 = 8;
-pub(super) const PING: u8 = 9;
-pub(super) const PONG: u8 = 10;
+pub(crate) const TEXT: u8 = 1;
+pub(crate) const BINARY: u8 = 2;
+pub(crate) const CLOSE: u8 = 8;
+pub(crate) const PING: u8 = 9;
+pub(crate) const PONG: u8 = 10;
 
 impl Socket {
     /// Opens a WebSocket at `/rpc`.
     #[track_caller]
-    pub(super) fn open(link: Link, headers: &[(&str, &str)]) -> Self {
-        let (answer, link) = Self::ask(link, headers);
+    pub(crate) fn open(link: Link, headers: &[(&str, &str)]) -> Self {
+        Self::open_at(link, "/rpc", headers)
+    }
+
+    /// Opens a WebSocket at another path.
+    #[track_caller]
+    pub(crate) fn open_at(link: Link, path: &str, headers: &[(&str, &str)]) -> Self {
+        let (answer, link) = Self::ask_at(link, path, headers);
         assert_eq!(answer.status, 101, "{}", answer.text());
         Self { link, last: 0, early: Vec::new() }
     }
 
     /// Asks for a WebSocket. Returns the answer, which may be a refusal.
     #[track_caller]
-    pub(super) fn ask(mut link: Link, headers: &[(&str, &str)]) -> (Answer, Link) {
+    pub(crate) fn ask(link: Link, headers: &[(&str, &str)]) -> (Answer, Link) {
+        Self::ask_at(link, "/rpc", headers)
+    }
+
+    #[track_caller]
+    fn ask_at(mut link: Link, path: &str, headers: &[(&str, &str)]) -> (Answer, Link) {
         let key = STANDARD.encode([7; 16]);
         let mut all = vec![
             ("connection", "Upgrade"),
@@ -53,7 +64,7 @@ impl Socket {
             ("content-length", ""),
         ];
         all.extend(headers);
-        let answer = link.get("/rpc", &all);
+        let answer = link.get(path, &all);
         if answer.status == 101 {
             // The example of RFC 6455 has another key; this one's answer is as fixed.
             assert!(answer.header("sec-websocket-accept").is_some_and(|text| text.len() == 28));
@@ -62,22 +73,22 @@ impl Socket {
     }
 
     /// Sends a whole frame, masked.
-    pub(super) fn frame(&mut self, opcode: u8, payload: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn frame(&mut self, opcode: u8, payload: &[u8]) -> std::io::Result<()> {
         self.link.send(&frame(0x80 | opcode, payload))
     }
 
     /// Sends bytes as they are.
-    pub(super) fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.link.send(bytes)
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.frame(TEXT, text.as_bytes()).expect("the server takes it");
     }
 
     /// Sends a request, and returns the result of its answer. Notifications that come before are kept.
     #[track_caller]
-    pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let mut answer = self.answer(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].take()
@@ -85,7 +96,7 @@ impl Socket {
 
     /// Sends a request, and returns its answer.
     #[track_caller]
-    pub(super) fn answer(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn answer(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let id = self.last;
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -102,14 +113,14 @@ impl Socket {
 
     /// Returns the id of a new subscription.
     #[track_caller]
-    pub(super) fn follow(&mut self, method: &str, params: &Value) -> String {
+    pub(crate) fn follow(&mut self, method: &str, params: &Value) -> String {
         let opened = self.call(method, params);
         opened["subscription"].as_str().expect("an id").to_owned()
     }
 
     /// Returns the parameters of the next notification.
     #[track_caller]
-    pub(super) fn notice(&mut self) -> Value {
+    pub(crate) fn notice(&mut self) -> Value {
         let early = (!self.early.is_empty()).then(|| self.early.remove(0));
         let mut notice = early.unwrap_or_else(|| self.next_text());
         assert!(notice["method"].is_string() && notice.get("id").is_none(), "{notice}");
@@ -128,7 +139,7 @@ impl Socket {
 
     /// Returns the notifications of a job that is followed, to its end.
     #[track_caller]
-    pub(super) fn rest_of_job(&mut self) -> Vec<Value> {
+    pub(crate) fn rest_of_job(&mut self) -> Vec<Value> {
         let mut all = vec![self.notice()];
         while all.last().is_some_and(|notice| notice["ended"] != true) {
             all.push(self.notice());
@@ -137,7 +148,7 @@ impl Socket {
     }
 
     /// Reads the next frame.
-    pub(super) fn next(&mut self) -> Frame {
+    pub(crate) fn next(&mut self) -> Frame {
         let mut head = [0; 2];
         if self.link.read(&mut head).is_err() {
             return Frame::Gone;
@@ -172,7 +183,7 @@ impl Socket {
     }
 
     /// Reads until the server closes the connection; returns the code and the reason that it gave.
-    pub(super) fn closed(&mut self) -> (u16, String) {
+    pub(crate) fn closed(&mut self) -> (u16, String) {
         let mut told = (1006, String::new());
         loop {
             match self.next() {
@@ -185,7 +196,7 @@ impl Socket {
 }
 
 /// Returns the bytes of a masked frame with this first byte.
-pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     const MASK: [u8; 4] = [1, 2, 3, 4];
     let mut bytes = vec![first];
     match payload.len() {

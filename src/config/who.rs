@@ -1,0 +1,19 @@
+//! `[type.NAME] who`: the callers of the API who may use a type without a sandbox.
+
+use super::api::is_caller_name;
+use super::error::{Fault, KeyPath};
+
+/// The word for all callers.
+pub(super) const EVERYONE: &str = "*";
+
+/// Rejects what is neither the name of a caller nor the word for all; `key` is the place of the list.
+pub(super) fn check_callers(who: &[String], key: &KeyPath) -> Result<(), Fault> {
+    let is_legal = |name: &String| name == EVERYONE || is_caller_name(name);
+    match who.iter().position(|name| !is_legal(name)) {
+        None => Ok(()),
+        Some(place) => {
+            let message = "must be the name of a caller of the API, or \"*\"";
+            Err(Fault::new(key.then(place), message).or(key.clone()))
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The `OpenAPI` document of the paths that call methods, from the types of the methods.
+
+use serde_json::{Value, json};
+
+use super::error::{RpcError, code};
+use super::rest_paths::{RestPath, RestResult};
+
+/// The version of `OpenAPI` that the document follows.
+const OPENAPI: &str = "3.1.0";
+
+/// Returns the document of these paths; `openrpc` is the document of all methods.
+pub(super) fn document(paths: &[RestPath], openrpc: &Value) -> Value {
+    let mut described = json!({});
+    for path in paths {
+        let place = path.path.trim_end_matches('/');
+        described[place][path.verb] = operation(path, openrpc);
+    }
+    let mut schemas = openrpc["components"]["schemas"].clone();
+    schemas["Error"] = json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": { "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": { "type": "integer" },
+                "message": { "type": "string" },
+                "data": { "type": "object" },
+            },
+        } },
+    });
+    json!({
+        "openapi": OPENAPI,
+        "info": {
+            "title": "Hero",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Jobs by plain HTTP. Each path calls a method of the JSON-RPC API, which docs/openrpc.json \
+                            describes as a whole.",
+            "license": { "name": env!("CARGO_PKG_LICENSE") },
+        },
+        "paths": described,
+        "security": [{ "token": [] }],
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn operation(path: &RestPath, openrpc: &Value) -> Value {
+    let method = method_of(openrpc, path.method);
+    let summary = path.summary.map_or(method["summary"].clone(), |summary| json!(summary));
+    let mut parameters = Vec::new();
+    for name in path.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+        parameters.push(json!({
+            "name": name, "in": "path", "required": true, "schema": { "type": "string" },
+        }));
+    }
+    if path.waits {
+        let wait = method_of(openrpc, "job.run")["params"].as_array().cloned().unwrap_or_default();
+        let wait = wait.into_iter().find(|param| param["name"] == "wait").unwrap_or_default();
+        parameters.push(json!({
+            "name": "wait", "in": "query", "description": wait["description"],
+            "schema": { "type": "number" },
+        }));
+    }
+    let mut operation = json!({
+        "operationId": path.operation,
+        "summary": summary,
+        "parameters": parameters,
+        "responses": responses(path, &method),
+    });
+    if path.waits {
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": { "application/json": { "schema": submission(&method, openrpc) } },
+        });
+    }
+    operation
+}
+
+fn method_of(openrpc: &Value, name: &str) -> Value {
+    let mut methods = openrpc["methods"].as_array().into_iter().flatten();
+    methods.find(|method| method["name"] == name).cloned().unwrap_or_default()
+}
+
+/// The job, with the other parameters of its submission beside its settings.
+fn submission(method: &Value, openrpc: &Value) -> Value {
+    let params = method["params"].as_array().into_iter().flatten();
+    let mut job = openrpc["components"]["schemas"]["JobSettings"].clone();
+    for param in params.filter(|param| param["name"] != "job") {
+        let name = param["name"].as_str().unwrap_or_default();
+        job["properties"][name] = param["schema"].clone();
+        job["properties"][name]["description"] = param["description"].clone();
+    }
+    job
+}
+
+fn responses(path: &RestPath, method: &Value) -> Value {
+    let schema = &method["result"]["schema"];
+    let (status, content) = match path.result {
+        RestResult::Document => ("200", json!({ "application/json": { "schema": schema } })),
+        RestResult::Created => ("201", json!({ "application/json": { "schema": schema } })),
+        RestResult::Text => ("200", json!({ "text/plain": { "schema": { "type": "string" } } })),
+        RestResult::Bytes => ("200", json!({ "application/octet-stream": {} })),
+    };
+    let mut responses = json!({ status: { "description": "Done", "content": content } });
+    if path.result == RestResult::Created {
+        responses["200"] = json!({
+            "description": "With wait: the job, as it is at the end or after that time",
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } },
+        });
+    }
+    let errors = [
+        (code::INVALID_PARAMS, "The request is wrong"),
+        (code::UNAUTHENTICATED, "The caller is not known"),
+        (code::NOT_PERMITTED, "The caller may not do this"),
+        (code::NOT_FOUND, "It does not exist, or the caller may not see it"),
+        (code::CONFLICT, "Its state does not allow it"),
+    ];
+    for (code, description) in errors {
+        let status = RpcError::new(code, description).status();
+        responses[status.as_str()] = json!({
+            "description": description,
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+        });
+    }
+    responses
+}

@@ -1,0 +1,204 @@
+//! Jobs by plain HTTP, for `curl` and for tools that speak no JSON-RPC: each path calls a method of the table.
+//! A browser that asks for a page gets the page of the same address.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::error::{RpcError, code};
+use super::guard::wants_page;
+use super::http_body::{is_json, read_json};
+use super::json::{self, Sender};
+use super::service::ApiService;
+
+/// A call by a path.
+#[derive(Debug, PartialEq, Eq)]
+enum RestCall {
+    /// `GET /jobs/ID`.
+    Get(String),
+    /// `GET /jobs/ID/output`.
+    Output(String),
+    /// `POST /jobs`, with the most seconds to wait for the end.
+    Submit(Option<String>),
+}
+
+/// Answers the calls by paths; all else goes on.
+pub(super) async fn serve(
+    State(service): State<ApiService>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(call) = of(request.method(), request.uri(), request.headers()) else {
+        return next.run(request).await;
+    };
+    match answer(&service, call, request).await {
+        Ok(response) => response,
+        Err((status, error)) => {
+            let mut response = json_response(status, &json!({ "error": error }));
+            if status == StatusCode::UNAUTHORIZED {
+                let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
+            }
+            response
+        }
+    }
+}
+
+fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
+    let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+    match (method, parts.as_slice()) {
+        // The page has files under names with an extension.
+        (&Method::GET, ["jobs", id]) if !wants_page(headers) && !id.contains('.') => {
+            Some(RestCall::Get((*id).to_owned()))
+        }
+        (&Method::GET, ["jobs", id, "output"]) => Some(RestCall::Output((*id).to_owned())),
+        (&Method::POST, ["jobs"]) if is_json(headers) => {
+            let pairs = uri.query().unwrap_or_default().split('&');
+            let wait = pairs.filter_map(|pair| pair.strip_prefix("wait=")).next();
+            Some(RestCall::Submit(wait.map(str::to_owned)))
+        }
+        _ => None,
+    }
+}
+
+type Refused = (StatusCode, RpcError);
+
+async fn answer(
+    service: &ApiService,
+    call: RestCall,
+    request: Request,
+) -> Result<Response, Refused> {
+    let Some(sender) = request.extensions().get::<Sender>().cloned() else {
+        let error = RpcError::new(code::INTERNAL, "the request has no sender");
+        return Err((StatusCode::INTERNAL_SERVER_ERROR, error));
+    };
+    let ask = async |method: &str, params: Value| {
+        let result = json::call(service, &sender, method, params).await;
+        result.map_err(|error| (error.status(), error))
+    };
+    Ok(match call {
+        RestCall::Get(id) => {
+            json_response(StatusCode::OK, &ask("job.get", json!({ "id": id })).await?)
+        }
+        RestCall::Output(id) => output(&ask("job.output", json!({ "id": id })).await?)?,
+        RestCall::Submit(wait) => {
+            let body = read_json(service, request).await?;
+            let params =
+                submission(&body, wait.as_deref()).map_err(|error| (error.status(), error))?;
+            let method = if wait.is_some() { "job.run" } else { "job.submit" };
+            let job = ask(method, params).await?;
+            let id = job["id"].as_str().unwrap_or_default();
+            let place = HeaderValue::from_str(&format!("{}/jobs/{id}", service.settings().path));
+            let status = if wait.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+            let mut response = json_response(status, &job);
+            if let Ok(place) = place {
+                response.headers_mut().insert(header::LOCATION, place);
+            }
+            response
+        }
+    })
+}
+
+/// Returns the parameters of a submission: the body is the job, with `inputs` and `stdin` beside its settings.
+fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
+    let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
+    let mut job: Map<String, Value> = serde_json::from_slice(body)
+        .map_err(|error| wrong(format!("the body must be a job, an object of JSON: {error}")))?;
+    let mut params = Map::new();
+    for name in ["inputs", "stdin"] {
+        params.extend(job.remove_entry(name));
+    }
+    if let Some(wait) = wait {
+        let seconds: f64 = wait.parse().map_err(|_| {
+            wrong("wait must be a number of seconds".to_owned()).with("field", "wait")
+        })?;
+        params.insert("wait".to_owned(), json!(seconds));
+    }
+    params.insert("job".to_owned(), Value::Object(job));
+    Ok(Value::Object(params))
+}
+
+/// Returns an output as it is: text, or bytes.
+fn output(found: &Value) -> Result<Response, Refused> {
+    let text = found["output"].as_str().unwrap_or_default();
+    let (kind, bytes) = if found["output_encoding"] == "base64" {
+        let bytes = STANDARD.decode(text).map_err(|error| {
+            let error = RpcError::new(code::INTERNAL, format!("cannot decode the output: {error}"));
+            (error.status(), error)
+        })?;
+        ("application/octet-stream", bytes)
+    } else {
+        ("text/plain; charset=utf-8", text.as_bytes().to_vec())
+    };
+    // A browser never runs what a script wrote.
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_DISPOSITION, "attachment"),
+    ];
+    Ok((headers.map(|(name, value)| (name, HeaderValue::from_static(value))), bytes)
+        .into_response())
+}
+
+fn json_response(status: StatusCode, value: &Value) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (header::VARY, HeaderValue::from_static("Accept")),
+    ];
+    (status, headers, value.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(
+        method: Method,
+        path: &str,
+        headers: &[(header::HeaderName, &str)],
+    ) -> Option<RestCall> {
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            all.insert(name, value.parse().expect("a value"));
+        }
+        of(&method, &path.parse().expect("a path"), &all)
+    }
+
+    #[test]
+    fn browser_gets_the_page_and_a_program_the_job() {
+        let page = [(header::ACCEPT, "text/html,*/*")];
+        assert_eq!(call(Method::GET, "/jobs/a", &page), None);
+        assert_eq!(call(Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned())));
+        assert_eq!(call(Method::GET, "/jobs/a.json", &[]), None);
+        let output = Some(RestCall::Output("a".to_owned()));
+        assert_eq!(call(Method::GET, "/jobs/a/output", &page), output);
+        for other in ["/jobs", "/", "/jobs/a/log", "/jobs/a/files/x", "/queues/a"] {
+            assert_eq!(call(Method::GET, other, &[]), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn form_of_the_page_is_no_submission() {
+        let form = [(header::CONTENT_TYPE, "application/x-www-form-urlencoded")];
+        assert_eq!(call(Method::POST, "/jobs", &form), None);
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        assert_eq!(call(Method::POST, "/jobs", &json), Some(RestCall::Submit(None)));
+        let wait = Some(RestCall::Submit(Some("5".to_owned())));
+        assert_eq!(call(Method::POST, "/jobs?wait=5", &json), wait);
+    }
+
+    #[test]
+    fn files_stand_beside_the_settings_of_the_job() {
+        let body = br#"{"script": "1", "script_type": "osis", "stdin": "eA=="}"#;
+        let params = submission(body, Some("2")).expect("legal");
+        let job = json!({ "script": "1", "script_type": "osis" });
+        assert_eq!(params, json!({ "job": job, "stdin": "eA==", "wait": 2.0 }));
+        for wrong in [submission(b"[]", None), submission(b"{}", Some("soon"))] {
+            assert_eq!(wrong.expect_err("illegal").code, code::INVALID_PARAMS);
+        }
+    }
+}

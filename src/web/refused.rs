@@ -1,0 +1,29 @@
+//! The page for a visitor who is not known: the reason of a refusal, and the way to the page.
+
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use maud::html;
+
+use super::error::sentence;
+use super::layout::{document, mark};
+use super::links::SiteLinks;
+
+/// Returns the page.
+pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {
+    let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
+    let title = if is_away { "Not available" } else { "Not done" };
+    let page = document(
+        links,
+        None,
+        title,
+        &html! {
+            main.login {
+                div.brand { (mark(22)) "Hero" }
+                h1 { (title) }
+                div.note-err role="alert" { p { (sentence(reason)) } }
+                p.gap { a href=(links.to("/")) { "Open the page" } }
+            }
+        },
+    );
+    (status, Html(page.into_string())).into_response()
+}

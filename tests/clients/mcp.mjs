@@ -1,0 +1,61 @@
+// Lists and calls every tool by the official SDK: `stdio PROGRAM ARGS…`, or `http URL TOKEN`.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+const [kind, where, ...rest] = process.argv.slice(2);
+const transport = kind === 'stdio'
+    ? new StdioClientTransport({ command: where, args: rest, env: process.env })
+    : new StreamableHTTPClientTransport(new URL(where), {
+        requestInit: { headers: { Authorization: `Bearer ${rest[0]}` } },
+    });
+const client = new Client({ name: 'test', version: '1' });
+await client.connect(transport);
+
+const { tools } = await client.listTools();
+const untried = new Set(tools.map((tool) => tool.name));
+
+async function call(name, args) {
+    untried.delete(name);
+    const result = await client.callTool({ name, arguments: args });
+    return { ...result, text: result.content[0].text };
+}
+function expect(what, is) {
+    if (!is) {
+        throw new Error(`unexpected: ${JSON.stringify(what)}`);
+    }
+}
+
+const script = { script: 'print("hi"); 40 + 2', script_type: 'osis' };
+const done = await call('run_script', script);
+expect(done, done.text === '42' && !done.isError);
+const failed = await call('run_script', { script: 'throw "no luck"', script_type: 'osis' });
+expect(failed, failed.isError && failed.text.includes('no luck'));
+const { id } = (await call('submit_job', script)).structuredContent;
+expect(id, typeof id === 'string');
+const waited = (await call('wait_job', { id })).structuredContent;
+expect(waited, waited.status === 'finished' && waited.output === '42');
+for (const name of ['get_job', 'list_jobs', 'job_log', 'follow_job', 'stop_job']) {
+    const result = await call(name, name === 'list_jobs' ? {} : { id });
+    // The job has ended: it cannot be stopped.
+    expect(result, result.isError === (name === 'stop_job'));
+}
+const left = { script: 'seq 3 > "$HERO_OUTPUT_DIR/n.txt"', script_type: 'bash' };
+const leaves = (await call('run_script', left)).structuredContent;
+const files = (await call('job_files', { id: leaves.id })).structuredContent.files;
+expect(files, files.length === 1 && files[0].name === 'n.txt');
+const file = (await call('get_file', { id: leaves.id, name: 'n.txt' })).structuredContent;
+expect(file, Buffer.from(file.content, 'base64').toString() === '1\n2\n3\n');
+const wrong = await call('run_script', { ...script, timeout: 'soon' });
+expect(wrong, wrong.isError && wrong.text.includes('timeout') && !wrong.text.includes('job.'));
+const types = (await call('script_types', {})).structuredContent;
+expect(types, types.types.includes('osis') && !types.types.includes('sal') && types.not_sandboxed.length === 0);
+const refused = await call('run_script', { script: '1', script_type: 'sal' });
+expect(refused, refused.isError && refused.text.includes('not sandboxed'));
+const functions = (await call('script_functions', {})).structuredContent.functions;
+expect(functions.length, functions.some((one) => one.name === 'osis_get'));
+const checked = (await call('check_script', { script: 'let a = ;', script_type: 'osis' })).structuredContent;
+expect(checked, checked.errors.length === 1);
+expect([...untried], untried.size === 0);
+console.log('done');
+await client.close();

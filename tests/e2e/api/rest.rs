@@ -1,0 +1,124 @@
+//! Jobs by plain HTTP, by curl.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{Hero, Redis, Served, needs};
+
+/// Runs curl with a token.
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
+fn curl(site: &Served, token: &str, args: &[&str], path: &str) -> Output {
+    let bearer = format!("Authorization: Bearer {token}");
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--noproxy", "*", "-H", &bearer]).args(args).arg(site.at(path));
+    curl.output().expect("curl runs")
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
+fn has_curl() -> bool {
+    Command::new("curl").arg("--version").output().is_ok()
+}
+
+fn text(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[track_caller]
+fn document(done: &Output) -> Value {
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("no JSON: {}", text(done)))
+}
+
+#[test]
+fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
+    let _actor = site.hero.actor("bash-default-1").start();
+    let token = site.token(&["ann", "--scope", "read,submit"]);
+    let body = |job: Value| {
+        ["-H", "content-type: application/json", "-d"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([job.to_string()])
+            .collect::<Vec<_>>()
+    };
+    let post = |path: &str, more: &[&str], job: Value| {
+        let body = body(job);
+        let all: Vec<&str> = more.iter().copied().chain(body.iter().map(String::as_str)).collect();
+        curl(&site, &token, &all, path)
+    };
+    let bash =
+        |script: &str, id: &str| json!({ "script_type": "bash", "script": script, "id": id });
+    let made = post("/jobs", &["-i"], bash("echo hi >&2; printf 'a\\0b'", "a"));
+    let head = text(&made).to_lowercase();
+    assert!(head.starts_with("http/1.1 201 ") && head.contains("location: /jobs/a\r\n"), "{head}");
+    site.hero.run(&["job", "wait", "a"]).code(0);
+    let job = document(&curl(&site, &token, &["-f"], "/jobs/a"));
+    assert_eq!((&job["status"], &job["caller_id"]), (&json!("finished"), &json!("ann")));
+    assert_eq!(curl(&site, &token, &["-f"], "/jobs/a/output").stdout, b"a\0b");
+    let log = text(&curl(&site, &token, &["-f"], "/jobs/a/log"));
+    assert!(log.contains(" 2 hi"), "{log}");
+    let ran = document(&post("/jobs?wait=30", &["-f"], bash("exit 3", "b")));
+    assert_eq!((&ran["status"], &ran["exit_code"]), (&json!("error"), &json!(3)));
+    // Each error has its status: curl -f fails.
+    for (done, status) in [
+        (curl(&site, &token, &["-f"], "/jobs/none"), "404"),
+        (curl(&site, &token, &["-f"], "/jobs/none/output"), "404"),
+        (curl(&site, &token, &["-f"], "/jobs/none/log"), "404"),
+        (curl(&site, &token, &["-f"], "/jobs/a/files/none"), "404"),
+        (curl(&site, "wrong", &["-f"], "/jobs/a"), "401"),
+        (post("/jobs", &["-f"], json!({ "script_type": "ruby", "script": "1" })), "400"),
+        (post("/jobs", &["-f"], bash("true", "a")), "409"),
+        (
+            post(
+                "/rpc",
+                &["-f"],
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "job.get", "params": ["none"] }),
+            ),
+            "404",
+        ),
+    ] {
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(22) && said.contains(status), "{status}: {said}");
+    }
+    let refused = document(&curl(&site, &token, &[], "/jobs/none"));
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+}
+
+#[test]
+fn answers_of_more_than_a_kibibyte_are_compressed_for_those_who_ask() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let ask = |path: &str, encoding: &str| site.unix().get(path, &[("accept-encoding", encoding)]);
+    let packed = ask("/openapi.json", "gzip, br");
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    let plain = ask("/openapi.json", "");
+    assert_eq!((plain.header("content-encoding"), plain.status), (None, 200));
+    let small = ask("/healthz", "gzip");
+    assert_eq!((small.header("content-encoding"), small.text().as_str()), (None, "ok\n"));
+    if needs("curl", has_curl) {
+        let token = site.token(&["ann", "--scope", "read"]);
+        let unpacked = curl(&site, &token, &["-f", "--compressed"], "/openapi.json");
+        assert_eq!(unpacked.stdout, plain.body);
+        let page = curl(&site, &token, &["-f", "--compressed", "-H", "Accept: text/html"], "/");
+        assert!(text(&page).contains("<h1"), "{}", text(&page));
+    }
+}
+
+#[test]
+fn health_is_told_without_a_token_and_readiness_while_redis_answers() {
+    let mut redis = Redis::start();
+    let site = Served::on(&redis);
+    let get = |path: &str| site.tcp().get(path, &[]);
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!((get(path).status, get(path).text().as_str()), (200, "ok\n"), "{path}");
+    }
+    redis.kill();
+    assert_eq!(get("/healthz").status, 200);
+    let unready = get("/readyz");
+    assert_eq!(unready.status, 503);
+    assert!(unready.text().contains("redis"), "{}", unready.text());
+}

@@ -1,0 +1,43 @@
+//! Packages of npm that tests use as clients which share no code with the program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const PACKAGES: [&str; 1] = ["@modelcontextprotocol/sdk@1.32.2"];
+
+/// Returns a folder whose scripts find the packages; `None` where they cannot be installed. It is made once,
+/// and stays in the folder of the build.
+pub(crate) fn npm() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(made).as_deref()
+}
+
+fn made() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm");
+    let list = PACKAGES.join(" ");
+    let is_made = |folder: &Path| {
+        std::fs::read_to_string(folder.join("packages")).is_ok_and(|made| made == list)
+    };
+    if is_made(&folder) {
+        return Some(folder);
+    }
+    // Another run of the tests sees nothing of it, or all.
+    let new = folder.with_extension(std::process::id().to_string());
+    std::fs::create_dir_all(&new).ok()?;
+    if !install(&new) || std::fs::write(new.join("packages"), list).is_err() {
+        let _ = std::fs::remove_dir_all(&new);
+        return None;
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::rename(&new, &folder).ok()?;
+    Some(folder)
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
+fn install(folder: &Path) -> bool {
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0"]);
+    let done = npm.args(PACKAGES).current_dir(folder).output();
+    done.is_ok_and(|done| done.status.success())
+}
