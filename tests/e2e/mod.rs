@@ -37,6 +37,7 @@ mod protocol;
 mod queues;
 mod refusals;
 mod results;
+mod run_and_wait;
 mod sandboxed_daemon;
 mod scripts;
 mod secrets;

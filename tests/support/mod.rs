@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 mod hero;
 pub(crate) mod keys;
 mod mariadb;
+mod monitor;
 #[path = "../../src/test_support.rs"]
 mod needs;
 pub(crate) mod proxy;
@@ -21,6 +22,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
+pub(crate) use monitor::Monitor;
 pub(crate) use needs::needs;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
