@@ -62,7 +62,8 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
 /// Hands on control messages for the types of this process while no supervisor does.
 async fn hand_on_control(boot: &Boot) {
     let types = boot.actors.iter().map(|actor| &actor.script_type).collect();
-    match boot.store.fan_out_unsupervised(boot.lease, &types).await {
+    let retention = boot.settings().job.kept();
+    match boot.store.fan_out_unsupervised(boot.lease, retention, &types).await {
         Ok(0) => {}
         Ok(messages) => info!(messages, "handed on control messages: no supervisor is live"),
         // The next heartbeat tries again.

@@ -15,7 +15,7 @@ for number = 4, #ARGV do
   local script_type = type_of_queue(queue)
   if changed[#changed] == 1 and not told[script_type] then
     told[script_type] = true
-    tell_actors_of(script_type, { ARGV[3] }, at, tonumber(ARGV[2]) * 1000)
+    tell_actors_of(script_type, nil, { ARGV[3] }, at, tonumber(ARGV[2]) * 1000)
   end
 end
 return changed
