@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hero::client::{Client, ClientError, JobBuilder};
 use hero::config::Config;
+use hero::proto::job::JobFiles;
 
 const SCRIPT: &str = r"
 for step in 1..=3 { print(`step ${step}`); }
@@ -33,14 +34,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// [`ClientError::JobFailed`] if the script fails; [`ClientError::GaveUp`] if no actor runs it in time.
 pub async fn submit_and_follow(client: &Client) -> Result<(Vec<String>, String), ClientError> {
     let job = JobBuilder::new("osis", SCRIPT).name("three steps").timeout(Duration::from_secs(30));
-    let id = client.submit(job.build()?).await?;
+    // Who waits says so at once: then the job replies, and its end costs no further call.
+    let job = client.submit_awaited(job.build()?, &JobFiles::default()).await?;
 
     let mut log = Vec::new();
-    let mut follower = client.follow_job_logs(&id);
+    let mut follower = client.follow_job_logs(&job.id);
     while let Some(lines) = follower.next().await? {
         log.extend(lines.into_iter().map(|line| line.line));
     }
 
-    let output = client.await_result(&id, Some(Duration::from_mins(1))).await?;
+    let output = client.await_end(&job, Some(Duration::from_mins(1))).await?;
     Ok((log, output.to_string()))
 }

@@ -26,6 +26,7 @@ mod backup;
 mod batch_document;
 mod builder;
 mod clone;
+mod confirm;
 mod dead;
 mod delays;
 mod dependents;
@@ -48,6 +49,7 @@ pub(crate) mod overview;
 mod periodic_jobs;
 mod placement;
 mod queues;
+mod run;
 mod samples;
 mod scripts;
 mod searches;
@@ -80,6 +82,7 @@ pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
 pub use overview::{ActorCount, Overview, ShardServer};
+pub use run::AwaitedJob;
 pub use samples::{SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
@@ -91,7 +94,6 @@ pub use tokens::{NewToken, Token, TokenError};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
@@ -101,7 +103,19 @@ use crate::store::{
     DeleteOutcome, JobSummary, ListQuery, Page, RetryOutcome, Shards, StopOutcome, Store,
     StoreError, Submitted,
 };
+use confirm::{STORED, confirmed, will_confirm};
 use wait::Waiters;
+
+/// The end of a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Submission {
+    /// The job is stored and not started.
+    Create,
+    /// It starts; nobody waits for its end, so it pushes no reply.
+    Start,
+    /// It starts, and pushes a reply to its submitter, who waits.
+    Run,
+}
 
 /// A handle on the jobs of one system: of its namespace, and of its further shards if it has some.
 #[derive(Clone)]
@@ -163,7 +177,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit`].
     pub async fn create_job(&self, job: Job) -> Result<JobId, ClientError> {
-        self.store_one(job, false).await
+        self.store_one(job, Submission::Create).await
     }
 
     /// Starts a created job: it waits for its prerequisites or its time, or goes to its queue.
@@ -172,8 +186,12 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
     pub async fn start_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        let outcome = self.of(id)?.start(id, self.job.kept()).await?;
-        moved("start", id, outcome)
+        let store = self.of(id)?;
+        let status = moved("start", id, store.start(id, self.job.kept()).await?)?;
+        if store.confirms_end(id).await? {
+            confirmed(store, std::slice::from_ref(id), STORED).await?;
+        }
+        Ok(status)
     }
 
     /// Stores and starts a job in one atomic step. Returns its id. If another job holds its unique
@@ -184,13 +202,17 @@ impl Client {
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
     pub async fn submit(&self, job: Job) -> Result<JobId, ClientError> {
-        self.store_one(job, true).await
+        self.store_one(job, Submission::Start).await
     }
 
-    async fn store_one(&self, mut job: Job, start: bool) -> Result<JobId, ClientError> {
+    async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId, ClientError> {
         self.check(&job)?;
         self.place(&mut job)?;
-        self.store_one_on(self.of(&job.id)?, job, start).await
+        let store = match how {
+            Submission::Run => self.waiters(&job.id)?.store(),
+            Submission::Create | Submission::Start => self.of(&job.id)?,
+        };
+        self.store_one_on(store, job, how != Submission::Create).await
     }
 
     fn waiters(&self, id: &JobId) -> Result<&Waiters, ClientError> {
@@ -206,6 +228,7 @@ impl Client {
     ) -> Result<JobId, ClientError> {
         let job = [job];
         let job = self.completed(store, &job).await?;
+        let confirms = will_confirm(store, &job).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {
@@ -214,7 +237,11 @@ impl Client {
             error => ClientError::Store(error),
         })?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
-        accepted(&job[0], what)
+        let id = accepted(&job[0], what)?;
+        if confirms {
+            confirmed(store, std::slice::from_ref(&id), STORED).await?;
+        }
+        Ok(id)
     }
 
     /// Checks a job before it is sent.
@@ -227,40 +254,6 @@ impl Client {
         }
         job.spec.check_uniqueness()?;
         job.spec.check(&self.job.bounds())
-    }
-
-    /// Submits a job, waits for its end and returns its output. `patience` bounds the wait, not
-    /// the job; without it the wait has no bound.
-    ///
-    /// # Errors
-    /// As [`Client::submit`]; [`ClientError::JobFailed`] if it ends in `error`;
-    /// [`ClientError::GaveUp`].
-    pub async fn run_job_and_await_result(
-        &self,
-        mut job: Job,
-        patience: Option<Duration>,
-    ) -> Result<JobOutput, ClientError> {
-        self.check(&job)?;
-        self.place(&mut job)?;
-        let waiters = self.waiters(&job.id)?;
-        let (own, replies) = (job.id.clone(), job.spec.reply);
-        let id = self.store_one_on(waiters.store(), job, true).await?;
-        waiters.wait(&id, patience, replies && id == own).await
-    }
-
-    /// Waits for the end of a job and returns its output. The actor may push a reply or only
-    /// write the job's hash.
-    ///
-    /// One waiter gets the reply; others see the end in the hash within a second.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`], [`ClientError::JobFailed`], [`ClientError::GaveUp`].
-    pub async fn await_result(
-        &self,
-        id: &JobId,
-        patience: Option<Duration>,
-    ) -> Result<JobOutput, ClientError> {
-        self.waiters(id)?.wait(id, patience, false).await
     }
 
     /// Reads a job.

@@ -78,7 +78,8 @@ async fn hear_pushes(store: Store, settings: watch::Receiver<Arc<ActorSettings>>
 /// Hands on control messages for the types of this process while no supervisor does.
 async fn hand_on_control(boot: &Boot) {
     let types = boot.actors.iter().map(|actor| &actor.script_type).collect();
-    match boot.store.fan_out_unsupervised(boot.lease, &types).await {
+    let retention = boot.settings().job.kept();
+    match boot.store.fan_out_unsupervised(boot.lease, retention, &types).await {
         Ok(0) => {}
         Ok(messages) => info!(messages, "handed on control messages: no supervisor is live"),
         // The next heartbeat tries again.

@@ -9,7 +9,7 @@ use clap::Args;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::{Global, explain, job_notes, output};
-use crate::client::{Client, ClientError};
+use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
@@ -56,12 +56,12 @@ impl Exec {
         }
         let client = Client::open(&config)?;
         job_notes::print(&job.spec, &config);
-        let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
-        let view = View::of_lines(&client, &id);
-        let ended = wait(&client, &id, Some(view), self.wait, global.json).await;
+        let job = client.submit_awaited(job, &files).await.map_err(of_option)?;
+        let view = View::of_lines(&client, &job.id);
+        let ended = wait(&client, &job, Some(view), self.wait, global.json).await;
         if self.explain {
             // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&client, &id).await;
+            let _ = explain::print_refused(&client, &job.id).await;
         }
         ended
     }
@@ -98,12 +98,13 @@ fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
 /// Waits for the end of a job and prints its output; a view shows its log meanwhile.
 pub(super) async fn wait(
     client: &Client,
-    id: &JobId,
+    job: &AwaitedJob,
     view: Option<View>,
     patience: Option<Duration>,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let ended = match awaited(client, id, view, patience).await? {
+    let id = &job.id;
+    let ended = match awaited(client, job, view, patience).await? {
         Awaited::Ended(ended) => ended,
         Awaited::Interrupted(code) => return Ok(code),
     };
@@ -126,15 +127,16 @@ pub(super) enum Awaited {
 /// Waits for the end of a job; a view shows its log meanwhile.
 pub(super) async fn awaited(
     client: &Client,
-    id: &JobId,
+    job: &AwaitedJob,
     mut view: Option<View>,
     patience: Option<Duration>,
 ) -> Result<Awaited, Error> {
+    let id = &job.id;
     let mut interrupts = Interrupts::listen().map_err(|error| {
         Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
     })?;
     let ended = tokio::select! {
-        ended = end(client, id, view.as_mut(), patience) => ended,
+        ended = end(client, job, view.as_mut(), patience) => ended,
         never = report_hindrances(client, id) => match never {},
         signal = interrupts.next() => {
             drop(view);
@@ -182,11 +184,11 @@ fn unseen<'e>(error: &'e str, seen: &str) -> &'e str {
 /// delays the other.
 async fn end(
     client: &Client,
-    id: &JobId,
+    job: &AwaitedJob,
     view: Option<&mut View>,
     patience: Option<Duration>,
 ) -> Result<JobOutput, ClientError> {
-    let ended = client.await_result(id, patience);
+    let ended = client.await_end(job, patience);
     let Some(view) = view else { return ended.await };
     tokio::pin!(ended);
     let ended = loop {

@@ -169,7 +169,7 @@ impl Client {
         let (store, _) = on.ok_or_else(|| ClientError::NoSuchActor(actor.clone()))?;
         let reply_to = store.keys().reply(&JobId::random());
         let began = Instant::now();
-        store.tell_actor(actor, &Control::Ping { reply_to: reply_to.clone() }).await?;
+        store.tell_actor(actor, &Control::Ping { reply_to: Some(reply_to.clone()) }).await?;
         let mut connection = store.blocking();
         match connection.pop(&[reply_to], patience).await? {
             Some(_) => Ok(began.elapsed()),

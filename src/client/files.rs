@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Graph;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Submission};
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::format_size;
 use crate::proto::job::{
@@ -35,7 +35,7 @@ impl Client {
         job: Job,
         files: &JobFiles,
     ) -> Result<JobId, ClientError> {
-        self.store_with_files(job, files, true).await
+        self.store_with_files(job, files, Submission::Start).await
     }
 
     /// Stores a job with files without starting it, as [`Client::create_job`] does without.
@@ -47,23 +47,23 @@ impl Client {
         job: Job,
         files: &JobFiles,
     ) -> Result<JobId, ClientError> {
-        self.store_with_files(job, files, false).await
+        self.store_with_files(job, files, Submission::Create).await
     }
 
-    async fn store_with_files(
+    pub(super) async fn store_with_files(
         &self,
         mut job: Job,
         files: &JobFiles,
-        start: bool,
+        how: Submission,
     ) -> Result<JobId, ClientError> {
         if files.is_empty() {
-            return self.store_one(job, start).await;
+            return self.store_one(job, how).await;
         }
         self.check(&job)?;
         self.place(&mut job)?;
         let own = job.id.clone();
         self.give_files(&mut job, files).await?;
-        let stored = self.store_one(job, start).await;
+        let stored = self.store_one(job, how).await;
         let is_own = match &stored {
             Ok(id) => *id == own,
             Err(error) => may_be_accepted(error),
@@ -222,7 +222,10 @@ impl Client {
 /// Returns true if jobs may have been accepted though their submission failed: then their files stay, or go by
 /// themselves.
 pub(super) fn may_be_accepted(error: &ClientError) -> bool {
-    matches!(error, ClientError::Unsure { .. } | ClientError::Store(_))
+    matches!(
+        error,
+        ClientError::Unsure { .. } | ClientError::Unconfirmed { .. } | ClientError::Store(_)
+    )
 }
 
 /// Works with the folder of contents, which may be slow.

@@ -23,6 +23,18 @@ pub struct LogConfig {
     pub redact: Vec<String>,
 }
 
+/// The patterns of names of variables that hold secrets, by default.
+const REDACTED: [&str; 8] = [
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*PASSPHRASE*",
+    "*_PASS",
+    "*TOKEN*",
+    "*SECRET*",
+    "*APIKEY*",
+    "*_KEY",
+];
+
 impl LogConfig {
     /// Checks the patterns.
     ///
@@ -52,7 +64,7 @@ impl LogConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         let (level, jobs) = (LogLevel::default(), LoggedJobs::default());
-        let redact = ["*_TOKEN", "*_PASSWORD", "*_SECRET", "*_KEY"].map(ToOwned::to_owned).into();
+        let redact = REDACTED.map(ToOwned::to_owned).into();
         Self { level, jobs, slow: Duration::from_secs(1), redact }
     }
 }
@@ -98,5 +110,38 @@ impl LogLevel {
             Self::Debug => "debug",
             Self::Trace => "trace",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::pattern::matches_name;
+
+    #[test]
+    fn usual_names_of_secrets_are_redacted_by_default_in_any_case() {
+        let hides = |name: &str| matches_name(&LogConfig::default().redact, name);
+        for name in [
+            "PASSWORD",
+            "Password",
+            "PGPASSWORD",
+            "db_password_2",
+            "MYSQL_PASSWD",
+            "SSH_PASSPHRASE",
+            "DB_PASS",
+            "TOKEN",
+            "GithubToken",
+            "SECRET",
+            "clientSecret",
+            "AWS_SECRET_ACCESS_KEY",
+            "OPENAI_APIKEY",
+            "api_key",
+        ] {
+            assert!(hides(name), "{name}");
+        }
+        for name in ["PATH", "HOME", "KEY", "KEYBOARD", "PASSED", "COMPASS", "LANG"] {
+            assert!(!hides(name), "{name}");
+        }
+        assert!(LogConfig::default().check().is_ok());
     }
 }

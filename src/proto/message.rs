@@ -78,13 +78,16 @@ pub enum Control {
     Wake,
     /// Push an answer to this list.
     Ping {
-        /// The key of the list, which must be checked before the push.
-        reply_to: String,
+        /// The key of the list, which must be checked before the push; none if the log alone may tell.
+        reply_to: Option<String>,
     },
 }
 
+/// The words of `cmd`. As a text alone each is an order, and no id of a job.
+const WORDS: [&str; 6] = ["stop", "drain", "resume", "shutdown", "wake", "ping"];
+
 impl Control {
-    /// Parses a message; a bare job id means stop.
+    /// Parses a message: an object, the word of a `cmd`, or a bare job id, which means stop.
     ///
     /// # Errors
     /// [`Unreadable`] with the mistake.
@@ -95,11 +98,17 @@ impl Control {
             return Err(unreadable(&format!("it is longer than {CONTROL_SIZE_MAX} bytes")));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
-        if let Ok(id) = text.trim().parse::<JobId>() {
-            return Ok(Self::Stop(id));
+        let bare = text.trim();
+        if bare.is_empty() {
+            return Err(unreadable("it is empty"));
         }
-        let message: Value =
-            serde_json::from_str(text).map_err(|_| unreadable("it is not a JSON object"))?;
+        let message: Value = if WORDS.contains(&bare) {
+            serde_json::json!({ "cmd": bare })
+        } else if let Ok(id) = bare.parse::<JobId>() {
+            return Ok(Self::Stop(id));
+        } else {
+            serde_json::from_str(text).map_err(|_| unreadable("it is not a JSON object"))?
+        };
         let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
         match word("cmd").as_deref() {
             Some("stop") => word("job_id")
@@ -111,9 +120,7 @@ impl Control {
             Some("resume") => Ok(Self::Resume),
             Some("shutdown") => Ok(Self::Shutdown),
             Some("wake") => Ok(Self::Wake),
-            Some("ping") => word("reply_to")
-                .map(|reply_to| Self::Ping { reply_to })
-                .ok_or_else(|| unreadable("ping has no reply_to")),
+            Some("ping") => Ok(Self::Ping { reply_to: word("reply_to") }),
             _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown, wake or ping")),
         }
     }
@@ -126,6 +133,7 @@ impl Control {
             Self::Resume => serde_json::json!({"cmd": "resume"}),
             Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),
             Self::Wake => serde_json::json!({"cmd": "wake"}),
+            Self::Ping { reply_to: None } => serde_json::json!({"cmd": "ping"}),
             Self::Ping { reply_to } => serde_json::json!({"cmd": "ping", "reply_to": reply_to}),
         }
         .to_string()
@@ -313,9 +321,33 @@ mod tests {
 
     #[test]
     fn every_control_message_reads_back_as_it_is_written() {
-        let ping = Control::Ping { reply_to: "hero:q:reply:x".to_owned() };
-        for message in [Control::Drain, Control::Resume, Control::Shutdown, Control::Wake, ping] {
+        let ping = Control::Ping { reply_to: Some("hero:q:reply:x".to_owned()) };
+        let bare = Control::Ping { reply_to: None };
+        for message in
+            [Control::Drain, Control::Resume, Control::Shutdown, Control::Wake, ping, bare]
+        {
             assert_eq!(Control::parse(message.to_json().as_bytes()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn a_bare_word_is_an_order_and_no_id() {
+        for (word, order) in [
+            ("drain", Control::Drain),
+            ("resume\n", Control::Resume),
+            (" shutdown", Control::Shutdown),
+            ("wake", Control::Wake),
+            ("ping", Control::Ping { reply_to: None }),
+        ] {
+            assert_eq!(Control::parse(word.as_bytes()), Ok(order), "{word}");
+        }
+        // A job with such an id is stopped by the message in full.
+        let id: JobId = "drain".parse().expect("legal");
+        let stop = Control::Stop(id);
+        assert_eq!(Control::parse(stop.to_json().as_bytes()), Ok(stop));
+        for (text, why) in [("", "it is empty"), (" \n", "it is empty"), ("stop", "no job_id")] {
+            let error = Control::parse(text.as_bytes()).expect_err("no order").to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 
@@ -329,7 +361,6 @@ mod tests {
             "a:b",
             r#"{"cmd":"stop"}"#,
             r#"{"cmd":"stop","job_id":"a:b"}"#,
-            r#"{"cmd":"ping"}"#,
         ] {
             assert!(Control::parse(bad.as_bytes()).is_err(), "{bad} was accepted");
         }

@@ -15,7 +15,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Returns whether the name of a variable matches one of the patterns, in capitals or not.
+/// Returns whether the name of a variable matches one of the patterns, in capitals or not. This alone decides
+/// which variables of a job hold secrets.
 pub fn matches_name(patterns: &[String], name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     patterns.iter().any(|pattern| matches(&pattern.to_ascii_uppercase(), &name))

@@ -22,7 +22,7 @@ pub struct Woken {
     pub entry: Vec<u8>,
 }
 
-/// Control messages for types that were handed on.
+/// Control messages for types and groups that were handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandedOn {
     /// Their number.
@@ -119,6 +119,18 @@ impl Store {
         Ok(left == 0)
     }
 
+    /// Takes the messages that wait for an actor, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut command = redis::cmd("LPOP");
+        command.arg(self.keys.control(actor)).arg(MESSAGES_TAKEN_MAX);
+        let taken: Option<Vec<Vec<u8>>> =
+            self.link.query("reading control messages", &command).await?;
+        Ok(taken.unwrap_or_default())
+    }
+
     /// Sends a control message to a type; the supervisor hands it on to its actors.
     ///
     /// # Errors
@@ -141,13 +153,18 @@ impl Store {
         self.link.pipeline::<()>("sending a control message", &pipeline).await
     }
 
-    /// Hands control messages for types to each of their live actors.
+    /// Hands control messages for types and groups to each of their live actors. Stops that no actor
+    /// hears of are done at once.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn fan_out(&self, lease: Duration) -> Result<HandedOn, StoreError> {
+    pub async fn fan_out(
+        &self,
+        lease: Duration,
+        retention: impl Into<Retention>,
+    ) -> Result<HandedOn, StoreError> {
         let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("");
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("").arg(kept(retention));
         let (messages, left): (u64, u64) =
             self.invoke("handing on control messages", &script).await?;
         Ok(HandedOn { messages, are_left: left > 0 })
@@ -160,10 +177,11 @@ impl Store {
     pub async fn fan_out_unsupervised(
         &self,
         lease: Duration,
+        retention: impl Into<Retention>,
         types: &BTreeSet<&ScriptType>,
     ) -> Result<u64, StoreError> {
         let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("unsupervised");
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("unsupervised").arg(kept(retention));
         for script_type in types {
             script.arg(script_type.as_str());
         }
@@ -241,6 +259,8 @@ impl Store {
 const LISTENS_WITHIN: Duration = Duration::from_millis(300);
 /// The control messages for types that one call hands on.
 const MESSAGES_PER_STEP: usize = 100;
+/// The control messages that an actor takes at once.
+const MESSAGES_TAKEN_MAX: usize = 500;
 const CONTROL_LEN_MAX: i64 = 10_000;
 const CONTROL_TTL_SECS: u64 = 86_400;
 const REPLY_TTL_SECS: u64 = 60;

@@ -1,6 +1,7 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod ack;
 mod adopt;
 mod amqp;
 mod atomic_batch;
@@ -10,6 +11,7 @@ mod backoff;
 mod backup;
 mod bell;
 mod cluster;
+mod confirmations;
 mod connection;
 mod control;
 mod cron_added;
@@ -113,10 +115,11 @@ use std::sync::Arc;
 
 use redis::{FromRedisValue, ScriptInvocation};
 
-use crate::config::RedisConfig;
+use crate::config::{Ack, RedisConfig};
 use crate::proto::job::ReplyFormat;
 use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
+use confirmations::Confirmations;
 use connection::SharedConnection;
 use scripts::Scripts;
 use server::Server;
@@ -133,6 +136,9 @@ pub struct Store {
     output_inline_max: u64,
     /// The shard of its namespace.
     shard: Shard,
+    /// Where the writes of a job must have arrived before they are answered.
+    ack: Ack,
+    confirmations: Confirmations,
 }
 
 impl Store {
@@ -150,6 +156,8 @@ impl Store {
             is_unawaited: false,
             output_inline_max: outputs::INLINE_MAX,
             shard: Shard::HOME,
+            ack: config.ack,
+            confirmations: Confirmations::default(),
         })
     }
 

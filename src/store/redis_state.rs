@@ -193,10 +193,16 @@ impl RedisState {
     pub fn keeps(&self) -> String {
         let file = match (self.appends, self.fsync.as_deref()) {
             (None, _) => "unknown: its user may not call INFO".to_owned(),
-            (Some(true), Some(fsync)) => {
-                format!("every write (appendonly yes, appendfsync {fsync})")
+            (Some(true), fsync) => {
+                let but = match fsync {
+                    Some("always") => "",
+                    Some("no") => ", but those that the kernel has not written yet",
+                    // The default.
+                    _ => ", but those of the last second",
+                };
+                let fsync = fsync.map(|fsync| format!(", appendfsync {fsync}")).unwrap_or_default();
+                format!("every write{but} (appendonly yes{fsync})")
             }
-            (Some(true), None) => "every write (appendonly yes)".to_owned(),
             (Some(false), _) => match self.save_points.as_deref() {
                 Some("") => "nothing (appendonly no, no save points)".to_owned(),
                 Some(points) => format!("snapshots (appendonly no, save {points})"),
@@ -274,7 +280,7 @@ mod tests {
     fn append_only_file_without_eviction_is_durable() {
         let state = RedisState::read(INFO);
         assert_eq!((state.is_durable(), state.dangers()), (Some(true), Vec::new()));
-        assert_eq!(state.keeps(), "every write (appendonly yes)");
+        assert_eq!(state.keeps(), "every write, but those of the last second (appendonly yes)");
         assert_eq!(
             (state.memory_used_bytes, state.memory_max_bytes, state.replicas),
             (1024, 4096, 2)
@@ -296,7 +302,10 @@ mod tests {
         let evicting = read_with("noeviction", "allkeys-lru");
         assert_eq!(evicting.is_durable(), Some(false));
         assert!(evicting.dangers()[0].contains("maxmemory-policy noeviction"), "{evicting:?}");
-        assert_eq!(evicting.keeps(), "every write (appendonly yes), but evicts (allkeys-lru)");
+        assert_eq!(
+            evicting.keeps(),
+            "every write, but those of the last second (appendonly yes), but evicts (allkeys-lru)"
+        );
 
         let lazy = RedisState { fsync: Some("no".to_owned()), ..RedisState::read(INFO) };
         assert_eq!((lazy.is_durable(), lazy.dangers().len()), (Some(false), 1));

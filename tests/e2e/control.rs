@@ -133,3 +133,55 @@ fn live_actor_answers_a_ping() {
     assert!(pinged.starts_with("osis:default:1 answered after "), "{pinged}");
     hero.run(&["actor", "ping", "osis"]).code(65).says("osis");
 }
+
+#[test]
+fn stop_pushed_while_its_actor_is_down_is_obeyed_before_the_job_starts() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["a", "b", "c"] {
+        hero.run(&["submit", "-t", "osis", "-i", "1", "--id", id, "-e", "1"]).code(0);
+    }
+    let stops = ["a", r#"{"cmd":"stop","job_id":"b"}"#];
+    redis.push(&keys::control("osis:default:1"), &stops);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "c"]).code(0).stdout("1\n");
+    for id in ["a", "b"] {
+        assert_eq!(field(&redis, id, "error").as_deref(), Some("stopped"), "{id}");
+        assert_eq!(field(&redis, id, "started_at"), None, "{id}");
+    }
+}
+
+#[test]
+fn message_for_a_group_is_handed_on_by_the_supervisor() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _io = hero.actor("osis-io-1").start();
+    let _other = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let list = keys::control("osis:io:1").replace(":inst:1", "");
+    redis.push(&list, &["drain"]);
+    let is_draining = |actor: &str| {
+        let text: String = redis.get(&keys::presence(actor));
+        text.contains("\"state\":\"draining\"")
+    };
+    wait_until("it drains", || is_draining("osis:io:1"));
+    assert!(!is_draining("osis:default:1"));
+}
+
+#[test]
+fn bare_words_are_orders_and_an_empty_text_is_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    let list = keys::control("osis:default:1");
+    let says = |text: &str| wait_until(text, || osis.err().contains(text));
+    redis.push(&list, &["", "ping", "drain"]);
+    says("it is empty");
+    says("answers a ping");
+    says("drains: claims no more jobs");
+    redis.push(&list, &["resume"]);
+    says("resumes");
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+    redis.push(&list, &["shutdown"]);
+    osis.ends().code(0);
+}

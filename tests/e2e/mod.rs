@@ -1,5 +1,6 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
+mod ack;
 mod api;
 mod args;
 mod artifacts;
@@ -37,6 +38,7 @@ mod protocol;
 mod queues;
 mod refusals;
 mod results;
+mod run_and_wait;
 mod sandboxed_daemon;
 mod scripts;
 mod secrets;

@@ -194,6 +194,11 @@ fn value_of_a_variable_with_the_name_of_a_secret_is_masked_wherever_a_person_rea
     assert!(!field(&redis, "b", "error").expect("an error").contains("geheim"));
     let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
     assert!(shown.contains(r#"{"MY_PASSWORD":"***"}"#) && !shown.contains("geheim"), "{shown}");
+    for name in ["PASSWORD", "Password", "PGPASSWORD", "TOKEN", "github_token", "SECRET"] {
+        let (given, script) = (format!("{name}=geheim"), format!("echo \"${name}\""));
+        let words = ["exec", "-t", "bash", "--env", &given, "-e", &script];
+        hero.run(&words).code(0).stdout("***\n");
+    }
 }
 
 #[test]

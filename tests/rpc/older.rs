@@ -4,6 +4,7 @@ use hero::rpc::{Scope, code};
 use serde_json::{Value, json};
 
 use super::{Api, caller};
+use crate::support::Monitor;
 
 #[test]
 fn job_is_created_started_and_asked_for_its_output() {
@@ -55,4 +56,23 @@ fn logs_are_one_text_and_jobs_are_stopped_and_cleared() {
     assert!(code == code::INVALID_PARAMS && error.message.contains("yes = true"), "{error}");
     assert_eq!(api.call("clear_all_jobs", json!([true])), json!({ "success": true }));
     assert_eq!(api.call("list_jobs", json!([])), json!([]));
+}
+
+#[test]
+fn every_method_that_waits_submits_a_job_that_replies() {
+    let api = Api::start(&["osis-default-1"]);
+    let job = json!({ "script": "1", "script_type": "osis" });
+    let mut monitor = Monitor::of(&api.redis);
+    for (method, params) in [
+        ("job.run", json!({ "job": job })),
+        ("run_job", json!({ "script": "1", "script_type": "osis" })),
+        ("run_job_and_await_result", json!([job])),
+        ("play", json!(["1"])),
+    ] {
+        api.call(method, params);
+        let commands = monitor.commands();
+        assert!(commands.iter().any(|command| command.starts_with("\"BLPOP\"")), "{method}");
+        let said: Vec<_> = commands.iter().filter(|one| one.contains("\"reply\"")).collect();
+        assert!(said.is_empty(), "{method}: {said:?}");
+    }
 }

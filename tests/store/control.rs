@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::proto::job::JobId;
 use hero::proto::message::Control;
-use hero::store::{LogEntry, Verdict, Woken};
+use hero::store::{LogEntry, Verdict, Woken, WorkKind};
 
 use crate::support::{Life, RETENTION, World, job, keys, line, queue, script_type, wait_until};
 
@@ -26,8 +26,8 @@ async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
     for message in [Control::Drain, Control::Resume] {
         world.store.tell_type(&osis, &message).await.expect("telling");
     }
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 2);
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 0);
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 2);
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 0);
     for (list, expected) in [
         (keys::control("osis:default:1"), vec![Control::Drain, Control::Resume]),
         (keys::control("osis:io:2"), vec![Control::Drain, Control::Resume]),
@@ -50,8 +50,64 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.redis.put(&keys().actors(), 1, "osis:default:1");
     world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
-    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on").messages, 1);
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 1);
     assert!(world.redis.list(&keys::control("osis:default:1")).is_empty());
+}
+
+#[tokio::test]
+async fn a_message_for_a_group_reaches_the_live_actors_of_the_group_alone() {
+    let world = World::new();
+    for unit in ["osis-io-1", "osis-io-2", "osis-default-1", "sal-io-1"] {
+        let life = Life::of(unit);
+        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+        appeared.expect("appearing");
+    }
+    let list = keys::control("osis:io:1").replace(":inst:1", "");
+    world.redis.push(&list, &["drain"]);
+    let looked = world.store.look().await.expect("looking");
+    assert!(looked.work.contains(&WorkKind::Control), "no supervisor would look at the list");
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 1);
+    for (actor, told) in
+        [("osis:io:1", 1), ("osis:io:2", 1), ("osis:default:1", 0), ("sal:io:1", 0)]
+    {
+        assert_eq!(world.redis.list(&keys::control(actor)).len(), told, "{actor}");
+    }
+    assert!(world.redis.list(&list).is_empty());
+}
+
+#[tokio::test]
+async fn a_stop_for_a_type_or_group_without_a_live_actor_is_done_at_once() {
+    let world = World::new();
+    let life = Life::of("osis-io-1");
+    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    // Its last heartbeat is long ago.
+    world.redis.put(&keys().actors(), 1, "osis:io:1");
+    world.accepts(&[job("a"), job("b"), job("c")]).await;
+    world.redis.push(&keys::control_of_type("osis"), &["a", r#"{"cmd":"stop","job_id":"b"}"#, "x"]);
+    let list = keys::control("osis:io:1").replace(":inst:1", "");
+    world.redis.push(&list, &["c", "drain"]);
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 5);
+    for id in ["a", "b", "c"] {
+        assert_eq!(world.field(id, "error").as_deref(), Some("stopped"), "{id}");
+    }
+    assert!(world.redis.list(&list).is_empty());
+}
+
+#[tokio::test]
+async fn a_stop_for_foreign_actors_is_never_a_bare_word() {
+    let world = World::new();
+    let presence = keys::presence("osis:default:7");
+    world.redis.ask_with::<redis::Value, _>("SET", &[presence.as_str(), "{}"]);
+    world.redis.put(&keys().foreign_actors(), 1, "osis:default:7");
+    for id in ["shutdown", "a"] {
+        world.redis.set_job(id, "script 1 script_type osis status started");
+        let id: JobId = id.parse().expect("legal");
+        world.store.stop(&id, RETENTION, None).await.expect("stopping");
+    }
+    let said = world.redis.list(&keys::control("osis:default:7"));
+    assert_eq!(said.len(), 2, "{said:?}");
+    let stop = Control::Stop("shutdown".parse().expect("legal"));
+    assert_eq!((Control::parse(said[0].as_bytes()), said[1].as_str()), (Ok(stop), "a"));
 }
 
 #[tokio::test]

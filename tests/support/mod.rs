@@ -7,6 +7,7 @@ mod hero;
 pub(crate) mod http;
 pub(crate) mod keys;
 mod mariadb;
+mod monitor;
 #[path = "../../src/test_support.rs"]
 mod needs;
 mod npm;
@@ -25,6 +26,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
+pub(crate) use monitor::Monitor;
 pub(crate) use needs::needs;
 pub(crate) use npm::npm;
 pub(crate) use pypi::pypi;

@@ -10,6 +10,7 @@ mod claiming;
 mod draining;
 mod ending;
 mod errands;
+mod held_replies;
 mod inputs;
 mod jobs;
 mod legacy;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::boot::Boot;
 use super::heartbeat::check_overload;
@@ -104,6 +105,7 @@ impl Fetch {
 
     /// Turns until the process was asked to shut down and has.
     pub(super) async fn run(&mut self, shutdown: &mut watch::Receiver<Shutdown>) {
+        self.obey_earlier_messages().await;
         loop {
             self.boot.health.loop_turned();
             let asked = *shutdown.borrow_and_update();
@@ -169,6 +171,7 @@ impl Fetch {
             self.recording.begin();
         }
         self.recording.begin_flush(now, &self.jobs.running);
+        self.recording.replies.begin();
         if !self.recording.is_backed_up() && !self.errands.gives_back() {
             self.claiming.begin(&mut self.jobs, &self.settings);
         }
@@ -319,7 +322,27 @@ impl Fetch {
                 });
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
-            Ok(Control::Ping { reply_to }) => self.errands.push(Errand::Pong(reply_to)),
+            Ok(Control::Ping { reply_to: Some(list) }) => self.errands.push(Errand::Pong(list)),
+            Ok(Control::Ping { reply_to: None }) => {
+                info!(actor = %id, "is live: answers a ping that names no list");
+            }
+        }
+    }
+
+    /// Obeys the messages that came while the actors were down, before any job is claimed: one of them may stop
+    /// the first. What fails is done later.
+    async fn obey_earlier_messages(&mut self) {
+        for actor in 0..self.jobs.slots.len() {
+            match self.boot.store.take_messages(&self.jobs.slots[actor].id).await {
+                Ok(messages) => messages.iter().for_each(|text| self.on_control(actor, text)),
+                // The wait reads them, and says what is wrong with the list.
+                Err(error) => debug!("{error}"),
+            }
+        }
+        while !self.errands.is_idle() && !self.retry.is_waiting(Instant::now()) {
+            self.errands.begin(&self.boot);
+            let end = self.errands.next().await;
+            self.on_errand(end);
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, warn};
 
 use super::action::Action;
+use super::held_replies::{HeldReplies, ReplyEnd};
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
@@ -60,6 +61,8 @@ pub(super) enum RecordingEnd {
     Recorded(RecordEnd),
     /// Log lines of running jobs were written, or not.
     Flushed(FlushEnd),
+    /// Ends were confirmed and their replies pushed, or not.
+    Replied(ReplyEnd),
 }
 
 /// The ends and log lines of one boot, on their way to Redis.
@@ -72,6 +75,8 @@ pub(super) struct Recording {
     warned_at: Option<Instant>,
     record: Pending<RecordEnd>,
     flush: Pending<FlushEnd>,
+    /// The replies that wait until the ends of their jobs are confirmed.
+    pub(super) replies: HeldReplies,
 }
 
 impl Recording {
@@ -84,6 +89,7 @@ impl Recording {
             warned_at: None,
             record: Pending::default(),
             flush: Pending::default(),
+            replies: HeldReplies::new(&boot.store),
         }
     }
 
@@ -104,7 +110,7 @@ impl Recording {
 
     /// Returns whether Redis is slower than the scripts.
     pub(super) fn is_backed_up(&self) -> bool {
-        self.endings.waiting.len() >= BACKED_UP_LEN
+        self.endings.waiting.len().max(self.replies.waiting()) >= BACKED_UP_LEN
     }
 
     /// Returns whether ends are being recorded.
@@ -176,6 +182,7 @@ impl Recording {
         tokio::select! {
             end = self.record.next() => RecordingEnd::Recorded(end),
             end = self.flush.next() => RecordingEnd::Flushed(end),
+            end = self.replies.next() => RecordingEnd::Replied(end),
         }
     }
 
@@ -185,6 +192,8 @@ impl Recording {
             RecordingEnd::Recorded((batch, refused, Ok(recorded))) => {
                 self.warn_of_refused(&refused);
                 let count = self.endings.recorded(&batch, &recorded);
+                let held = batch.iter().zip(&recorded).filter(|(_, of)| **of == Recorded::Held);
+                self.replies.add(held.map(|(ended, _)| ended.ending.id.clone()));
                 self.boot.health.done.fetch_add(count, Ordering::Relaxed);
                 Action::RedisAnswered
             }
@@ -193,6 +202,7 @@ impl Recording {
                 self.endings.failed(batch, &error);
                 Action::RedisFailed("recording how jobs ended", error)
             }
+            RecordingEnd::Replied(end) => self.replies.done(end),
             RecordingEnd::Flushed((_, Ok(refused))) => {
                 self.warn_of_refused(&refused);
                 for RefusedLines { id, lines, .. } in refused {
@@ -255,7 +265,7 @@ impl Endings {
             batch.iter().zip(recorded)
         {
             match recorded {
-                Recorded::Recorded | Recorded::Before => count += 1,
+                Recorded::Recorded | Recorded::Held | Recorded::Before => count += 1,
                 Recorded::Lost => {
                     warn!(job_id = %id, "the end of job {id} is not recorded: another boot owns it");
                 }

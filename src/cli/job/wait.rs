@@ -33,7 +33,7 @@ impl Wait {
         if let [id] = self.ids.as_slice() {
             let id = client.job_id(id).await?;
             let view = View::of_progress(client, &id).await?;
-            return wait(client, &id, view, self.wait, global.json).await;
+            return wait(client, &id.into(), view, self.wait, global.json).await;
         }
         let mut ids = Vec::new();
         for id in &self.ids {
@@ -47,7 +47,7 @@ impl Wait {
         for id in ids {
             let view = View::of_progress(client, &id).await?;
             let left = self.wait.map(|wait| wait.saturating_sub(began.elapsed()));
-            let ended = match awaited(client, &id, view, left).await? {
+            let ended = match awaited(client, &id.clone().into(), view, left).await? {
                 Awaited::Ended(ended) => ended,
                 Awaited::Interrupted(code) => return Ok(code),
             };

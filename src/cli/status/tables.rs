@@ -231,7 +231,7 @@ mod tests {
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
-             keeps   every write (appendonly yes)\n\
+             keeps   every write, but those of the last second (appendonly yes)\n\
              \n\
              SUPERVISOR  HOST  PID     UP  SEEN  REDIS  VERSION\n\
              supervisor  one     7  1h00m    2s  ok     0.1.0\n\

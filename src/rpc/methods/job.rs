@@ -15,8 +15,8 @@ use super::params::{OneJob, Spelled, patience};
 use super::repeats::stored_or_same;
 use super::told_job::ToldJob;
 use super::{job_edit, job_list, job_log};
-use crate::client::ClientError;
-use crate::proto::job::{Job, JobId, JobOutput};
+use crate::client::{AwaitedJob, ClientError};
+use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -136,12 +136,13 @@ async fn own_job(context: &CallContext, settings: &JobSettings) -> Result<Job, R
     Ok(job)
 }
 
-/// Submits a job as one of the caller's.
-pub(super) async fn submitted(
+/// Submits a job as one of the caller's, who waits for its end.
+pub(super) async fn submitted_awaited(
     context: &CallContext,
     settings: &JobSettings,
-) -> Result<JobId, RpcError> {
-    Ok(context.client.submit(own_job(context, settings).await?).await?)
+) -> Result<AwaitedJob, RpcError> {
+    let job = own_job(context, settings).await?;
+    Ok(context.client.submit_awaited(job, &JobFiles::default()).await?)
 }
 
 async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
@@ -173,17 +174,26 @@ async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcErro
     let patience = patience(given.wait)?;
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let stored = context.client.submit_with_files(job.clone(), &files).await;
-    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
-    ended(&context, &id, patience).await?;
-    Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
+    let job = match context.client.submit_awaited(job.clone(), &files).await {
+        Ok(awaited) => awaited,
+        Err(error) => {
+            stored_or_same(&context, job, !files.is_empty(), Err(error)).await?.into()
+        }
+    };
+    ended(&context, &job, patience).await
 }
 
-/// Waits for the end of a job, however it ends, or for the end of the patience.
-async fn ended(context: &CallContext, id: &JobId, patience: Duration) -> Result<(), RpcError> {
-    match context.client.await_result(id, Some(patience)).await {
-        Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. }) => Ok(()),
-        Err(error) => Err(RpcError::from(error).with("id", id.as_str())),
+/// Waits for the end of a job, however it ends, or for the end of the patience, and returns the job.
+async fn ended(
+    context: &CallContext,
+    job: &AwaitedJob,
+    patience: Duration,
+) -> Result<JobDocument, RpcError> {
+    match context.client.await_end(job, Some(patience)).await {
+        Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. }) => {
+            Ok(JobDocument::new(context, &context.client.get_job(&job.id).await?))
+        }
+        Err(error) => Err(RpcError::from(error).with("id", job.id.as_str())),
     }
 }
 
@@ -210,8 +220,7 @@ async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcE
     let (Spelled(id), patience) = (given.id, patience(given.wait)?);
     let id = context.job_named(id).await?;
     context.may_see(&id).await?;
-    ended(&context, &id, patience).await?;
-    Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
+    ended(&context, &id.into(), patience).await
 }
 
 /// The output of a job.

@@ -9,7 +9,7 @@ use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::job::{cleared, confirmed, created, deleted, output_of, stopped, submitted};
+use super::job::{cleared, confirmed, created, deleted, output_of, stopped, submitted_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
@@ -181,9 +181,9 @@ impl JobResult {
 /// Runs a job to its end.
 async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
-    let id = submitted(context, &given.settings()?).await?;
-    let ended = context.client.await_result(&id, Some(patience)).await;
-    ended.map_err(|error| RpcError::from(error).with("id", id.as_str()))
+    let job = submitted_awaited(context, &given.settings()?).await?;
+    let ended = context.client.await_end(&job, Some(patience)).await;
+    ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }
 
 async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult, RpcError> {

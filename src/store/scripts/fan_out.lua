@@ -1,11 +1,13 @@
--- Hands control messages for a type to each of its live actors. Where a foreign program serves the type
--- as well, the messages stay in the list for it, for a minute; MARKS holds those that were handed on.
+-- Hands control messages for a type, or for a group of it, to each of its live actors. Without one, a stop is
+-- done here. Where a foreign program serves the type as well, the messages stay in the list for it, for a
+-- minute; MARKS holds those that were handed on.
 --
 -- ARGV: 1 lease in ms, within which an actor counts as live  2 limit on messages
---       3 'unsupervised' to do nothing while a supervisor is live, or ''
---       4... the types; none for those that are known
--- returns { messages that were handed on, types whose messages stay in their lists }
+--       3 'unsupervised' to do nothing while a supervisor is live, or ''  4 retention, for jobs that are stopped
+--       5... the types; none for those that are known
+-- returns { messages that were handed on, lists in which messages stay }
 -- needs: wrong_type time sweep control foreign_actors
+-- rarely: stop_job
 
 local LEFT_FOR_S = 60
 local at = now_us()
@@ -43,17 +45,38 @@ local function not_handed_on(messages, mark)
   return news
 end
 
-local function hand_on(script_type, most)
-  local list, mark = CONTROL .. script_type, 'control ' .. script_type
+-- Returns the job that a message stops, if it does.
+local function job_to_stop(message)
+  local id = string.match(message, '^%s*([%w_-]+)%s*$')
+  if id then return not CONTROL_WORDS[id] and id or nil end
+  local ok, order = pcall(cjson.decode, message)
+  if not ok or type(order) ~= 'table' or order.cmd ~= 'stop' then return nil end
+  return type(order.job_id) == 'string' and string.match(order.job_id, '^[%w_-]+$')
+end
+
+-- Stops the jobs that messages without a reader name.
+local function stop_jobs(messages)
+  for _, message in ipairs(messages) do
+    local id = job_to_stop(message)
+    if id then rarely().stop_job({ id, ARGV[4], cjson.encode({ cmd = 'stop', job_id = id }), '' }) end
+  end
+end
+
+-- Hands on the messages for a type or group: TYPE, TYPE:group:GROUP.
+local function hand_on(name, most)
+  local list, mark = CONTROL .. name, 'control ' .. name
   local messages = redis.pcall('LRANGE', list, 0, most - 1)
   if messages.err then return 0 end
   if #messages == 0 then
     redis.call('HDEL', MARKS, mark)
     return 0
   end
-  local news = not_handed_on(messages, mark)
-  if #news > 0 then tell_actors_of(script_type, news, at, tonumber(ARGV[1]) * 1000) end
-  if #foreign_actors_of(script_type) == 0 then
+  local script_type, group = string.match(name, '^([^:]+):group:(.+)$')
+  script_type = script_type or name
+  local news, told = not_handed_on(messages, mark), 0
+  if #news > 0 then told = tell_actors_of(script_type, group, news, at, tonumber(ARGV[1]) * 1000) end
+  if #foreign_actors_of(script_type, group) == 0 then
+    if told == 0 then stop_jobs(news) end
     redis.call('LTRIM', list, #messages, -1)
     redis.call('HDEL', MARKS, mark)
   else
@@ -67,10 +90,10 @@ local function hand_on(script_type, most)
 end
 
 if ARGV[3] == 'unsupervised' and is_supervised(at) then return { 0, 0 } end
-local types = { unpack(ARGV, 4) }
+local types = { unpack(ARGV, 5) }
 if #types == 0 then types = some_types(at) end
-for _, script_type in ipairs(types) do
+for _, name in ipairs(told_together(types)) do
   local left = tonumber(ARGV[2]) - handed_on
-  if left > 0 then handed_on = handed_on + hand_on(script_type, left) end
+  if left > 0 then handed_on = handed_on + hand_on(name, left) end
 end
 return { handed_on, left_for_others }

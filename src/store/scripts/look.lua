@@ -3,14 +3,14 @@
 -- ARGV: none
 -- returns { revision of the periodic jobs in Redis or '', us until the first scheduled job is due or -1, the
 --           kinds of work }
--- needs: wrong_type time sweep index
+-- needs: wrong_type time sweep index control
 
 local types = some_types()
 -- Each duty looks at a choice of the types of its own.
 local is_choice = #types >= TYPES_PER_STEP
 local of_types = { control = {}, scheduled = {}, foreign = {}, orphans = {} }
+for place, name in ipairs(told_together(types)) do of_types.control[place] = CONTROL .. name end
 for place, script_type in ipairs(types) do
-  of_types.control[place] = CONTROL .. script_type
   of_types.scheduled[place] = index_of('scheduled', script_type)
   of_types.foreign[place] = index_of('started', script_type)
   of_types.orphans[2 * place - 1] = index_of('created', script_type)

@@ -1,11 +1,13 @@
 -- Live actors of foreign programs.
 -- needs: wrong_type names
 
--- Returns the live actors of a type that are known, each as TYPE:GROUP:INSTANCE.
-local function foreign_actors_of(script_type)
+-- Returns the live actors of a type, or of a group of it, that are known, each as
+-- TYPE:GROUP:INSTANCE.
+local function foreign_actors_of(script_type, only_group)
   local live = {}
   for _, actor in ipairs(redis.call('ZRANGE', FOREIGN_ACTORS, 0, -1)) do
-    if string.match(actor, '^[^:]+') == script_type then
+    local own, group = string.match(actor, '^([^:]+):([^:]+)')
+    if own == script_type and (not only_group or group == only_group) then
       local text = redis.pcall('GET', PRESENCE .. actor)
       local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
       -- An actor of Hero may have taken the name since.

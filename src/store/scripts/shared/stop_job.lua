@@ -13,8 +13,10 @@ local function tell_foreign_actors(id, script_type)
     local _, group, instance = string.match(actor, '^([^:]+):([^:]+):([^:]+)$')
     lists[place + 1] = CONTROL .. script_type .. ':group:' .. group .. ':inst:' .. instance
   end
+  -- An actor of Hero that reads the list takes a word for an order.
+  local message = CONTROL_WORDS[id] and cjson.encode({ cmd = 'stop', job_id = id }) or id
   for _, list in ipairs(lists) do
-    redis.pcall('RPUSH', list, id)
+    redis.pcall('RPUSH', list, message)
     redis.pcall('EXPIRE', list, STOP_TTL_S)
   end
   -- Should it run past its timeout, it ends.
