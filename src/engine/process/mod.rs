@@ -243,7 +243,8 @@ pub(in crate::engine) fn explained<'a>(
     let explainer = explainer(allowance);
     let ChildReport { ended, status, usage, .. } = report;
     let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
-    end.into_iter().chain(explainer.of_text(&report.stderr_tail)).collect()
+    // A limit that ended it is the one cause.
+    end.map_or_else(|| explainer.of_text(&report.stderr_tail), |end| vec![end])
 }
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.

@@ -100,7 +100,7 @@ fn semaphores_are_those_of_the_system_where_the_sandbox_leaves_them() {
         print(type(lock._semlock).__base__.__name__, lock._semlock.name is not None)\n";
     assert_eq!(world.output(&open, source), "object True");
     let closed = world.engine("python", "");
-    assert_eq!(world.output(&closed, source), "SemLock False");
+    assert_eq!(world.output(&closed, source), "SemLock True");
 }
 
 #[test]
