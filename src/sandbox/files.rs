@@ -19,7 +19,7 @@ pub(super) const NEWEST: ABI = ABI::V8;
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Files that programs read to start, to resolve names and to learn about the machine; none is secret
 /// on a Debian machine.
-const SYSTEM: [&str; 44] = [
+const SYSTEM: [&str; 47] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/debian_version",
@@ -63,6 +63,9 @@ const SYSTEM: [&str; 44] = [
     "/proc/uptime",
     "/proc/version",
     "/sys/devices/system/cpu",
+    "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
     "/var/cache/fontconfig",
 ];
 /// Devices without data of others.

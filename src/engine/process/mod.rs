@@ -211,8 +211,7 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
-        let missing = Some(&report.stderr_tail).filter(|_| self.preparer.is_python());
-        if let Some((what, setting)) = missing.and_then(|tail| missing_for_processes(tail)) {
+        if let Some((what, setting)) = missing_for_processes(&report.stderr_tail) {
             let of_type = &self.script_type;
             let message = format!(
                 "multiprocessing needs {what} here, which the sandbox closes: set \
