@@ -169,6 +169,13 @@ fn run_one(
         job_id: job.id.as_str(),
         caller_id: &job.spec.caller_id,
         context_id: &job.spec.context_id,
+        attempt: job.attempt,
+        attempts_left: job
+            .spec
+            .retries
+            .unwrap_or_default()
+            .saturating_add(1)
+            .saturating_sub(job.attempt),
         source: &job.spec.script,
         extension: &job.spec.extension,
         env: &job.spec.env_vars,

@@ -207,7 +207,7 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     if !found.upcoming.is_empty() {
         text.push_str("\nnext:\n");
         for next in &found.upcoming {
-            let _ = writeln!(text, "  {}", wall_clock(next, &zone));
+            let _ = writeln!(text, "  {}", with_offset(next, &zone));
         }
     }
     if !found.history.is_empty() {
@@ -249,7 +249,7 @@ fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
     let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
     for firing in firings {
         table.row([
-            wall_clock(&firing.due, zone),
+            with_offset(&firing.due, zone),
             brief(Duration::from_secs_f64(firing.late_s.clamp(0.0, LATE_MAX_S))),
             firing.outcome.replace('_', " "),
             firing.job_id.clone().unwrap_or_default(),
@@ -258,6 +258,20 @@ fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
         ]);
     }
     table.render()
+}
+
+/// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.
+fn with_offset(time: &str, zone: &TimeZone) -> String {
+    let shown = wall_clock(time, zone);
+    let offset = time.parse().map(|time: Timestamp| zone.to_offset(time));
+    offset.map_or_else(
+        |_| shown.clone(),
+        |offset| {
+            let sign = if offset.is_negative() { '-' } else { '+' };
+            let minutes = offset.seconds().unsigned_abs() / 60;
+            format!("{shown} {sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        },
+    )
 }
 
 /// The place that declares a periodic job: its file, or Redis and who added it.
@@ -288,6 +302,16 @@ fn disabled(job: &PeriodicJobDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_that_comes_twice_has_its_offset() {
+        let zone = TimeZone::get("Europe/Brussels").expect("a zone");
+        let shown =
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map(|at| with_offset(at, &zone));
+        assert_eq!(shown, ["2026-10-25 02:30 +02:00", "2026-10-25 02:30 +01:00"]);
+        let zone = TimeZone::get("America/St_Johns").expect("a zone");
+        assert_eq!(with_offset("2026-01-01T12:00:00Z", &zone), "2026-01-01 08:30 -03:30");
+    }
 
     #[test]
     fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {

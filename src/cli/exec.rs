@@ -13,7 +13,7 @@ use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
-use crate::proto::job::{JobId, JobOutput};
+use crate::proto::job::{Job, JobId, JobOutput};
 use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
@@ -34,7 +34,9 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
     "\n\n\
-                        Exit code 1: the job ended in error. Ctrl-C stops waiting, not the job."].concat())]
+                        The exit code of a failed job is that of its script, from 1 to 63, or 128 and the number of the signal \
+                        that ended it; else it is 1. Hero's own codes: 2 wrong usage, 65 to 78 as in hero(1). Ctrl-C stops \
+                        waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     options: JobOptions,
@@ -56,15 +58,49 @@ impl Exec {
         }
         let client = Client::open(&config)?;
         job_notes::print(&job.spec, &config);
-        let job = client.submit_awaited(job, &files).await.map_err(of_option)?;
-        let view = View::of_lines(&client, &job.id);
-        let ended = wait(&client, &job, Some(view), self.wait, global.json).await;
+        let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
+        let view = View::of_lines(&client, &awaited.id);
+        let view = if global.json { view } else { view.printing() };
+        let ended = wait(&client, &awaited, Some(view), self.wait, global.json).await;
         if self.explain {
             // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&client, &job.id).await;
+            let _ = explain::print_refused(&client, &awaited.id).await;
         }
-        ended
+        let job = client.get_job(&awaited.id).await.ok();
+        if let Some(job) = job.as_ref().filter(|_| !global.json) {
+            name_files(job);
+        }
+        match (ended, job) {
+            (Err(error), Some(job)) if error.exit == Exit::JobError => {
+                output::print_error(&error);
+                Ok(ExitCode::from(code_of(&job)))
+            }
+            (ended, _) => ended,
+        }
     }
+}
+
+/// Names the files that the script left.
+fn name_files(job: &Job) {
+    let names: Vec<String> = job.output_files().iter().map(ToString::to_string).collect();
+    if !names.is_empty() {
+        let id = &job.id;
+        output::note(&format!("hero: kept {}: hero job files {id}", names.join(", ")));
+    }
+}
+
+/// Returns the exit code for a failed job: that of its script, unless it means something of Hero's own.
+fn code_of(job: &Job) -> u8 {
+    const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
+    let own = job
+        .exit_code
+        .filter(|code| (1..=63).contains(code) || SIGNALS.contains(&(code - i32::from(SIGNALLED))));
+    let error = job.error.as_deref().unwrap_or_default();
+    let signal = error.strip_prefix("killed by signal ").and_then(|rest| rest.split(' ').next());
+    let signal = signal.and_then(|number| number.parse().ok());
+    let signal = signal.filter(|number| SIGNALS.contains(number));
+    let code = own.or(signal.map(|number| number + i32::from(SIGNALLED)));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::JobError as u8)
 }
 
 /// Reports why a job does not start: after a while, and when the reason changes.
@@ -147,7 +183,8 @@ pub(super) async fn awaited(
         }
     };
     // The bar is cleared before anything is printed.
-    let seen = view.map(View::into_seen).unwrap_or_default();
+    let (seen, printed) = view.map(View::into_seen).unwrap_or_default();
+    let ended = ended.map(|output| printed.rest_of(output));
     // Who gives up early has not been told yet why the job does not start.
     if matches!(ended, Err(ClientError::GaveUp { .. }))
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
@@ -169,15 +206,11 @@ pub(super) async fn awaited(
 fn unseen<'e>(error: &'e str, seen: &str) -> &'e str {
     let of_process = ["exit code ", "killed by signal "];
     let seen = format!("\n{}\n", seen.trim_end());
-    match error.split_once(": ") {
-        Some((how, tail))
-            if of_process.iter().any(|begin| how.starts_with(begin))
-                && seen.contains(&format!("\n{}\n", tail.trim_end())) =>
-        {
-            how
-        }
-        _ => error,
-    }
+    let Some((how, reason)) = error.split_once(": ") else { return error };
+    // The reason stands before the lines that it is one of.
+    let tail = reason.split_once('\n').map_or(reason, |(_, tail)| tail).trim_end();
+    let is_of_process = of_process.iter().any(|begin| how.starts_with(begin));
+    if is_of_process && seen.contains(&format!("\n{tail}\n")) { how } else { error }
 }
 
 /// Returns the output of the job. Reply and log are read on separate connections, so that neither
@@ -239,10 +272,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn exit_code_is_that_of_the_script_unless_it_is_one_of_heros() {
+        for (exit_code, error, code) in [
+            (Some(3), "exit code 3", 3),
+            (Some(63), "exit code 63", 63),
+            (Some(64), "exit code 64", 1),
+            (Some(130), "exit code 130", 130),
+            (Some(255), "exit code 255", 1),
+            (None, "killed by signal 9 (SIGKILL): no", 137),
+            (None, "killed by signal 999", 1),
+            (None, "timeout", 1),
+        ] {
+            let mut job = Job::new("j".parse().expect("legal"), "exit".to_owned());
+            (job.exit_code, job.error) = (exit_code, Some(error.to_owned()));
+            assert_eq!(code_of(&job), code, "{error}");
+        }
+    }
+
+    #[test]
     fn end_of_standard_error_is_not_printed_twice() {
-        let error = "exit code 1: at line 1\nError: bad: x";
+        let error = "exit code 1: Error: bad: x\nat line 1\nError: bad: x";
         assert_eq!(unseen(error, "begin\nat line 1\nError: bad: x\n\n"), "exit code 1");
         assert_eq!(unseen(error, "begin\nError: bad: x\n"), error);
+        assert_eq!(unseen("exit code 1: bad: x", "begin\nbad: x\n"), "exit code 1");
         for other in ["timeout", "KeyError: 'a'"] {
             assert_eq!(unseen(other, other), other);
         }

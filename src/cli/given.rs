@@ -9,6 +9,7 @@ use super::input::read_bounded;
 use crate::error::{Error, Exit};
 use crate::proto::env_file;
 use crate::proto::job::{InvalidJob, JobSpec, Params, Setting};
+use crate::proto::json_text::{refuse_wide_integers, without_mark};
 
 /// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 1 << 20;
@@ -60,7 +61,9 @@ impl Given {
 
 fn parameters_of(file: &Path) -> Result<Params, Error> {
     let text = read_bounded(file, FILE_SIZE_MAX)?;
-    let value: Value = serde_json::from_str(&text)
+    let text = without_mark(text.as_bytes());
+    refuse_wide_integers(text).map_err(|why| bad(format!("{}: {why}", file.display())))?;
+    let value: Value = serde_json::from_slice(text)
         .map_err(|error| bad(format!("{}: not JSON: {error}", file.display())))?;
     if let Value::Object(entries) = value {
         Ok(entries.into_iter().collect())
@@ -82,6 +85,7 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = match name.strip_suffix(':') {
         None => (name, Value::from(value)),
         Some(name) => {
+            refuse_wide_integers(value.as_bytes())?;
             let read = serde_json::from_str(value);
             (name, read.map_err(|error| format!("the value after := is not JSON: {error}"))?)
         }
@@ -107,7 +111,7 @@ mod tests {
         ] {
             assert_eq!(parameter(text), Ok((name.to_owned(), value)), "{text}");
         }
-        for wrong in ["a", "=b", ":=5", "a:=x", "a:="] {
+        for wrong in ["a", "=b", ":=5", "a:=x", "a:=", "a:=[100000000000000000000]"] {
             assert!(parameter(wrong).is_err(), "{wrong}");
         }
     }

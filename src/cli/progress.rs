@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use super::output;
 use crate::client::{Client, ClientError, LogFollower};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobOutput};
 use crate::proto::text::escape;
 use crate::store::LogLine;
 
@@ -26,19 +26,70 @@ pub(super) struct View {
     pub(super) output: OutputLines,
     /// The latest lines that were shown.
     seen: OutputLines,
+    /// The output that went to standard output as it came; `None` if it has to wait for the end.
+    printed: Option<Printed>,
     bar: Bar,
+}
+
+/// The output of a running job that was printed.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    text: String,
+    /// True once the log does not have the output as it is.
+    has_ended: bool,
+}
+
+impl Printed {
+    /// The shortest line that the log may have split.
+    const SPLIT_BYTES: usize = 16 * 1024 - 4;
+
+    /// Prints a line. Returns false if it has to wait for the end of the job.
+    fn print(&mut self, line: &str) -> bool {
+        // Of bytes that are not UTF-8 the log has escapes.
+        let is_exact =
+            line.len() < Self::SPLIT_BYTES && !line.contains("\\x") && !line.starts_with("[hero: ");
+        self.has_ended |= !is_exact || output::unchanged(format!("{line}\n").as_bytes()).is_err();
+        if !self.has_ended {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        !self.has_ended
+    }
+
+    /// Returns the rest of an output; all of it if something else was printed, such as the standard output of
+    /// a script that reports its output in another way.
+    pub(super) fn rest_of(&self, output: JobOutput) -> JobOutput {
+        let bytes = output.as_bytes();
+        let mut rest = bytes;
+        for line in self.text.lines() {
+            let Some(after) = rest.strip_prefix(line.as_bytes()) else { return output };
+            let end = after.strip_prefix(b"\r\n").or_else(|| after.strip_prefix(b"\n"));
+            match end {
+                Some(after) => rest = after,
+                None if after.is_empty() => rest = after,
+                None => return output,
+            }
+        }
+        JobOutput::from(rest.to_vec())
+    }
 }
 
 impl View {
     /// A view of all lines.
     pub(super) fn of_lines(client: &Client, id: &JobId) -> Self {
         let (output, seen) = (OutputLines::default(), OutputLines::default());
-        Self { log: client.follow_job_logs(id), lines: true, output, seen, bar: Bar::new() }
+        let log = client.follow_job_logs(id);
+        Self { log, lines: true, output, seen, printed: None, bar: Bar::new() }
     }
 
-    /// Returns the latest lines that were shown.
-    pub(super) fn into_seen(self) -> String {
-        Vec::from(self.seen.lines).join("\n")
+    /// Prints the output of the job as it comes.
+    pub(super) fn printing(self) -> Self {
+        Self { printed: Some(Printed::default()), ..self }
+    }
+
+    /// Returns the latest lines that were shown, and the output that was printed.
+    pub(super) fn into_seen(self) -> (String, Printed) {
+        (Vec::from(self.seen.lines).join("\n"), self.printed.unwrap_or_default())
     }
 
     /// A view of the progress alone, from now on; `None` without a terminal.
@@ -61,6 +112,7 @@ impl View {
             lines: false,
             output: OutputLines::default(),
             seen: OutputLines::default(),
+            printed: None,
             bar,
         }))
     }
@@ -72,9 +124,16 @@ impl View {
             if let Some(fraction) = progress {
                 self.bar.show(fraction, &line);
             } else if self.lines && is_output {
-                self.output.push(line);
+                self.bar.clear();
+                if !self.printed.as_mut().is_some_and(|printed| printed.print(&line)) {
+                    self.output.push(line);
+                }
             } else if self.lines {
                 self.bar.clear();
+                if let Some(printed) = self.printed.as_mut().filter(|_| begins_attempt(&line)) {
+                    // The output of the job is that of its last attempt.
+                    *printed = Printed::default();
+                }
                 output::log_note(&line);
                 self.seen.push(line);
             }
@@ -82,6 +141,11 @@ impl View {
         self.bar.draw();
         true
     }
+}
+
+/// Returns true for the line of the log before a further attempt.
+fn begins_attempt(line: &str) -> bool {
+    line.starts_with("attempt ") && line.ends_with(" begins")
 }
 
 /// The latest lines of the output of a job, within a bound.
@@ -172,6 +236,25 @@ fn drawn(fraction: f64, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rest_of_an_output_follows_what_was_printed() {
+        for (printed, output, rest) in [
+            ("", "a\nb", "a\nb"),
+            ("a\n", "a\nb", "b"),
+            ("a\nb\n", "a\r\nb", ""),
+            ("a\nb\n", "a\nb\n\n", "\n"),
+            ("a\n", "ab", "ab"),
+            ("progress\n", "{\"answer\":42}", "{\"answer\":42}"),
+        ] {
+            let printed = Printed { text: printed.to_owned(), has_ended: false };
+            let found = printed.rest_of(output.to_owned().into());
+            assert_eq!(found.as_bytes(), rest.as_bytes(), "{output}");
+        }
+        let printed = Printed { text: "a\n".to_owned(), has_ended: true };
+        let found = printed.rest_of(JobOutput::from(b"a\n\xff".to_vec()));
+        assert_eq!(found.as_bytes(), b"\xff");
+    }
 
     #[test]
     fn bar_escapes_its_text() {

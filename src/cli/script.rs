@@ -75,7 +75,12 @@ impl ScriptSource {
         let Some(extension) = extension else {
             return Err(usage(format!("{} has no extension", path.display())));
         };
-        match types_of(&extension, config).as_slice() {
+        let mut found = types_of(&extension, config);
+        if found.is_empty() {
+            // Other systems write `.PY`.
+            found = types_of(&extension.to_ascii_lowercase(), config);
+        }
+        match found.as_slice() {
             [one] => Ok(one.clone()),
             [] => Err(usage(format!("no script type has the extension {extension}"))),
             several => {
@@ -208,6 +213,9 @@ mod tests {
             ("a.sh", "bash"),
             ("a.mjs", "node"),
             ("a.ts", "node"),
+            ("A.SH", "bash"),
+            ("A.Py", "python"),
+            ("A.VSH", "v"),
         ] {
             assert_eq!(of_file(file, None).expect(file), name);
         }
@@ -218,6 +226,7 @@ mod tests {
         for (file, script_type, kept) in [
             ("a.mjs", "node", ".mjs"),
             ("dir.x/a.vsh", "v", ".vsh"),
+            ("A.MJS", "node", ".mjs"),
             ("a.js", "node", ""),
             ("a.mjs", "python", ""),
             ("-", "node", ""),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::documents::{BatchDocument, RefusedDocument};
 use super::{Client, ClientError};
 use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::json_text::{refuse_wide_integers, without_mark};
 
 /// Reads a job to submit from a JSON object.
 ///
@@ -22,6 +23,9 @@ pub fn job_of_json(value: &Value) -> Result<Job, InvalidJob> {
 /// # Errors
 /// As [`job_of_json`].
 pub fn job_of_line(line: &[u8]) -> Result<Job, InvalidJob> {
+    let line = without_mark(line);
+    refuse_wide_integers(line)
+        .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
     match serde_json::from_slice(line) {
         Ok(Value::Object(object)) => Job::from_json(&object),
         Ok(_) => Err(InvalidJob::new("the line", "is not a JSON object")),

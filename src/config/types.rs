@@ -103,7 +103,9 @@ impl TypeConfig {
     pub fn further_extension(&self, file: &Path) -> String {
         let extension = file.extension().map(|text| format!(".{}", text.to_string_lossy()));
         let of_type = &self.options.more_extensions;
-        extension.filter(|extension| of_type.contains(extension)).unwrap_or_default()
+        let lower = extension.as_ref().map(|extension| extension.to_ascii_lowercase());
+        let mut spellings = extension.into_iter().chain(lower);
+        spellings.find(|extension| of_type.contains(extension)).unwrap_or_default()
     }
 }
 

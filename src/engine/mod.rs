@@ -46,11 +46,13 @@ pub fn build(
     match config.engine {
         EngineKind::Osis => {
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
-            Arc::new(engine.with_backends(backends).with_type(config))
+            let engine = engine.with_backends(backends).with_type(config);
+            Arc::new(heroscript::EitherEngine::new(engine, &config.modules))
         }
         EngineKind::Sal => {
             let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
-            Arc::new(engine.with_backends(backends).with_type(config))
+            let engine = engine.with_backends(backends).with_type(config);
+            Arc::new(heroscript::EitherEngine::new(engine, &config.modules))
         }
         EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
             script_type,
@@ -99,6 +101,10 @@ pub struct Script<'a> {
     pub caller_id: &'a str,
     /// The context; empty if unknown.
     pub context_id: &'a str,
+    /// The number of this attempt, from 1 on.
+    pub attempt: u32,
+    /// The attempts that may follow if this one fails.
+    pub attempts_left: u32,
     /// The text of the script.
     pub source: &'a str,
     /// The extension of its file; empty for the first of its type.

@@ -1,21 +1,22 @@
 //! The schedule of a periodic job. Pure: the caller passes the time.
 //!
-//! A cron line means local time in its time zone. Where the local clock jumps ahead, a job with a
-//! fixed time inside the gap runs at the end of the gap, and a repeating one continues there. Where
-//! it goes back, a job with a fixed time runs once, in the first pass, and a repeating one runs in
-//! both.
+//! A cron line means local time in its time zone. Where the local clock jumps ahead, a job with fixed
+//! times inside the gap runs once at the end of the gap, and a repeating one continues there. Where it goes
+//! back, a job with fixed times runs in the first pass alone, and a repeating one in both. A line repeats if
+//! its minute or hour has a `*`, as in Debian's cron.
+
+mod line;
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use croner::Cron;
-use croner::errors::CronError;
-use croner::parser::{CronParser, Year};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, ToSpan};
 
+use self::line::CronLine;
 use super::job::JobId;
+use super::spoken_time::moments;
 use super::target::{IllegalName, name};
 
 name!(
@@ -145,7 +146,7 @@ impl Default for AddedCron {
 #[derive(Debug, Clone)]
 pub struct Schedule {
     line: String,
-    cron: Cron,
+    parsed: CronLine,
     zone: TimeZone,
 }
 
@@ -168,16 +169,14 @@ impl Schedule {
         if line.len() > LINE_BYTES_MAX {
             return Err(format!("longer than {LINE_BYTES_MAX} bytes"));
         }
-        let parser = CronParser::builder().year(Year::Disallowed).build();
-        let cron = parser.parse(line).map_err(|error| {
+        let parsed = CronLine::parse(line).map_err(|mistake| {
             format!(
-                "not a cron line: {}; expected five fields such as \"30 3 * * MON-FRI\" (minute, hour, \
+                "not a cron line: {mistake}; expected five fields such as \"30 3 * * MON-FRI\" (minute, hour, \
                  day, month, day of the week), six with seconds first, or a word such as @daily{}",
-                said(&error),
                 of_time(line)
             )
         })?;
-        let schedule = Self { line: line.to_owned(), cron, zone };
+        let schedule = Self { line: line.to_owned(), parsed, zone };
         match schedule.next_after(Timestamp::UNIX_EPOCH) {
             Some(_) => Ok(schedule),
             None => Err("never fires: no such day comes in any month".to_owned()),
@@ -196,10 +195,43 @@ impl Schedule {
 
     /// Returns the first firing after a time.
     pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
-        let from = self.whole_second(time)?;
-        let next = self.cron.find_next_occurrence(&from, false).ok()?.timestamp();
-        // Always later, even where the local clock goes back: else callers would loop without end.
-        (next > time).then_some(next)
+        let second = Timestamp::from_second(time.as_millisecond().div_euclid(1000)).ok()?;
+        if self.parsed.repeats() { self.next_of_both(second) } else { self.next_of_first(second) }
+    }
+
+    /// Returns the next moment after a time at which the local clock shows a time of the line, in any pass.
+    fn next_of_both(&self, time: Timestamp) -> Option<Timestamp> {
+        let mut from = time.checked_add(1.second()).ok()?;
+        loop {
+            let offset = self.zone.to_offset(from);
+            let moment =
+                offset.to_timestamp(self.parsed.first_from(offset.to_datetime(from))?).ok()?;
+            let change = self.zone.following(from).next().map(|change| change.timestamp());
+            match change.filter(|change| *change <= moment) {
+                Some(change) => from = change,
+                None => return Some(moment),
+            }
+        }
+    }
+
+    /// Returns the next moment after a time at which the local clock shows a time of the line for the first
+    /// time. A time inside a gap is its end.
+    fn next_of_first(&self, time: Timestamp) -> Option<Timestamp> {
+        let mut from = self.zone.to_datetime(time).checked_add(1.second()).ok()?;
+        // After the clock has gone back: the local times until then have passed already.
+        let change = self.zone.preceding(time.checked_add(1.second()).ok()?).next();
+        if let Some(change) = change.map(|change| change.timestamp()) {
+            let before = self.zone.to_offset(change.checked_sub(1.nanosecond()).ok()?);
+            from = from.max(before.to_datetime(change));
+        }
+        loop {
+            let local = self.parsed.first_from(from)?;
+            // Always later, else callers would loop without end.
+            match moments(local, &self.zone).first() {
+                Some(moment) if *moment > time => return Some(*moment),
+                _ => from = local.checked_add(1.second()).ok()?,
+            }
+        }
     }
 
     /// Returns the firings that are due, in order: after `last`, the latest that was fired or left
@@ -237,11 +269,6 @@ impl Schedule {
             back = back.saturating_mul(GROWS_BY);
         }
     }
-
-    fn whole_second(&self, time: Timestamp) -> Option<Zoned> {
-        let second = Timestamp::from_second(time.as_millisecond().div_euclid(1000)).ok()?;
-        Some(second.to_zoned(self.zone.clone()))
-    }
 }
 
 impl PartialEq for Schedule {
@@ -263,21 +290,6 @@ impl CronName {
     pub fn job_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
         format!("cron-{self}-{}", due.strftime("%Y%m%dT%H%M%SZ")).parse()
     }
-}
-
-/// Returns the error in lower case, without a full stop.
-fn said(error: &CronError) -> String {
-    let text = match error {
-        CronError::InvalidPattern(text)
-        | CronError::IllegalCharacters(text)
-        | CronError::ComponentError(text) => text.clone(),
-        CronError::EmptyPattern => "it is empty".to_owned(),
-        other => other.to_string(),
-    };
-    let text = text.trim_end_matches('.').replace("CronPattern", "it");
-    let mut letters = text.chars().take(200);
-    let first = letters.next().map(|first| first.to_ascii_lowercase());
-    first.into_iter().chain(letters).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]
@@ -315,6 +327,8 @@ mod tests {
             ("0 0 L * *", "2026-01-31T00:00:00Z"),
             ("@hourly", "2026-01-01T01:00:00Z"),
             ("@daily", "2026-01-02T00:00:00Z"),
+            ("@midnight", "2026-01-02T00:00:00Z"),
+            ("@Annually", "2027-01-01T00:00:00Z"),
             ("@weekly", "2026-01-04T00:00:00Z"),
             ("@monthly", "2026-02-01T00:00:00Z"),
             ("@yearly", "2027-01-01T00:00:00Z"),
@@ -328,11 +342,22 @@ mod tests {
     fn an_illegal_line_and_one_that_never_fires_are_rejected() {
         for (line, message) in [
             ("", "not a cron line: it is empty; expected five fields such as"),
-            ("* * *", "not a cron line: pattern must have"),
-            ("* * * * * * 2030", "not a cron line: pattern must have"),
-            ("61 * * * *", "not a cron line: "),
-            ("* * * * FUNDAY", "not a cron line: "),
-            ("@fortnightly", "not a cron line: "),
+            ("* * *", "not a cron line: it has 3 fields; expected"),
+            ("* * * * * * 2030", "not a cron line: it has 7 fields; expected"),
+            ("61 * * * *", "not a cron line: `61` is no minute: 0 to 59; also lists"),
+            ("0 25 * * *", "not a cron line: `25` is no hour: 0 to 23; "),
+            ("0 0 0 * *", "not a cron line: `0` is no day of the month: 1 to 31, "),
+            ("0 0 * 13 *", "not a cron line: `13` is no month: "),
+            ("*/0 * * * * *", "not a cron line: `*/0` is no second: "),
+            (
+                "* * * * FUNDAY",
+                "not a cron line: `FUNDAY` is no day of the week: 0 to 7 or SUN to SAT, ",
+            ),
+            (
+                "@fortnightly",
+                "not a cron line: `@fortnightly` is none of its words (@hourly, @daily, ",
+            ),
+            ("@reboot", "not a cron line: @reboot names no time, and the supervisors of several "),
             ("0 0 30 2 *", "never fires: no such day"),
             ("0 0 31 4,6,9,11 *", "never fires: no such day"),
         ] {
@@ -358,6 +383,19 @@ mod tests {
         assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
         let fired = firings("*/30 * * * *", "Europe/Brussels", "2026-10-25T00:15:00Z", 3);
         assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"]);
+    }
+
+    #[test]
+    fn lists_and_ranges_of_hours_are_fixed_times() {
+        for line in ["30 2,14 * * *", "30 1-2 * * *", "0,30 2 * * *", "0-59/30 2-3 * * *"] {
+            let night = firings(line, "Europe/Brussels", "2026-10-24T22:00:00Z", 100);
+            assert!(night.iter().all(|at| at.as_str() < "2026-10-25T01:00" || at.as_str() >= "2026-10-25T02:00"), "{line}: {night:?}");
+            let night = firings(line, "Europe/Brussels", "2026-03-28T23:30:00Z", 2);
+            assert!(night.iter().any(|at| at == "2026-03-29T01:00:00Z"), "{line}: {night:?}");
+        }
+        // A `*` in either field repeats, even with a step.
+        let twice = firings("*/30 2 * * *", "Europe/Brussels", "2026-10-25T00:15:00Z", 3);
+        assert_eq!(twice, ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"]);
     }
 
     #[test]

@@ -75,7 +75,11 @@ impl FromStr for FailureCause {
     }
 }
 
-/// Returns the kind of an error: its first line, with numbers, ids, paths and quoted texts replaced.
+/// The beginnings of errors whose number says how a process ended.
+const ENDS: [&str; 2] = ["exit code ", "killed by signal "];
+
+/// Returns the kind of an error: its first line, with numbers, ids, paths and quoted texts replaced; the number
+/// of an exit code or a signal stays.
 pub fn error_kind(error: &str) -> String {
     static PATTERNS: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(|| {
@@ -83,11 +87,23 @@ pub fn error_kind(error: &str) -> String {
         compiled.flatten().collect()
     });
     let line = error.trim_start().lines().next().unwrap_or_default().trim_end();
-    let mut kind: String = line.chars().take(CHARS_MAX).collect();
+    let line: String = line.chars().take(CHARS_MAX).collect();
+    let (end, rest) = line.split_at(end_bytes(&line));
+    let mut kind = rest.to_owned();
     for (pattern, with) in patterns {
         kind = pattern.replace_all(&kind, *with).into_owned();
     }
-    kind
+    format!("{end}{kind}")
+}
+
+/// Returns the bytes of `exit code 3` at the beginning of an error.
+fn end_bytes(line: &str) -> usize {
+    let of = |begin: &&str| {
+        let rest = line.strip_prefix(*begin)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        Some(begin.len() + digits)
+    };
+    ENDS.iter().find_map(of).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -113,7 +129,9 @@ mod tests {
     fn errors_that_differ_in_numbers_ids_paths_and_quoted_texts_are_of_one_kind() {
         for (error, kind) in [
             ("timeout", "timeout"),
-            ("exit code 3\ntrace", "exit code N"),
+            ("exit code 3\ntrace", "exit code 3"),
+            ("exit code 12: disk 4 full", "exit code 12: disk N full"),
+            ("killed by signal 9 (SIGKILL): 1", "killed by signal 9 (SIGKILL): N"),
             ("no such file: /var/x/a.txt: 2", "no such file: PATH: N"),
             ("cannot open 'a b' for \"c\"", "cannot open “…” for “…”"),
             ("job 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 failed", "job ID failed"),

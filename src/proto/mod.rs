@@ -8,6 +8,7 @@ pub mod env_file;
 pub mod error_kind;
 pub mod graph;
 pub mod job;
+pub mod json_text;
 pub mod keys;
 pub mod legacy;
 pub mod message;

@@ -181,7 +181,7 @@ fn number(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<i16> {
 }
 
 /// Returns the moments at which the local clock shows a time, in order; at a gap its end.
-fn moments(time: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
+pub(super) fn moments(time: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
     let at = |offset: jiff::tz::Offset| offset.to_timestamp(time).ok();
     match zone.to_ambiguous_timestamp(time).offset() {
         AmbiguousOffset::Unambiguous { offset } => at(offset).into_iter().collect(),

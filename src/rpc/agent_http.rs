@@ -16,6 +16,7 @@ use super::guard::refusal;
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::service::ApiService;
+use crate::proto::json_text::refuse_wide_integers;
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
@@ -59,6 +60,7 @@ pub(super) async fn call(
 
 /// Returns the id, the method and the parameters of a request; `None` for another message.
 fn message(body: &[u8]) -> Result<Option<(Value, String, Value)>, RpcError> {
+    refuse_wide_integers(body).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
     let mut message: Value = serde_json::from_slice(body).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
     })?;

@@ -10,6 +10,7 @@ use super::caller::Caller;
 use super::error::{RpcError, code, shown};
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
+use crate::proto::json_text::refuse_wide_integers;
 
 /// The sender of a request.
 #[derive(Clone)]
@@ -59,6 +60,7 @@ pub(super) enum Parsed {
 /// # Errors
 /// The text is no JSON, or an empty or too large batch.
 pub(super) fn parse(text: &[u8], batch_max: usize) -> Result<Parsed, RpcError> {
+    refuse_wide_integers(text).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
     let value = serde_json::from_slice(text).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the request as JSON: {error}"))
     })?;

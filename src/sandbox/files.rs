@@ -19,11 +19,14 @@ pub(super) const NEWEST: ABI = ABI::V8;
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Files that programs read to start, to resolve names and to learn about the machine; none is secret
 /// on a Debian machine.
-const SYSTEM: [&str; 37] = [
+const SYSTEM: [&str; 47] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/debian_version",
+    "/etc/default/locale",
+    "/etc/fonts",
     "/etc/gai.conf",
+    "/etc/gitconfig",
     "/etc/group",
     "/etc/host.conf",
     "/etc/hosts",
@@ -36,15 +39,18 @@ const SYSTEM: [&str; 37] = [
     "/etc/localtime",
     "/etc/lsb-release",
     "/etc/magic",
+    "/etc/mailcap",
     "/etc/mime.types",
     "/etc/nsswitch.conf",
     "/etc/os-release",
     "/etc/passwd",
+    "/etc/perl",
     "/etc/protocols",
     "/etc/resolv.conf",
     "/etc/services",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
     "/etc/timezone",
     "/proc/cpuinfo",
     "/proc/filesystems",
@@ -57,6 +63,10 @@ const SYSTEM: [&str; 37] = [
     "/proc/uptime",
     "/proc/version",
     "/sys/devices/system/cpu",
+    "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+    "/var/cache/fontconfig",
 ];
 /// Devices without data of others.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];

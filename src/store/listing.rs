@@ -230,6 +230,15 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
+        let jobs = self.whole_summaries(ids).await?;
+        Ok(jobs.into_iter().map(|job| job.map(JobSummary::shortened)).collect())
+    }
+
+    /// Does the same as [`Store::summaries`] with the whole errors, for a search.
+    pub(super) async fn whole_summaries(
+        &self,
+        ids: Vec<JobId>,
+    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -248,11 +257,20 @@ pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
 
+/// The longest field of a job in a list, in characters.
+const CHARS_MAX: usize = 200;
+/// The longest list of tags, which is useless if it is cut.
+const TAGS_CHARS_MAX: usize = 2000;
+/// The longest error that is searched: more than the end of standard error that a job keeps.
+const ERROR_CHARS_MAX: usize = 8000;
+
 /// `None` for a job that has expired meanwhile, and for an invalid hash.
 fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
-    // The tags, a list, are useless if they are cut.
-    const CHARS_MAX: usize = 200;
-    const TAGS_CHARS_MAX: usize = 2000;
+    let most = |name: &str| match name {
+        "tags" => TAGS_CHARS_MAX,
+        "error" => ERROR_CHARS_MAX,
+        _ => CHARS_MAX,
+    };
     let cut = |bytes: &Option<Vec<u8>>, most: usize| {
         bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).chars().take(most).collect())
     };
@@ -261,14 +279,22 @@ fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
     let fields = SUMMARY_FIELDS
         .into_iter()
         .zip(rest)
-        .filter_map(|(name, value)| {
-            Some((name, cut(value, if name == "tags" { TAGS_CHARS_MAX } else { CHARS_MAX })?))
-        })
+        .filter_map(|(name, value)| Some((name, cut(value, most(name))?)))
         .collect();
     Some(JobSummary { id, status: status.parse().ok()?, fields })
 }
 
 impl JobSummary {
+    /// Returns it with its error as lists show it.
+    pub(super) fn shortened(mut self) -> Self {
+        if let Some(error) = self.fields.get_mut("error")
+            && let Some((end, _)) = error.char_indices().nth(CHARS_MAX)
+        {
+            error.truncate(end);
+        }
+        self
+    }
+
     /// A time among the fields, if it can be parsed.
     pub fn time(&self, field: &str) -> Option<Timestamp> {
         self.fields.get(field)?.parse().ok()

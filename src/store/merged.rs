@@ -21,7 +21,8 @@ impl Shards {
         let jobs = self.placed_jobs(query).await?;
         let next =
             if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
-        let mut items: Vec<JobSummary> = jobs.into_iter().filter_map(|(_, job)| job).collect();
+        let jobs = jobs.into_iter().filter_map(|(_, job)| job.map(JobSummary::shortened));
+        let mut items: Vec<JobSummary> = jobs.collect();
         // A boot may run jobs of several types.
         if let Some(only) = &query.script_type {
             items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
@@ -29,7 +30,7 @@ impl Shards {
         Ok(Page { items, next })
     }
 
-    /// A page of jobs, each with the cursor behind it; none for one that has expired.
+    /// A page of jobs with their whole errors, each with the cursor behind it; none for one that has expired.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,
@@ -42,7 +43,7 @@ impl Shards {
             found.truncate(limit);
         }
         let ids = found.iter().map(|(shard, place)| (*shard, place.id.clone())).collect();
-        let jobs = self.of_each(ids, Store::summaries).await?;
+        let jobs = self.of_each(ids, Store::whole_summaries).await?;
         Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
     }
 

@@ -18,7 +18,7 @@ pub struct JobSearch {
     pub name: Option<String>,
     /// Only jobs with all of these tags.
     pub tags: Vec<String>,
-    /// Only jobs whose error contains this text in its first 200 characters.
+    /// Only jobs whose error contains this text.
     pub error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name or error contains it.
     pub text: Option<String>,
@@ -168,7 +168,7 @@ impl Shards {
                 found.looked += 1;
                 found.next = Some(place);
                 let is_found = |job: &JobSummary| of_type(job) && search.matches(job) && sees(job);
-                found.items.extend(job.filter(is_found));
+                found.items.extend(job.filter(is_found).map(JobSummary::shortened));
                 if found.items.len() == wanted || found.looked >= JobSearch::LOOKED_MAX {
                     return Ok(found);
                 }

@@ -125,7 +125,7 @@ fn failed_process_gives_the_job_its_exit_code() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").start();
-    hero.run(&["exec", "-t", "python", "-e", "raise SystemExit(7)", "--id", "a"]).code(1);
+    hero.run(&["exec", "-t", "python", "-e", "raise SystemExit(7)", "--id", "a"]).code(7);
     assert_eq!(super::field(&redis, "a", "exit_code").as_deref(), Some("7"));
     assert_eq!(super::field(&redis, "a", "status").as_deref(), Some("error"));
 }

@@ -11,6 +11,7 @@ mod commands;
 mod control;
 mod cookbook;
 mod cron;
+mod cron_times;
 mod deaths;
 mod dev;
 mod doctor;

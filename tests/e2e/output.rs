@@ -43,8 +43,8 @@ fn exec_shows_the_output_of_a_slow_job_once() {
     let shown = hero.run(&["exec", "-t", "python", "-e", script]).code(0);
     assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("first\n", ""));
     let failing = format!("{script}exit(3)");
-    let shown = hero.run(&["exec", "-t", "python", "-e", &failing]).code(1);
-    assert_eq!((shown.stdout.as_str(), shown.stderr.matches("first").count()), ("", 1));
+    let shown = hero.run(&["exec", "-t", "python", "-e", &failing]).code(3);
+    assert_eq!((shown.stdout.as_str(), shown.stderr.matches("first").count()), ("first\n", 0));
     let off = Hero::on(&redis).set("job.live_output", "false");
     let _bash = off.actor("bash-default-1").start();
     let script = "echo first; sleep 2";
@@ -207,6 +207,110 @@ fn exec_does_not_repeat_the_standard_error_of_a_failed_script() {
     let hero = Hero::on(&redis);
     let _bash = hero.actor("bash-default-1").start();
     let script = "echo one >&2; echo two >&2; exit 3";
-    let said = hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(1).stderr;
+    let said = hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(3).stderr;
     assert_eq!(said, "one\ntwo\nhero: job a failed: exit code 3\n");
+}
+
+#[test]
+fn output_through_a_helper_process_is_complete() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let _sal = hero.actor("sal-default-1").start();
+    let script = "set -e; exec > >(tee -a \"$HOME/run.log\") 2>&1; echo 'step 1'; echo RESULT=42";
+    for _ in 0..10 {
+        hero.run(&["exec", "-t", "bash", "-e", script]).code(0).stdout("step 1\nRESULT=42\n");
+    }
+    let failing = format!("{script}; cat /nonexistent");
+    hero.run(&["exec", "-t", "bash", "-e", &failing]).code(1).says("/nonexistent: No such file");
+    let through = "run_command(\"exec > >(sed 's/^/> /'); echo through\").stdout";
+    hero.run(&["exec", "-t", "sal", "-e", through]).code(0).stdout("> through\n");
+}
+
+#[test]
+fn process_that_holds_the_output_of_an_ended_script_is_killed_and_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "sleep 600 & sleep 600 & echo done";
+    hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(0).stdout("done\n");
+    let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
+    let said =
+        "killed after the end of the script, as they still held its output: sleep (2 processes); ";
+    assert!(log.starts_with(said) && log.lines().count() == 1, "{log}");
+    let quiet = "sleep 600 > /dev/null 2>&1 & echo done";
+    hero.run(&["exec", "-t", "bash", "--id", "b", "-e", quiet]).code(0).stdout("done\n");
+    assert_eq!(hero.run(&["job", "logs", "b"]).code(0).stdout, "", "it does not hold the output");
+}
+
+#[test]
+fn error_of_a_failed_job_is_its_reason_and_groups_and_search_find_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let noise = "for n in {1..20}; do echo \"warning: option $n is old\" >&2; done";
+    for (id, reason, code) in
+        [("a", "cp: disk full", 3), ("b", "curl: bad certificate", 3), ("c", "cp: disk full", 4)]
+    {
+        let script = format!("{noise}; echo '{reason}' >&2; exit {code}");
+        let ran = hero.run(&["exec", "-t", "bash", "--id", id, "-e", &script]).code(code);
+        assert!(
+            ran.stderr.ends_with(&format!("job {id} failed: exit code {code}\n")),
+            "{}",
+            ran.stderr
+        );
+        let error = field(&redis, id, "error").expect("an error");
+        assert!(error.starts_with(&format!("exit code {code}: {reason}\nwarning: ")), "{error}");
+    }
+    let groups = hero.run(&["job", "errors"]).code(0).stdout;
+    for kind in [
+        "exit code 3: cp: disk full",
+        "exit code 3: curl: bad certificate",
+        "exit code 4: cp: disk full",
+    ] {
+        assert!(groups.contains(kind), "{kind}: {groups}");
+    }
+    let ids = |text: &str| {
+        let found = hero.run(&["--json", "job", "list", "--error", text]).code(0).stdout;
+        let found: serde_json::Value = serde_json::from_str(&found).expect("one document");
+        let jobs = found["jobs"].as_array().expect("a list").iter();
+        let mut ids: Vec<String> =
+            jobs.map(|job| job["id"].as_str().expect("an id").to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids("disk full"), ["a", "c"]);
+    assert_eq!(ids("option 20 is old"), ["a", "b", "c"], "the whole text is searched");
+}
+
+#[test]
+fn kept_files_are_named_by_exec() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "echo 1 > \"$HERO_OUTPUT_DIR/a.csv\"; echo 2 > \"$HERO_OUTPUT_DIR/b.csv\"";
+    let ran = hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("", "hero: kept a.csv, b.csv: hero job files a\n")
+    );
+    let killed = hero.run(&["exec", "-t", "bash", "-e", "kill -TERM $$"]).code(143);
+    assert!(killed.stderr.contains("killed by signal 15"), "{}", killed.stderr);
+}
+
+#[test]
+fn output_of_a_running_job_is_printed_as_it_comes_and_once() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let opened = format!("[{:?}]", folder.path());
+    let hero = Hero::on(&redis).set("type.bash.sandbox.read", &opened);
+    let _bash = hero.actor("bash-default-1").start();
+    let go = folder.path().join("go");
+    let wait = format!("until test -e {}; do sleep 0.05; done", go.display());
+    let script = format!("echo first; printf 'second\\r\\n'; {wait}; echo third; printf end");
+    let running = hero.begin(&["exec", "-t", "bash", "--timeout", "15m", "-e", &script]);
+    wait_until("both lines are printed", || running.out() == "first\nsecond\n");
+    std::fs::write(&go, "").expect("written");
+    let ran = running.ends().code(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("first\nsecond\nthird\nend\n", ""));
 }

@@ -302,7 +302,7 @@ fn explained_run_begins_with_what_the_type_allows() {
         "io_uring_setup",
         "memory 5GiB",
         "timeout  ",
-        "A, HERO_CALLER_ID",
+        "A, HERO_ATTEMPT",
         "secrets ",
         " db\n",
         "hero: no refusal is known",

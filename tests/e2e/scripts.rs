@@ -275,3 +275,94 @@ fn script_of_redis_is_printed_with_line_numbers_and_file_names() {
     }
     hero.run(&["script", "redis", "nothing"]).code(66).says("hero script redis");
 }
+
+#[test]
+fn options_of_the_first_line_count_and_others_are_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let _python = hero.actor("python-default-1").start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, script: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, script).expect("written");
+        hero.run(&["exec", file.to_str().expect("text")])
+    };
+    run("A.SH", "#!/bin/sh -e\nprintf '%s\\n' hi\nfalse\necho unreachable\n").code(1).says("hi\n");
+    let piped = "#!/usr/bin/env -S bash -euo pipefail\nfalse | cat\necho unreachable\n";
+    run("b.sh", piped).code(1).stdout("");
+    run("C.PY", "#!/usr/bin/python3 -O\nprint(__debug__)\n").code(0).stdout("False\n");
+    run("d.py", "#!/usr/bin/env -S python3 -u\nprint(__debug__)\n").code(0).stdout("True\n");
+    let said = "invalid job: script cannot honour the option -i of env in its first line";
+    run("e.sh", "#!/usr/bin/env -i bash\n").code(1).says(said);
+    let http = "cat <<EOF | od -An -c | head -1\nGET / HTTP/1.0\r\n\r\nEOF\n";
+    run("f.sh", http)
+        .code(0)
+        .stdout("   G   E   T       /       H   T   T   P   /   1   .   0  \\r  \\n\n");
+}
+
+#[test]
+fn numbers_keep_their_digits_or_are_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = hero.actor("python-default-1").start();
+    let script = "import hero\nhero.output({'z': 10**20, 'a': [1.0, 2**64]})";
+    let output = "{\"z\":100000000000000000000,\"a\":[1.0,18446744073709551616]}\n";
+    hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout(output);
+    let said = "the number 100000000000000000000 does not fit into 64 bits and would lose digits";
+    let wide = "n:=100000000000000000000";
+    hero.run(&["exec", "-t", "python", "--param", wide, "-e", "1"]).code(2).says(said);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).expect("written");
+        file.to_str().expect("text").to_owned()
+    };
+    let params = file("wide.json", "{\"n\": 100000000000000000000}");
+    hero.run(&["exec", "-t", "python", "--params", &params, "-e", "1"]).code(65).says(said);
+    let line = "{\"script_type\": \"python\", \"script\": \"1\", \"params\": {\"n\": 100000000000000000000}}\n";
+    hero.run(&["submit", "--batch", &file("wide.jsonl", line)]).code(65).says(said);
+    let marked = file("marked.json", "\u{feff}{\"n\": 18446744073709551615}");
+    let script = "import hero; print(hero.params['n'])";
+    let ran = hero.run(&["exec", "-t", "python", "--params", &marked, "-e", script]);
+    ran.code(0).stdout("18446744073709551615\n");
+    let line =
+        "\u{feff}{\"id\": \"b\", \"script_type\": \"python\", \"script\": \"print(6 * 7)\"}\n";
+    hero.run(&["submit", "--batch", &file("marked.jsonl", line)]).code(0);
+    until(&redis, "b", "finished");
+    let large = file("large.env", &format!("A={}\n", "x".repeat(128 << 10)));
+    hero.run(&["submit", "-t", "python", "--env-file", &large, "-e", "1"])
+        .code(65)
+        .says("the kernel passes at most");
+    let open = "# /// script\n# dependencies = [\"tabulate\"]\n\n# ///\nprint(1)\n";
+    let said = "metadata: line 1: this block is not closed: a line `# ///` must come before line 3";
+    hero.run(&["exec", "-t", "python", "-e", open]).code(1).says(said);
+}
+
+#[test]
+fn script_knows_its_user_and_its_attempt() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retry_backoff", "\"1ms\"");
+    let _bash = hero.actor("bash-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let script = "echo $HERO_ATTEMPT $HERO_ATTEMPTS_LEFT; test $HERO_ATTEMPT = 2";
+    let words = ["exec", "-t", "bash", "--retries", "3", "-e", script];
+    hero.run(&words).code(0).stdout("2 2\n");
+    let user =
+        hero.run(&["exec", "-t", "bash", "-e", "test \"$USER\" = \"$(id -un)\" && echo $LOGNAME"]);
+    let user = user.code(0).stdout;
+    assert!(!user.trim().is_empty(), "{user}");
+}
+
+#[test]
+fn actions_of_heroscript_run_in_a_type_of_rhai() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = "fn person_define(p) { `${p.name} is ${p.age}` }";
+    std::fs::write(folder.path().join("person.rhai"), module).expect("written");
+    let hero = Hero::on(&redis).set("type.osis.modules", &format!("[{:?}]", folder.path()));
+    let _osis = hero.actor("osis-default-1").start();
+    let script = "!!person.define name:'Ann' age:30";
+    hero.run(&["exec", "-t", "osis", "-e", script]).code(0).stdout("Ann is 30\n");
+    hero.run(&["exec", "-t", "osis", "-e", "40 + 2"]).code(0).stdout("42\n");
+}

@@ -46,7 +46,7 @@ pub(super) struct JobFilters {
     /// Only jobs with this tag; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub(super) tags: Vec<String>,
-    /// Only jobs whose error contains this text, within its first 200 characters
+    /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
     /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script

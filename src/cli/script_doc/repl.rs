@@ -180,6 +180,8 @@ impl Prompt {
             job_id: "repl",
             caller_id: &self.caller,
             context_id: &self.context,
+            attempt: 1,
+            attempts_left: 0,
             source,
             extension: "",
             env: &env,

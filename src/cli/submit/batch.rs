@@ -12,6 +12,7 @@ use crate::client::{Client, ClientError, NewBatch, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
+use crate::proto::json_text::{refuse_wide_integers, without_mark};
 use crate::proto::text::counted;
 use crate::store::Store;
 
@@ -335,6 +336,9 @@ impl BatchLines<'_> {
 
 /// Reads the job of a line, and the names of its files.
 fn job_with_files(text: &[u8]) -> Result<(Job, LineFiles), InvalidJob> {
+    let text = without_mark(text);
+    refuse_wide_integers(text)
+        .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
     let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
         return job_of_line(text).map(|job| (job, LineFiles::default()));
     };

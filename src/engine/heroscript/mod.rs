@@ -1,8 +1,10 @@
 //! The engine of `HeroScript`: each action `!!actor.action` of a script calls the function
 //! `actor_action(parameters)` of the Rhai file `actor.rhai`, in order, until one fails.
 
+mod either;
 mod parse;
 
+pub use either::EitherEngine;
 pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
 
 use std::collections::BTreeMap;
@@ -45,6 +47,11 @@ impl HeroScriptEngine {
         let rhai = RhaiEngine::osis(script_type, limits, job)
             .with_backends(backends)
             .with_modules(folders);
+        Self::over(rhai, folders)
+    }
+
+    /// Creates an engine whose functions have those of `rhai`, which imports from these folders.
+    fn over(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
         let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
         for folder in folders {
             match files_of(folder) {
@@ -85,6 +92,12 @@ impl HeroScriptEngine {
         let Some(module) = self.modules.get(actor) else {
             let folders: Vec<String> =
                 self.folders.iter().map(|folder| folder.display().to_string()).collect();
+            if folders.is_empty() {
+                let key = format!("type.{}.modules", self.rhai.script_type());
+                return Err(format!(
+                    "unknown actor `{actor}`: {key} names no folder with {actor}.rhai"
+                ));
+            }
             let near = nearest(actor, self.modules.keys().map(String::as_str));
             return Err(format!(
                 "unknown actor `{actor}`: no file {actor}.rhai in {}{}",

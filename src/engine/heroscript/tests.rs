@@ -46,11 +46,17 @@ fn engine() -> (tempfile::TempDir, HeroScriptEngine) {
 /// Runs a script. Returns its output or its error, and its log.
 fn run(source: &str) -> (Result<String, String>, Vec<String>) {
     let (_folder, engine) = engine();
+    run_on(&engine, source)
+}
+
+fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<String>) {
     let (log, env, inputs) = (Lines::default(), BTreeMap::new(), Inputs::new());
     let script = Script {
         job_id: "1",
         caller_id: "",
         context_id: "",
+        attempt: 1,
+        attempts_left: 0,
         source,
         extension: "",
         env: &env,
@@ -137,4 +143,25 @@ fn engine_without_a_folder_says_which_it_misses() {
 #[test]
 fn function_imports_another_file_of_the_folders() {
     assert_eq!(run("!!person.import n:21").0, Ok("42".to_owned()));
+}
+
+#[test]
+fn engine_of_rhai_runs_actions_too() {
+    let (folder, _) = engine();
+    let folders = [folder.path().to_owned()];
+    let of_rhai = |folders: &[PathBuf]| {
+        let name = "osis".parse().expect("legal");
+        let rhai = RhaiEngine::osis(name, &RhaiLimits::default(), &JobConfig::default());
+        EitherEngine::new(rhai.with_modules(folders), folders)
+    };
+    let ran = |engine: &EitherEngine, source: &str| run_on(engine, source).0;
+    let either = of_rhai(&folders);
+    assert_eq!(ran(&either, "!!person.define name:Ann age:30").as_deref(), Ok("31"));
+    assert_eq!(ran(&either, "40 + 2").as_deref(), Ok("42"));
+    let condition = ran(&either, "!!params.flag").unwrap_or_else(|error| error);
+    assert!(!condition.contains("unknown actor"), "{condition}");
+    let error = ran(&of_rhai(&[]), "!!person.define name:Ann").expect_err("no folder");
+    let why = "unknown actor `person`: type.osis.modules names no folder with person.rhai";
+    assert_eq!(error, format!("line 1, !!person.define: {why}"));
+    assert_eq!(either.unavailable(), None);
 }

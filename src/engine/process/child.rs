@@ -49,6 +49,12 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     let unnumbered = io::Error::other::<io::Error>;
     let mut child = WatchedChild::new(pid, run, pipes, spec, watch).map_err(unnumbered)?;
     attend(&mut process, &mut child, watch, cancelled).map_err(unnumbered)?;
+    let until = process.leftovers_end(watch.kill_grace, watch.deadline);
+    let cancelled = Some(cancelled).filter(|_| !process.is_ending());
+    let holders = child.drain(watch, cancelled, until).map_err(unnumbered)?;
+    if !process.is_ending() {
+        report_leftovers(&holders, watch);
+    }
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
@@ -88,6 +94,19 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
         reported_output,
         asked,
     })
+}
+
+/// Logs which processes are killed that still hold the output of a child which has ended by itself.
+fn report_leftovers(holders: &[String], watch: &Watch<'_>) {
+    if let Some(log) = watch.log
+        && !holders.is_empty()
+    {
+        log.remark(&format!(
+            "killed after the end of the script, as they still held its output: {}; what they had not \
+             written is lost (a script should wait for what it starts)",
+            holders.join(", ")
+        ));
+    }
 }
 
 /// Watches a child until it has exited, and ends it where it has to.

@@ -211,8 +211,7 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
-        let missing = Some(&report.stderr_tail).filter(|_| self.preparer.is_python());
-        if let Some((what, setting)) = missing.and_then(|tail| missing_for_processes(tail)) {
+        if let Some((what, setting)) = missing_for_processes(&report.stderr_tail) {
             let of_type = &self.script_type;
             let message = format!(
                 "multiprocessing needs {what} here, which the sandbox closes: set \
@@ -243,7 +242,8 @@ pub(in crate::engine) fn explained<'a>(
     let explainer = explainer(allowance);
     let ChildReport { ended, status, usage, .. } = report;
     let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
-    end.into_iter().chain(explainer.of_text(&report.stderr_tail)).collect()
+    // A limit that ended it is the one cause.
+    end.map_or_else(|| explainer.of_text(&report.stderr_tail), |end| vec![end])
 }
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.

@@ -2,10 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::path::PathBuf;
 
 use nix::sys::time::TimeSpec;
 use nix::time::ClockId;
 use nix::unistd::{SysconfVar, sysconf};
+
+use crate::proto::text::escape;
 
 /// The largest number of descendants that are listed.
 const BELOW_MAX: usize = 10_000;
@@ -143,6 +146,23 @@ fn bytes_of(status: &str, name: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = value.split_ascii_whitespace().next()?.parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Returns the name of a process's program, escaped; `None` if the process does not exist.
+pub(super) fn name(pid: i32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(escape(String::from_utf8_lossy(&name).trim_end()))
+}
+
+/// Returns the name of the file behind a descriptor of a process: `pipe:[4711]`.
+pub(super) fn open_file(pid: i32, descriptor: i32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()
+}
+
+/// Returns the names of all files that a process has open; `None` if they may not be read.
+pub(super) fn open_files(pid: i32) -> Option<Vec<PathBuf>> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    Some(descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).collect())
 }
 
 /// Returns a variable of the environment that a process was started with; `None` if it may not be read.

@@ -94,6 +94,8 @@ impl Job {
             job_id: "job-1",
             caller_id: "caller",
             context_id: "",
+            attempt: 1,
+            attempts_left: 0,
             source,
             extension: "",
             env: &self.env,

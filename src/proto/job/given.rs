@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::value::{FieldKind, Give, HashValue, MapValue};
+use crate::proto::json_text::refuse_wide_integers;
 
 /// The most arguments of a job.
 const ARGS_MAX: usize = 1_000;
@@ -43,6 +44,10 @@ impl MapValue for Value {
 
     fn fault(entries: &BTreeMap<String, Self>) -> Option<String> {
         too_large(if entries.is_empty() { 0 } else { json!(entries).to_string().len() })
+    }
+
+    fn check_text(text: &str) -> Result<(), String> {
+        refuse_wide_integers(text.as_bytes()).map_err(|why| format!("cannot be read: {why}"))
     }
 }
 
@@ -105,6 +110,12 @@ mod tests {
             ("args", &large, "has 65537 bytes, more than 65536"),
             ("params", "[1]", "is not a JSON object"),
             ("params", "x", "is not a JSON object"),
+            (
+                "params",
+                r#"{"n":100000000000000000000}"#,
+                "cannot be read: the number 100000000000000000000 does not fit into 64 bits and would lose \
+                 digits; give it as a text, \"100000000000000000000\"",
+            ),
             ("params", &huge, "has 65544 bytes, more than 65536"),
         ] {
             let error = read(field, text).expect_err(field);

@@ -229,11 +229,20 @@ impl HashValue for Vec<JobId> {
     }
 }
 
+/// The most bytes of a variable with its name, `=` and the NUL behind it that the kernel passes to a program.
+const VARIABLE_BYTES_MAX: usize = 128 << 10;
+
 /// The values of a map, and the faults that its entries can have.
 pub(super) trait MapValue: Serialize + DeserializeOwned {
     const KIND: FieldKind = FieldKind::Map;
     const EXPECTED: &str;
     fn fault(entries: &BTreeMap<String, Self>) -> Option<String>;
+
+    /// Checks the text before it is read.
+    fn check_text(text: &str) -> Result<(), String> {
+        let _ = text;
+        Ok(())
+    }
 }
 
 impl MapValue for JobId {
@@ -254,6 +263,15 @@ impl MapValue for String {
         if entries.values().any(|value| value.contains('\0')) {
             return Some("has a value with a NUL byte".to_owned());
         }
+        let bytes = |(name, value): (&String, &Self)| name.len() + value.len() + 2;
+        let longest = entries.iter().find(|entry| bytes(*entry) > VARIABLE_BYTES_MAX);
+        if let Some((name, value)) = longest {
+            return Some(format!(
+                "has `{name}` with {} bytes: the kernel passes at most {} of it; give the script a file",
+                value.len(),
+                VARIABLE_BYTES_MAX - name.len() - 2
+            ));
+        }
         too_many(entries.len(), "variables")
     }
 }
@@ -262,6 +280,7 @@ impl<V: MapValue> HashValue for BTreeMap<String, V> {
     const KIND: FieldKind = V::KIND;
 
     fn read(text: &str) -> Result<Self, String> {
+        V::check_text(text)?;
         serde_json::from_str(text).map_err(|_| V::EXPECTED.to_owned())
     }
 

@@ -34,7 +34,7 @@ pub(super) struct ListJobs {
     /// Only jobs with all of these tags.
     #[serde(default)]
     tags: Vec<String>,
-    /// Only jobs whose error contains this text in its first 200 characters.
+    /// Only jobs whose error contains this text.
     error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name or error contains it.
     text: Option<String>,

@@ -291,3 +291,25 @@ print(len(locks), type(locks[0]._semlock))
 #: module of semaphores
 import _multiprocessing
 print(_multiprocessing.SemLock.SEM_VALUE_MAX > 1000, _multiprocessing.__name__, _multiprocessing.SemLock.__name__)
+#: semaphore of a started process has a name by which others find it
+import multiprocessing as m
+from multiprocessing.synchronize import SemLock
+def take(lock):
+    with lock:
+        print("taken", flush=True)
+if __name__ == "__main__":
+    context = m.get_context("spawn")
+    lock = context.Lock()
+    print(type(lock._semlock.name).__name__, type(m.get_context("fork").Lock()._semlock.name).__name__)
+    process = context.Process(target=take, args=[lock]); process.start(); process.join()
+    print(process.exitcode)
+#: semaphore is found again by its name
+import _multiprocessing as m, os
+first = m.SemLock(1, 1, 1, f"/by-name-{os.getpid()}", False)
+again = m.SemLock._rebuild(0, 1, 1, first.name)
+print(first.acquire(False), again.acquire(False), first.release(), again.acquire(False))
+m.sem_unlink(first.name)
+try:
+    m.sem_unlink(first.name + "-none")
+except OSError as error:
+    print("gone")

@@ -5,6 +5,7 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
+use super::reason::reason_of;
 use crate::engine::Log;
 use crate::engine::process::watch::LineSplitter;
 use crate::proto::job::JobOutput;
@@ -21,10 +22,15 @@ pub(in crate::engine::process) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Describes a failed child: its status and the end of its standard error.
+/// Describes a failed child: its status and the reason in its standard error in the first line, then the end
+/// of its standard error, if that has more.
 pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = describe(status);
-    if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
+    match reason_of(stderr_tail) {
+        None => how,
+        Some(reason) if stderr_tail.trim() == reason => format!("{how}: {reason}"),
+        Some(reason) => format!("{how}: {reason}\n{stderr_tail}"),
+    }
 }
 
 /// Returns standard output as text without its last line end.

@@ -4,6 +4,7 @@ mod explain;
 mod files;
 mod message;
 mod orphans;
+mod reason;
 mod traceback;
 
 pub(in crate::engine) use explain::{Ending, Explainer, with_path};
@@ -63,6 +64,17 @@ impl ChildProcess {
     /// The time of the next [`ChildProcess::tick`].
     pub(super) fn next_tick(&self) -> Instant {
         self.kill_at.unwrap_or_else(|| Instant::now() + TICK_MAX)
+    }
+
+    /// The time by which what the exited child left behind is killed: after `grace` or at the `deadline`,
+    /// or at the end of the grace that Hero gave the child already.
+    pub(super) fn leftovers_end(&self, grace: Duration, deadline: Instant) -> Instant {
+        let now = Instant::now();
+        match (self.why, self.kill_at) {
+            (None, _) => deadline.min(now + grace),
+            (Some(_), Some(at)) => at,
+            (Some(_), None) => now,
+        }
     }
 
     /// Kills the child if its grace is over.

@@ -4,9 +4,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::OnceLock;
+
+use nix::unistd::{User, geteuid};
 
 use super::programs::SYSTEM_PATH;
-use crate::engine::Script;
+use super::source::illegal;
+use crate::engine::{Failure, Script};
+use crate::proto::text::shown;
 
 /// The default locale. It sets characters alone: everything else is the C locale, and loading that
 /// by name would make each program open a dozen files.
@@ -44,10 +49,13 @@ pub(super) fn environment_over(
     if own.clone().any(|(name, _)| LOCALES_OF_ALL.contains(&name)) {
         env.remove(OsStr::new(LOCALE.0));
     }
+    let (attempt, left) = (script.attempt.to_string(), script.attempts_left.to_string());
     let identity = [
         ("HERO_JOB_ID", script.job_id),
         ("HERO_CALLER_ID", script.caller_id),
         ("HERO_CONTEXT_ID", script.context_id),
+        ("HERO_ATTEMPT", &attempt),
+        ("HERO_ATTEMPTS_LEFT", &left),
     ];
     let secrets = script.secrets.variables.iter();
     let secrets = secrets.map(|(name, value)| (name.as_str(), value.as_str()));
@@ -68,23 +76,59 @@ pub fn variable_names() -> Vec<&'static str> {
         "HERO_JOB_ID",
         "HERO_CALLER_ID",
         "HERO_CONTEXT_ID",
+        "HERO_ATTEMPT",
+        "HERO_ATTEMPTS_LEFT",
         "HERO_OUTPUT_DIR",
         "HERO_FD",
         "HERO_RUN_ID",
     ];
-    ["PATH", "SHELL", "HOME", "TMPDIR", LOCALE.0].into_iter().chain(identity).collect()
+    let of_every_program = ["PATH", "SHELL", "USER", "LOGNAME", "HOME", "TMPDIR", LOCALE.0];
+    of_every_program.into_iter().chain(identity).collect()
 }
 
 /// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
 /// the system's user database.
 pub(in crate::engine::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
+    let user = user();
     BTreeMap::from([
         ("PATH".into(), SYSTEM_PATH.into()),
         ("SHELL".into(), "/bin/sh".into()),
+        ("USER".into(), user.into()),
+        ("LOGNAME".into(), user.into()),
         ("HOME".into(), home.into()),
         ("TMPDIR".into(), home.into()),
         (LOCALE.0.into(), LOCALE.1.into()),
     ])
+}
+
+/// Adds the variables that the first line of a script sets.
+///
+/// # Errors
+/// [`Failure`] if one is illegal, or has a name that only Hero sets.
+pub(super) fn take_variables(
+    env: &mut Vec<(OsString, OsString)>,
+    variables: Vec<(String, String)>,
+) -> Result<(), Failure> {
+    for (name, value) in variables {
+        check_variable(&name, &value).map_err(Failure::script)?;
+        if name.starts_with("HERO_") {
+            let reason = format!("its first line sets {}, which only Hero sets", shown(&name));
+            return Err(illegal(&reason));
+        }
+        env.retain(|(known, _)| known.as_os_str() != name.as_str());
+        env.push((name.into(), value.into()));
+    }
+    Ok(())
+}
+
+/// Returns the name of the user of this process; its number where it has no name.
+fn user() -> &'static str {
+    static USER: OnceLock<String> = OnceLock::new();
+    USER.get_or_init(|| {
+        let uid = geteuid();
+        let user = User::from_uid(uid).ok().flatten();
+        user.map_or_else(|| uid.to_string(), |user| user.name)
+    })
 }
 
 /// Rejects a variable that `execve` cannot pass.

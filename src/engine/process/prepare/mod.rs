@@ -11,6 +11,8 @@ mod programs;
 mod python;
 mod scratch;
 mod secrets;
+mod shebang;
+mod source;
 mod tool;
 mod v;
 
@@ -40,7 +42,7 @@ use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
-use environment::environment_over;
+use environment::{environment_over, take_variables};
 use programs::resolve;
 use python::Packages;
 use scratch::ProcessFolder;
@@ -77,6 +79,8 @@ pub(super) struct Prepared {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
+    /// The options of the interpreter that the script asks for, among `args`.
+    pub(super) options: Vec<OsString>,
     /// The arguments that the job gives, the last of `args`.
     pub(super) given_args: Vec<String>,
     /// The private folder of the job.
@@ -148,6 +152,9 @@ impl Preparer {
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
         }
+        let asked = shebang::asked(source::without_mark(source), &self.command)
+            .map_err(|reason| source::illegal(&reason))?;
+        take_variables(&mut env, asked.variables)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
         secrets::provide(&mut env, &script.secrets.files, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
@@ -162,15 +169,7 @@ impl Preparer {
             binary = Some(entry.path().join("program"));
             entries.push(entry);
         }
-        let filled = self.command.iter().map(|word| fill(word, &script, binary.as_deref()));
-        let mut args: Vec<OsString> = filled.collect();
-        let program = match self.command.first() {
-            Some(word) if word.contains(BINARY) => PathBuf::from(args.remove(0)),
-            _ => {
-                args.drain(..args.len().min(1));
-                self.program().map_err(Failure::script)?
-            }
-        };
+        let (program, mut args) = self.command_of(&script, binary.as_deref(), &asked.options)?;
         if asks_node {
             let option = self.option_of_node(program.clone(), until)?.map_err(Failure::script)?;
             args.splice(0..0, option);
@@ -181,6 +180,7 @@ impl Preparer {
             program,
             args,
             env,
+            options: asked.options,
             given_args,
             scratch,
             script,
@@ -199,6 +199,25 @@ impl Preparer {
             }
         }
         Ok(prepared)
+    }
+
+    /// Returns the program with its arguments, but for those of the job: the options that the script asks for
+    /// stand before its file.
+    fn command_of(
+        &self,
+        script: &Path,
+        binary: Option<&Path>,
+        options: &[OsString],
+    ) -> Result<(PathBuf, Vec<OsString>), Failure> {
+        let filled = self.command.iter().map(|word| fill(word, script, binary));
+        let mut args: Vec<OsString> = filled.collect();
+        if self.command.first().is_some_and(|word| word.contains(BINARY)) {
+            return Ok((PathBuf::from(args.remove(0)), args));
+        }
+        args.drain(..args.len().min(1));
+        let at = self.command.iter().skip(1).position(|word| word == SCRIPT).unwrap_or_default();
+        args.splice(at..at, options.iter().cloned());
+        Ok((self.program().map_err(Failure::script)?, args))
     }
 
     /// Checks a script with the configured command, without running it. Returns the error in it, if
@@ -263,21 +282,8 @@ impl Preparer {
     }
 
     fn write(&self, source: &str, extension: &str, scratch: &Scratch) -> Result<PathBuf, Failure> {
-        if let Some(at) = source.find('\0') {
-            let line = source[..at].matches('\n').count() + 1;
-            let reason = format!("has a NUL in line {line}");
-            let message = InvalidJob::new("script", reason).to_string();
-            return Err(Failure::Invalid { message });
-        }
-        // Some editors write a byte order mark, which few interpreters accept.
-        let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-        let name = format!("script{extension}");
-        let file = if self.is_shell() && source.contains("\r\n") {
-            // A shell takes the carriage return for a part of the last word.
-            scratch.file(&name, source.replace("\r\n", "\n"))
-        } else {
-            scratch.file(&name, source)
-        };
+        let text = source::to_write(source, self.is_shell())?;
+        let file = scratch.file(&format!("script{extension}"), text.as_bytes());
         file.map_err(|error| cannot_write(&error))
     }
 

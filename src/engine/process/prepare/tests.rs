@@ -94,7 +94,7 @@ impl World {
         let name = script_type.parse().expect("legal");
         let job = JobConfig {
             cache_dir: self.folder.path().join("cache"),
-            kill_grace: Duration::from_millis(100),
+            kill_grace: Duration::from_secs(2),
             ..JobConfig::default()
         };
         let of_type = &config.types[&name];
@@ -119,6 +119,8 @@ impl World {
             job_id: "job-1",
             caller_id: "",
             context_id: "",
+            attempt: 1,
+            attempts_left: 0,
             source,
             extension: "",
             env,
@@ -266,6 +268,8 @@ fn variables_of_the_job_override_those_of_its_type() {
         job_id: "job-1",
         caller_id: "",
         context_id: "",
+        attempt: 1,
+        attempts_left: 0,
         source: "echo $A $B $HERO_JOB_ID; pwd",
         extension: "",
         env: &env,

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -22,6 +23,8 @@ use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+/// The rooms with scripts that end before a process which they have started.
+const HELPERS: [&str; 2] = ["helpers: ", "reports: "];
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scripts.md");
 
 /// The visible result of a script.
@@ -69,13 +72,18 @@ impl Way {
         Self { world, name, engine, program, words: language.words }
     }
 
-    fn run(&self, source: &str, extension: &str) -> Seen {
+    fn run(&self, Sample { name, source, extension }: &Sample) -> Seen {
         let work = PathBuf::from(self.world.path("work"));
         let _ = fs::remove_dir_all(&work);
         fs::create_dir(&work).expect("created");
         let mut seen = match &self.engine {
             Some(engine) => job(engine, source, extension),
-            None => self.bare(source, extension, &work),
+            None => self.bare(
+                source,
+                extension,
+                &work,
+                HELPERS.iter().any(|room| name.starts_with(room)),
+            ),
         };
         files_of(&work, "", &mut seen.files);
         let lines = seen.stdout.iter_mut().chain(&mut seen.stderr).chain([&mut seen.output]);
@@ -85,16 +93,26 @@ impl Way {
         seen
     }
 
-    /// Runs a script by its program alone, in a session of its own and without a core file.
-    fn bare(&self, source: &str, extension: &str, work: &Path) -> Seen {
+    /// Runs a script by its program alone, in a session of its own and without a core file. `waits` for what
+    /// it leaves behind, which would be an orphan of this process else.
+    fn bare(&self, source: &str, extension: &str, work: &Path, waits: bool) -> Seen {
         let home = PathBuf::from(self.world.path("job-000000"));
         let _ = fs::remove_dir_all(&home);
         fs::create_dir(&home).expect("created");
         let script = home.join(format!("script{extension}"));
         fs::write(&script, source).expect("written");
         let mut program = command("/usr/bin/setsid".as_ref());
-        program.args(["/usr/bin/prlimit", "--core=0"]).arg(&self.program);
-        program.args(self.words).arg(&script);
+        program.args(["/usr/bin/prlimit", "--core=0"]);
+        if waits {
+            program.args(["/usr/bin/python3", "-c", include_str!("waits.py")]);
+        }
+        if source.starts_with("#!") {
+            // The kernel reads its first line.
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("executable");
+        } else {
+            program.arg(&self.program).args(self.words);
+        }
+        program.arg(&script);
         program.env_clear().envs(basic_environment(&home)).current_dir(work).stdin(Stdio::null());
         // As a person sets it who wants to see the output at once.
         if is_python(&[self.program.display().to_string()]) {
@@ -129,6 +147,8 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         job_id: "job-1",
         caller_id: "",
         context_id: "",
+        attempt: 1,
+        attempts_left: 0,
         source,
         extension,
         env: &env,
@@ -215,6 +235,10 @@ fn scripts(language: &Language) -> Vec<Sample> {
         .expect("there")
         .map(|entry| entry.expect("readable").path())
         .collect();
+    // Those in the shape of public reports, with the project and number of each.
+    let reports = fs::read_dir(format!("{CORPUS}/reports")).expect("there");
+    let reports = reports.map(|entry| entry.expect("readable").path());
+    files.extend(reports.filter(|file| file.file_stem().is_some_and(|name| name == language.name)));
     files.sort();
     for file in files {
         let text = fs::read_to_string(&file).expect("readable");
@@ -222,7 +246,8 @@ fn scripts(language: &Language) -> Vec<Sample> {
         if extension == language.left_out {
             continue;
         }
-        let room = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let room = file.file_stem().expect("a name").to_string_lossy();
+        let room = if *room == *language.name { "reports".to_owned() } else { room.into_owned() };
         for section in format!("\n{text}").split(&format!("\n{} ", language.heading)).skip(1) {
             let (title, source) = section.split_once('\n').unwrap_or((section, ""));
             scripts.push(Sample {
@@ -264,9 +289,7 @@ fn listed(language: &Language) -> BTreeSet<(String, String)> {
 fn compare(language: &Language, ways: &[Way]) {
     let scripts = scripts(language);
     let seen: Vec<Vec<Seen>> = std::thread::scope(|scope| {
-        let run = |way: &'_ Way| {
-            scripts.iter().map(|sample| way.run(&sample.source, &sample.extension)).collect()
-        };
+        let run = |way: &'_ Way| scripts.iter().map(|sample| way.run(sample)).collect();
         let threads: Vec<_> = ways.iter().map(|way| scope.spawn(move || run(way))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });

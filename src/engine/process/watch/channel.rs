@@ -17,13 +17,14 @@
 use std::io::{self, PipeReader};
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Log, Stream};
+use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
 /// The bytes of a line beside its output: braces, the name, and escapes of a text.
@@ -32,14 +33,57 @@ const LINE_EXTRA_BYTES: u64 = 64 * 1024;
 const OUTPUT: &[u8] = b"{\"output\"";
 
 /// One message.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[derive(Debug)]
 enum ChannelMessage {
-    Progress { progress: f64, text: Option<String> },
-    Log { log: String },
-    Output { output: Value },
-    RetryIn { retry_in: f64, text: Option<String> },
-    Discard { discard: String },
+    Progress(f64, String),
+    Log(String),
+    Output(String),
+    RetryIn(f64, String),
+    Discard(String),
+}
+
+/// The members of a line. An output is kept as it is written, with all digits of its numbers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Members<'m> {
+    progress: Option<f64>,
+    text: Option<String>,
+    log: Option<String>,
+    #[serde(borrow, deserialize_with = "present")]
+    output: Option<&'m RawValue>,
+    retry_in: Option<f64>,
+    discard: Option<String>,
+}
+
+/// Reads a value that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+impl ChannelMessage {
+    /// Reads a line; `None` if it is no message.
+    fn read(line: &[u8]) -> Option<Self> {
+        let Members { progress, text, log, output, retry_in, discard } =
+            serde_json::from_slice(line).ok()?;
+        Some(match (progress, log, output, retry_in, discard, &text) {
+            (Some(fraction), None, None, None, None, _) => {
+                Self::Progress(fraction, text.unwrap_or_default())
+            }
+            (None, Some(log), None, None, None, None) => Self::Log(log),
+            (None, None, Some(output), None, None, None) => Self::Output(text_of(output)?),
+            (None, None, None, Some(delay), None, _) => {
+                Self::RetryIn(delay, text.unwrap_or_default())
+            }
+            (None, None, None, None, Some(why), None) => Self::Discard(why),
+            _ => return None,
+        })
+    }
+}
+
+/// Returns the text of an output: that of a string, the JSON of any other value.
+fn text_of(output: &RawValue) -> Option<String> {
+    let json = output.get();
+    if json.starts_with('"') { serde_json::from_str(json).ok() } else { compact(json).ok() }
 }
 
 /// The meaning of its end, as a script says it.
@@ -166,33 +210,27 @@ impl Messages {
     }
 
     fn apply(&mut self, line: &[u8], log: Option<&dyn Log>) {
-        match serde_json::from_slice(line) {
-            Ok(ChannelMessage::Progress { progress, text }) => {
+        match ChannelMessage::read(line) {
+            Some(ChannelMessage::Progress(fraction, text)) => {
                 if let Some(log) = log {
-                    log.progress(progress.clamp(0.0, 1.0), &text.unwrap_or_default());
+                    log.progress(fraction.clamp(0.0, 1.0), &text);
                 }
             }
-            Ok(ChannelMessage::Log { log: text }) => {
+            Some(ChannelMessage::Log(text)) => {
                 if let Some(log) = log {
                     log_text(&text, log);
                 }
             }
-            Ok(ChannelMessage::Output { output }) => {
-                let text = match output {
-                    Value::String(text) => text,
-                    value => value.to_string(),
-                };
+            Some(ChannelMessage::Output(text)) => {
                 self.too_large |= text.len() as u64 > self.output_bytes_max;
                 self.output = Some(text);
             }
-            Ok(ChannelMessage::RetryIn { retry_in, text }) => {
-                let delay = Duration::try_from_secs_f64(retry_in.max(0.0)).unwrap_or(Duration::MAX);
-                self.asked = Some(AskedEnd::RetryIn(delay, text.unwrap_or_default()));
+            Some(ChannelMessage::RetryIn(seconds, text)) => {
+                let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+                self.asked = Some(AskedEnd::RetryIn(delay, text));
             }
-            Ok(ChannelMessage::Discard { discard }) => {
-                self.asked = Some(AskedEnd::Discard(discard));
-            }
-            Err(_) => self.unread_lines += 1,
+            Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
+            None => self.unread_lines += 1,
         }
     }
 }
@@ -256,6 +294,10 @@ mod tests {
         for (text, output) in [
             ("{\"output\":1}\n{\"output\":\"a \\\"b\\\"\"}\n", Some("a \"b\"")),
             ("{\"output\":null}\n", Some("null")),
+            (
+                "{\"output\": {\"z\": 100000000000000000000, \"a\": 1.0}}\n",
+                Some("{\"z\":100000000000000000000,\"a\":1.0}"),
+            ),
             ("{\"log\":\"x\"}\n", None),
         ] {
             assert_eq!(through(&[text.as_bytes()], 100).0.output.as_deref(), output);

@@ -1,6 +1,8 @@
 //! The limits of a job that the kernel does not have: the space it takes on disks, shared memory, and
 //! its processes where their user is root. They are measured at intervals.
 
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -62,6 +64,27 @@ impl<'a> JobUse<'a> {
         // Measuring a large job may take at most a twentieth of the time.
         self.next = Some(Instant::now() + MEASURE_EVERY.max(began.elapsed() * 20));
         exceeded
+    }
+
+    /// Returns the names of the processes of the job that hold the other end of one of these pipes, with
+    /// their number if several have the same name; at most `names_max`.
+    pub(super) fn holders(&self, pipes: &[RawFd], names_max: usize) -> Vec<String> {
+        let this = getpid().as_raw();
+        let pipes: Vec<_> = pipes.iter().filter_map(|end| proc::open_file(this, *end)).collect();
+        let own = self.pid.as_raw();
+        let holders = self.processes().into_iter().filter(|pid| *pid != own);
+        let holders = holders.filter(|pid| {
+            proc::open_files(*pid).is_none_or(|files| files.iter().any(|file| pipes.contains(file)))
+        });
+        let mut names: BTreeMap<String, u32> = BTreeMap::new();
+        for name in holders.filter_map(proc::name) {
+            *names.entry(name).or_default() += 1;
+        }
+        let names = names.into_iter().map(|(name, count)| match count {
+            1 => name,
+            count => format!("{name} ({count} processes)"),
+        });
+        names.take(names_max).collect()
     }
 
     /// Lists the processes of the job: its child, its orphans, and all below them.

@@ -1,5 +1,5 @@
 //! Watches a running child: its pipes, its channel, its deadline, its space on disks, its processes and
-//! requests to stop.
+//! requests to stop; afterwards what the processes that it left behind still write.
 
 mod channel;
 mod disk_use;
@@ -13,8 +13,8 @@ pub(super) use lines::{LineSplitter, without_noise};
 pub use settings::{Ended, Watch};
 
 use std::io::{self, PipeWriter};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 use nix::unistd::Pid;
@@ -27,6 +27,11 @@ use super::start::{Pipes, Run, Spec};
 use crate::engine::Stream;
 use crate::sandbox::pidfd;
 
+/// The longest silence of processes that hold the output of a child which has exited.
+const SILENT_MAX: Duration = Duration::from_secs(1);
+/// The most processes that are named.
+const HOLDERS_MAX: usize = 5;
+
 /// A running child, with all that it writes.
 #[derive(Debug)]
 pub(super) struct WatchedChild<'a> {
@@ -38,6 +43,8 @@ pub(super) struct WatchedChild<'a> {
     /// The child's ends of the pipes. They stay open here until it has exited: each that closed
     /// before would wake this thread without need.
     write_ends: Vec<PipeWriter>,
+    /// True once the output is too large.
+    exceeds: bool,
     job_use: JobUse<'a>,
 }
 
@@ -94,6 +101,7 @@ impl<'a> WatchedChild<'a> {
             stderr: Pipe::new(stderr.read_end, Stream::Stderr)?,
             channel,
             write_ends,
+            exceeds: false,
             job_use: JobUse::new(pid, run, spec.home, spec.sandbox),
         })
     }
@@ -118,7 +126,8 @@ impl<'a> WatchedChild<'a> {
         }
         let until = self.job_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
         let has_exited = self.wait(Some(cancelled), until)?;
-        if self.read(watch) {
+        self.read(watch);
+        if self.exceeds {
             return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOutput)));
         }
         if has_exited {
@@ -138,6 +147,51 @@ impl<'a> WatchedChild<'a> {
         Ok(has_exited)
     }
 
+    /// Reads what the processes that the exited child left behind still write, such as `tee`, until all
+    /// have closed its output. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
+    /// request to stop that was not there before. Returns the names of those that still hold it.
+    ///
+    /// # Errors
+    /// The errors of `poll(2)`.
+    pub(super) fn drain(
+        &mut self,
+        watch: &Watch<'_>,
+        cancelled: Option<BorrowedFd<'_>>,
+        until: Instant,
+    ) -> io::Result<Vec<String>> {
+        self.write_ends.clear();
+        let mut silent_until = Instant::now() + SILENT_MAX;
+        loop {
+            let before = self.bytes();
+            self.read(watch);
+            let outputs = [&self.stdout.reader, &self.stderr.reader];
+            let held: Vec<_> = outputs.iter().filter_map(|reader| reader.end.as_ref()).collect();
+            if held.is_empty() {
+                return Ok(Vec::new());
+            }
+            let now = Instant::now();
+            if self.bytes() > before {
+                silent_until = now + SILENT_MAX;
+            }
+            let ends = until.min(silent_until);
+            let is_cancelled = cancelled.and(watch.cancel.requested()).is_some();
+            let is_over = now >= ends || self.exceeds || is_cancelled;
+            if is_over || self.job_use.exceeded(now).is_some() {
+                let held: Vec<_> = held.iter().map(|end| end.as_raw_fd()).collect();
+                return Ok(self.job_use.holders(&held, HOLDERS_MAX));
+            }
+            let ends = self.job_use.next.map_or(ends, |at| at.min(ends));
+            let open = held.iter().map(|end| end.as_fd()).chain(cancelled);
+            let mut waits: Vec<_> = open.map(|end| PollFd::new(end, PollFlags::POLLIN)).collect();
+            poll_until(&mut waits, ends)?;
+        }
+    }
+
+    /// The bytes of output that were read.
+    fn bytes(&self) -> u64 {
+        self.stdout.reader.bytes + self.stderr.reader.bytes
+    }
+
     fn wait(&self, cancelled: Option<BorrowedFd<'_>>, until: Instant) -> io::Result<bool> {
         let pipes = [&self.stdout.reader, &self.stderr.reader].into_iter();
         let pipes = pipes.chain(self.channel.as_ref().map(|channel| &channel.reader));
@@ -148,13 +202,13 @@ impl<'a> WatchedChild<'a> {
         Ok(waits[0].any().unwrap_or(false))
     }
 
-    /// Reads what is in the pipes. Returns whether the output is too large.
-    fn read(&mut self, watch: &Watch<'_>) -> bool {
-        let exceeds = self.stdout.read(watch);
+    /// Reads what is in the pipes.
+    fn read(&mut self, watch: &Watch<'_>) {
+        self.exceeds |= self.stdout.read(watch);
         self.stderr.read(watch);
-        let Some(channel) = &mut self.channel else { return exceeds };
+        let Some(channel) = &mut self.channel else { return };
         channel.read(watch.log);
-        exceeds || channel.is_too_large()
+        self.exceeds |= channel.is_too_large();
     }
 
     /// Reads the rest of what a dead child wrote. Returns it, and whether the output is too large.
@@ -162,16 +216,16 @@ impl<'a> WatchedChild<'a> {
         // More than the largest pipe holds.
         const ROUNDS: usize = 16;
         self.write_ends.clear();
-        let mut exceeds = false;
         for _ in 0..ROUNDS {
-            exceeds |= self.read(watch);
+            self.read(watch);
         }
         self.stdout.close(watch);
         self.stderr.close(watch);
         if let Some(channel) = &mut self.channel {
             channel.close(watch.log);
-            exceeds |= channel.is_too_large();
+            self.exceeds |= channel.is_too_large();
         }
+        let exceeds = self.exceeds;
         let (stdout, stderr) = (self.stdout.output, self.stderr.output);
         let (reported, asked) = self.channel.map(Channel::into_reported).unwrap_or_default();
         let written = ChildOutput {

@@ -14,12 +14,14 @@ use crate::engine::{Log, Stream};
 pub(super) struct Reader {
     /// `None` once the other end is closed.
     pub(super) end: Option<PipeReader>,
+    /// The bytes that were read.
+    pub(super) bytes: u64,
 }
 
 impl Reader {
     pub(super) fn new(end: PipeReader) -> io::Result<Self> {
         fcntl(&end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        Ok(Self { end: Some(end) })
+        Ok(Self { end: Some(end), bytes: 0 })
     }
 
     /// Passes on what can be read, at most a few buffers of it, so that one pipe cannot keep the
@@ -31,7 +33,10 @@ impl Reader {
             let Some(end) = &mut self.end else { break };
             match end.read(&mut buffer) {
                 Ok(0) => self.end = None,
-                Ok(count) => take(&buffer[..count]),
+                Ok(count) => {
+                    self.bytes += count as u64;
+                    take(&buffer[..count]);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => self.end = None,

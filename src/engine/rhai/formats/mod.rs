@@ -104,8 +104,9 @@ fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     })?;
     let Some(text) = output else { return Ok(Dynamic::UNIT) };
     // What is JSON and exceeds the limits is an error, not a text.
-    match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
-        Ok(_) => json::parse(&text, limits),
+    let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    match serde_json::from_str::<serde::de::IgnoredAny>(json) {
+        Ok(_) => json::parse(json, limits),
         Err(_) => Ok(text.to_string().into()),
     }
 }

@@ -106,6 +106,8 @@ impl ExampleWorld {
             job_id: "job-1",
             caller_id: "someone",
             context_id: "somewhere",
+            attempt: 1,
+            attempts_left: 0,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             extension: "",
             env: &env,

@@ -11,7 +11,6 @@ mod words;
 
 pub(in crate::engine) use limits::Ending;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use self::paths::paths_in;
@@ -21,8 +20,6 @@ use crate::proto::job::AskedBounds;
 use crate::proto::text::escape;
 use crate::sandbox::{Allowance, FileUse, Refusal};
 
-/// The most explanations of one child.
-const EXPLANATIONS_MAX: usize = 5;
 /// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
 /// The most paths of one line that are explained: of a move there are two.
@@ -44,23 +41,16 @@ pub(in crate::engine) struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// Returns what the sandbox refused, one line for each, in the order of the text.
+    /// Returns what the sandbox refused last: that is why the child failed. One line may tell of two files.
     pub(in crate::engine) fn of_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let lines = &lines[lines.len().saturating_sub(LINES_MAX)..];
-        let (mut said, mut explanations) = (BTreeSet::new(), Vec::new());
-        for (at, line) in lines.iter().enumerate() {
-            for explanation in self.of_line(line, frames_before(lines, at)) {
-                if explanations.len() < EXPLANATIONS_MAX && said.insert(explanation.clone()) {
-                    explanations.push(explanation);
-                }
-            }
-        }
-        // Bash says first that it gets no socket, then for which port.
-        if explanations.iter().any(|explanation| explanation.starts_with(network::OF_PORT)) {
-            explanations.retain(|explanation| !explanation.starts_with(network::OF_ANY));
-        }
-        explanations
+        let mut of_lines = (0..lines.len()).rev().map(|at| {
+            let mut explanations = self.of_line(lines[at], frames_before(lines, at));
+            explanations.dedup();
+            explanations
+        });
+        of_lines.find(|explanations| !explanations.is_empty()).unwrap_or_default()
     }
 
     /// Explains one line; `frames` are the lines of its traceback.
@@ -123,6 +113,14 @@ impl Explainer<'_> {
         let of_hero = Path::new(DEFAULT_FILE).parent();
         let opens = if of_hero.is_some_and(|folder| refusal.path.starts_with(folder)) {
             "no script should read the configuration of Hero; [secrets] gives values to jobs"
+                .to_owned()
+        } else if may_be_secret(&refusal.path) {
+            "it may hold secrets; [secrets] gives values to jobs".to_owned()
+        } else if [to_read(refusal), to_write(refusal)]
+            .iter()
+            .any(|opened| opened == Path::new("/"))
+        {
+            "no key should open the whole disk; use the folder of the job, which is its HOME"
                 .to_owned()
         } else {
             self.opening(refusal)
@@ -192,6 +190,19 @@ impl Explainer<'_> {
         let call = code.clone().rev().find_map(|frame| named_in(frame))?;
         Some(format!("sandbox: the system call {call} is refused, probably why it failed; {none}"))
     }
+}
+
+/// Returns true for the usual places of passwords and keys.
+fn may_be_secret(path: &Path) -> bool {
+    const NAMES: [&str; 14] = [
+        ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".env",
+        ".npmrc", ".pypirc", "shadow", "gshadow", "sudoers",
+    ];
+    const FOLDERS: [&str; 4] =
+        ["/etc/ssl/private", "/etc/sudoers.d", "/run/credentials", "/run/secrets"];
+    let is_named = path.components().any(|part| NAMES.iter().any(|name| part.as_os_str() == *name));
+    let is_key = path.extension().is_some_and(|extension| extension == "key" || extension == "pem");
+    is_named || is_key || FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Returns the folder or file that has to be readable.

@@ -4,9 +4,6 @@ use super::words::SaidError;
 use super::{Explainer, has_word};
 use crate::sandbox::Network;
 
-/// The begin of an explanation of a connection to a known port, and to an unknown one.
-pub(super) const OF_PORT: &str = "sandbox: a connection to port ";
-pub(super) const OF_ANY: &str = "sandbox: the network was refused";
 /// The port of name resolution.
 const DNS: u16 = 53;
 
@@ -43,7 +40,18 @@ impl Explainer<'_> {
             "getaddrinfo",
             "dial ",
         ];
-        const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".s.pgsql", "on socket \"", "unix socket"];
+        const UNIX: [&str; 10] = [
+            "af_unix",
+            "AF_UNIX",
+            ".s.pgsql",
+            "on socket \"",
+            "unix socket",
+            "dial unix",
+            "unix://",
+            " bus",
+            "docker daemon",
+            "docker api",
+        ];
         let about = |words: &[&str]| {
             let in_line = words.iter().any(|word| lower.contains(word));
             in_line || frames.iter().any(|frame| words.iter().any(|word| frame.contains(word)))

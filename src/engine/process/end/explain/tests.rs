@@ -280,7 +280,7 @@ fn limit_is_explained_with_its_value_and_who_set_it() {
 }
 
 #[test]
-fn explanations_are_few_and_each_is_told_once() {
+fn only_the_last_refusal_is_explained() {
     if !has_sandbox() {
         return;
     }
@@ -288,7 +288,48 @@ fn explanations_are_few_and_each_is_told_once() {
     assert_eq!(by_default(&one.repeat(50)).len(), 1);
     let many: Vec<String> =
         (0..50).map(|n| format!("mkdir: '@/data/{n}': Permission denied")).collect();
-    assert_eq!(by_default(&many.join("\n")).len(), EXPLANATIONS_MAX);
+    let found = by_default(&format!("{}\nleaving", many.join("\n")));
+    assert!(found.len() == 1 && found[0].contains("creating @/data/49 "), "{found:?}");
+    let moved = by_default("mv: cannot move '@/data/x' to '@/data/y': Permission denied");
+    assert!(moved.len() <= REFUSALS_PER_LINE_MAX, "{moved:?}");
+}
+
+#[test]
+fn no_key_for_the_whole_disk_or_for_secrets_is_proposed() {
+    if !has_sandbox() {
+        return;
+    }
+    for (text, said) in [
+        ("mkdir: cannot create directory '/data-of-mine': Permission denied", "the whole disk"),
+        ("ls: cannot open directory '/': Permission denied", "the whole disk"),
+        ("cat: /etc/shadow: Permission denied", "it may hold secrets; [secrets] gives"),
+        ("cat: /etc/ssl/private/x.key: Permission denied", "it may hold secrets; [secrets] gives"),
+    ] {
+        for line in by_default(text) {
+            assert!(line.contains(said) && !line.contains("[\"/"), "{text}: {line}");
+        }
+    }
+    assert!(
+        may_be_secret("/root/.ssh/id_rsa".as_ref()) && !may_be_secret("/srv/keys.txt".as_ref())
+    );
+}
+
+#[test]
+fn programs_that_need_a_unix_socket_are_explained_with_its_key() {
+    if !has_sandbox() {
+        return;
+    }
+    for text in [
+        "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: \
+         Get \"http://%2Fvar%2Frun%2Fdocker.sock/v1.24/containers/json\": dial unix /var/run/docker.sock: socket: \
+         operation not permitted",
+        "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+        "Failed to connect to bus: Operation not permitted",
+        "Failed to connect to system scope bus via local transport: Operation not permitted",
+    ] {
+        let found = by_default(text);
+        assert!(found.len() == 1 && found[0].contains("unix_sockets = true"), "{text}: {found:?}");
+    }
 }
 
 #[test]
@@ -307,7 +348,7 @@ proptest! {
         text in "((Permission denied|EPERM|open|socket|connect|mount|chmod|kill|resolve host|'|\"|‘|/etc/shadow|/proc/1/mem|/|: |\\n|  |\\PC|[\\x00-\\x1f]){0,60})"
     ) {
         let found = by_default(&text);
-        prop_assert!(found.len() <= EXPLANATIONS_MAX);
+        prop_assert!(found.len() <= REFUSALS_PER_LINE_MAX);
         for line in found {
             prop_assert!(line.starts_with("sandbox: ") && line.len() < 20_000);
             prop_assert!(!line.chars().any(char::is_control), "{line:?}");

@@ -33,7 +33,10 @@ impl SaidError {
             "failed to lookup address",
         ];
         let said = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-        if said(&NO_NAME) || has_word(lower, "eai_again") || has_word(lower, "enotfound") {
+        if said(&["docker daemon", "docker api"]) {
+            // Which says so in several ways; its socket is refused by its family.
+            Some(Self::NotPermitted)
+        } else if said(&NO_NAME) || has_word(lower, "eai_again") || has_word(lower, "enotfound") {
             Some(Self::NoName)
         } else if said(&["permission denied", "errno 13]"]) || has_word(lower, "eacces") {
             Some(Self::Denied)

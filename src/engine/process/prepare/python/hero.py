@@ -71,7 +71,7 @@ def result(prerequisite):
     """
     text = __getattr__("inputs")[prerequisite]
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else json.loads(text.removeprefix("\ufeff"))
     except ValueError:
         return text
 

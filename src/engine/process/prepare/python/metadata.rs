@@ -42,7 +42,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
         return Ok(None);
     }
     let lines: Vec<&str> = source.lines().map(str::trim_end).collect();
-    let blocks: Vec<(usize, String)> = blocks(&lines);
+    let blocks: Vec<(usize, String)> = blocks(&lines)?;
     let (first, text) = match blocks.as_slice() {
         [] => return Ok(None),
         [one] => one,
@@ -81,25 +81,33 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     Ok(Some(Metadata { requires_python, dependencies }))
 }
 
-/// Returns the closed blocks: the number of the line that opens each, and the text without its `#`.
-fn blocks(lines: &[&str]) -> Vec<(usize, String)> {
+/// Returns the blocks: the number of the line that opens each, and the text without its `#`.
+///
+/// # Errors
+/// A message that names a block which is not closed.
+fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
     let mut blocks = Vec::new();
     let mut next = 0;
     while let Some(begins) = (next..lines.len()).find(|at| lines[*at] == BEGIN) {
         let is_comment = |line: &&&str| **line == "#" || line.starts_with("# ");
         let run = lines[begins + 1..].iter().take_while(|line| is_comment(line)).count();
         let run = &lines[begins + 1..=begins + run];
-        next = begins + 1;
         // The last closing line counts, as the text may contain others. A line that opens another
         // block is not text.
         let run_end = run.iter().position(|line| *line == BEGIN).unwrap_or(run.len());
-        let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else { continue };
+        let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else {
+            let (first, after) = (begins + 1, begins + 2 + run_end);
+            return Err(format!(
+                "metadata: line {first}: this block is not closed: a line `{END}` must come before line \
+                 {after}, and each line between them must begin with `# ` or be `#`"
+            ));
+        };
         let text: Vec<&str> =
             run[..end].iter().map(|line| line.strip_prefix("# ").unwrap_or_default()).collect();
         blocks.push((begins + 1, text.join("\n")));
         next = begins + 1 + end;
     }
-    blocks
+    Ok(blocks)
 }
 
 /// Returns true for text that an installer takes as one argument and not as an option.
@@ -133,7 +141,6 @@ mod tests {
     fn a_script_without_requirements_has_no_metadata() {
         for source in [
             "print(1)",
-            "# /// script\n# dependencies = [\"a\"]\nprint('not closed')\n",
             "# /// script\n# ///\n",
             "# /// script\n# dependencies = []\n# ///\n",
             "x = '''\n # /// script\n# ///\n'''",
@@ -157,6 +164,11 @@ mod tests {
                 "line 1: \"a\\nb\" is not a depen",
             ),
             ("# /// script\n# requires-python = \"three\"\n# ///\n", "line 1: requires-python = "),
+            (
+                "\n# /// script\n# dependencies = [\"a\"]\n\n# [tool.uv]\n# ///\nprint(1)\n",
+                "line 2: this block is not closed: a line `# ///` must come before line 4, and",
+            ),
+            ("# /// script\n# dependencies = [\"a\"]", "line 1: this block is not closed: "),
             (
                 "# /// script\n# ///\n\n# /// script\n# ///\n",
                 "line 4: a second `# /// script` block",

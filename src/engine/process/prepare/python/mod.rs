@@ -18,7 +18,8 @@ const SEMAPHORES_FILE: &str = "_hero_semaphores.py";
 const SEMAPHORES_CALLER: (&str, &str) =
     ("_multiprocessing.py", "import _hero_semaphores\n_hero_semaphores.install(__file__)\n");
 /// Texts of scripts that may use `multiprocessing`, themselves or by their packages.
-const USES_PROCESSES: [&str; 3] = ["multiprocessing", "concurrent", "# /// script"];
+const USES_PROCESSES: [&str; 6] =
+    ["multiprocessing", "concurrent", "# /// script", "joblib", "loky", "sklearn"];
 
 /// Puts the modules beside a script that it names: Python searches the folder of the script first.
 ///

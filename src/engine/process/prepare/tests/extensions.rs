@@ -19,6 +19,8 @@ pub(super) fn run_as(
         job_id,
         caller_id,
         context_id,
+        attempt: 1,
+        attempts_left: 0,
         source,
         extension,
         env,

@@ -180,7 +180,7 @@ impl Warm {
     fn fork(&self, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
         // The parent may have imported another version of a package of the script.
         let may_hide_packages = job.prepared.packages.is_some() && !self.inner.preload.is_empty();
-        if may_hide_packages || !fits(&job.spec.env) {
+        if may_hide_packages || !fits(&job.spec.env) || !self.has_options(&job.prepared.options) {
             return None;
         }
         // Spares may have died while they waited, so a new fork is tried too.
@@ -203,6 +203,14 @@ impl Warm {
         self.failed(&why.map_or_else(String::new, |error| error.to_string()));
         self.warm_up();
         None
+    }
+
+    /// Returns true if the parent runs with these options. `-u` is what [`UNBUFFERED`] says already.
+    fn has_options(&self, options: &[OsString]) -> bool {
+        let own = &self.inner.options;
+        options
+            .iter()
+            .all(|asked| asked == "-u" || own.iter().any(|option| asked == option.as_str()))
     }
 
     /// Takes the next spare if there is one, the parent, and the way to ask for more. `None` without a

@@ -145,6 +145,8 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         job_id: "job-1",
         caller_id: "",
         context_id: "",
+        attempt: 1,
+        attempts_left: 0,
         source,
         extension: "",
         env: &env,
