@@ -2,6 +2,7 @@
 //! reading side of every list.
 
 mod amqp;
+mod amqp_presence;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;
@@ -57,7 +58,8 @@ mod status;
 mod submission;
 mod tokens;
 
-pub use amqp::{MessageEnd, TakenEnds};
+pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
+pub use amqp_presence::BrokerPresence;
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, GivenBack};
