@@ -134,7 +134,7 @@ impl AmqpMessage {
             properties.headers.get(name).filter(|text| text.len() <= HEADER_BYTES_MAX).cloned()
         };
         let number = |name: &str| header(name).and_then(|text| text.parse().ok()).unwrap_or(0_u32);
-        // A dead letter that somebody has moved back begins anew.
+        // A dead letter that was moved back is another run.
         let is_back = properties.headers.contains_key(REASON);
         let (attempt, run) = (number(ATTEMPT), number(RUN));
         let (attempt, run) = if is_back { (0, run.saturating_add(1)) } else { (attempt, run) };

@@ -47,7 +47,8 @@ fn survives_bytes(settings: &[(&str, &str)], unit: &str, queue: &str) {
         assert!(list.contains(&reason), "{list}");
     }
     let err = process.err();
-    assert!(err.contains("ERROR") && err.contains("M\\u{1a}ller"), "{err}");
+    let named = format!("must encode it queue=\"{queue}\" message_id=\"M");
+    assert!(err.contains("ERROR a message becomes a dead letter") && err.contains(&named), "{err}");
     let left = steps(&broker.url, &json!([{ "do": "count", "queue": queue }]));
     assert_eq!(left, json!([0]));
     broker.hero.run(&["amqp", "dlq", "delete", "--reason", "not_utf8"]).code(0);

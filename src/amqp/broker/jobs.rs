@@ -1,9 +1,11 @@
 //! Messages as jobs: the job of a message, its submission, and the answer that its end means.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
+use tracing::debug;
 
 use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
@@ -13,6 +15,8 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
 use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd, Submitted};
 
+/// The time between two looks at a job whose end is awaited.
+const LOOK: Duration = Duration::from_secs(1);
 /// The submitter of these jobs.
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
@@ -129,6 +133,23 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
 /// Returns true for an error whose own text begins with the word.
 fn asks_for_retry(text: &str) -> bool {
     text.strip_prefix(ENGINE_WORD).unwrap_or(text).starts_with(RETRY_WORD)
+}
+
+/// Waits for the end of a job; `None` if this process is to end first.
+pub(super) async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
+    let list = [shared.store.keys().reply(id)];
+    let mut waiting = shared.store.blocking();
+    loop {
+        match shared.store.message_end(id).await {
+            Ok(Some(end)) => return Some(answer_of(end)),
+            Ok(None) => {}
+            Err(error) => debug!("waiting for the job {id}: {error}"),
+        }
+        tokio::select! {
+            () = shared.left() => return None,
+            _ = waiting.pop(&list, LOOK) => {}
+        }
+    }
 }
 
 #[cfg(test)]

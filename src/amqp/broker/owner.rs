@@ -1,7 +1,7 @@
 //! One tag and one mode per vhost. Routing keys carry no tag, so two tags in one vhost would both get
 //! every message. The one message of a queue says which tag and mode the vhost has.
 //!
-//! Whoever reads or changes that holds a lock, a queue of its own connection. Each process of the owner
+//! A process that reads or changes that holds a lock, a queue of its own connection. Each process of the owner
 //! consumes a queue that ends with the last of them: while it exists, no other tag or mode starts. Both
 //! are given up by RabbitMQ as soon as a connection is lost.
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use super::dispatcher::end_of;
-use super::jobs::{answer_of, chain_id, job_id};
+use super::jobs::{answer_of, chain_id, end_of, job_id};
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::Delivery;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
@@ -30,7 +29,7 @@ pub(super) struct Repeat {
 }
 
 /// The state of a run of a message, by its newest job.
-enum Known {
+enum RunState {
     /// No job of it exists.
     Nothing,
     /// It will have an answer: its job runs, or comes again from a retry lane.
@@ -57,21 +56,21 @@ impl Shared {
                 Err(_) => return,
             };
             match known {
-                Known::Lost(reason) => break MessageFailure::lasting("unknown_end", reason),
-                Known::Coming { asked, .. } | Known::Ended { asked, .. }
+                RunState::Lost(reason) => break MessageFailure::lasting("unknown_end", reason),
+                RunState::Coming { asked, .. } | RunState::Ended { asked, .. }
                     if !message.asks_as(&asked) =>
                 {
                     let reason = "a message with this id and other contents came before; an id must \
                                   be of one message";
                     break MessageFailure::lasting("id_reused", reason);
                 }
-                Known::Nothing => match self.submit_route(route, &message).await {
+                RunState::Nothing => match self.submit_route(route, &message).await {
                     None => return,
                     Some(Err(failure)) => break failure,
                     Some(Ok(false)) => {}
                     Some(Ok(true)) => return self.stored(&delivery, &message, route, work).await,
                 },
-                Known::Coming { job, status, next, asked } => {
+                RunState::Coming { job, status, next, asked } => {
                     let is_same = delivery.is_redelivered && message.is_answered_as(&asked);
                     if is_same && self.ends_itself(route) {
                         return self.settle_at_end(&delivery, &asked, &job, work).await;
@@ -91,18 +90,18 @@ impl Shared {
                     }
                 }
                 // One that RabbitMQ delivers again was dealt with when its job failed.
-                Known::Ended { answer: MessageAnswer::Failed(_), .. }
+                RunState::Ended { answer: MessageAnswer::Failed(_), .. }
                     if !delivery.is_redelivered =>
                 {
                     message.run += 1;
                     message.attempt = 0;
                 }
-                Known::Ended { answer: answer @ MessageAnswer::Failed(_), asked }
+                RunState::Ended { answer: answer @ MessageAnswer::Failed(_), asked }
                     if self.ends_itself(route) =>
                 {
                     return self.settle_end(&delivery, &asked, work, answer).await;
                 }
-                Known::Ended { answer, .. } => {
+                RunState::Ended { answer, .. } => {
                     if self.reply(&message.properties(), &answer, true).await.is_ok() {
                         delivery.ack().await;
                     }
@@ -203,7 +202,7 @@ impl Shared {
     }
 
     /// Reads the state of this run of a message: that of its newest attempt.
-    async fn known(&self, message: &AmqpMessage) -> Result<Known, StoreError> {
+    async fn known(&self, message: &AmqpMessage) -> Result<RunState, StoreError> {
         let mut newest = None;
         let mut of = AmqpMessage { attempt: message.attempt, ..message.clone() };
         let next = loop {
@@ -216,22 +215,22 @@ impl Shared {
                 _ => break id,
             }
         };
-        let Some((job, found)) = newest else { return Ok(Known::Nothing) };
+        let Some((job, found)) = newest else { return Ok(RunState::Nothing) };
         let Ok(asked) = serde_json::from_str::<AmqpMessage>(&found.message) else {
-            return Ok(Known::Lost(format!("the job {job} has its id, but not its message")));
+            return Ok(RunState::Lost(format!("the job {job} has its id, but not its message")));
         };
         let asked = Box::new(asked);
         let status = found.status;
         let coming =
-            |asked| Known::Coming { job: job.clone(), status: status.clone(), next, asked };
+            |asked| RunState::Coming { job: job.clone(), status: status.clone(), next, asked };
         let Some(end) = self.store.message_end(&job).await? else { return Ok(coming(asked)) };
         if status == JobStatus::Finished.as_str() && !end.is_finished {
-            return Ok(Known::Lost(end.text));
+            return Ok(RunState::Lost(end.text));
         }
         let answer = answer_of(end);
         Ok(match &answer {
             MessageAnswer::Failed(failure) if self.may_retry(&asked, failure) => coming(asked),
-            _ => Known::Ended { answer, asked },
+            _ => RunState::Ended { answer, asked },
         })
     }
 

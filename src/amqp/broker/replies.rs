@@ -25,13 +25,13 @@ pub(super) const WAITING_KIB_MAX: usize = 16 << 10;
 const LAST_ATTEMPTS: u32 = 3;
 
 /// An answer on its way.
-struct Reply {
+struct PendingAnswer {
     to: String,
     body: Vec<u8>,
     properties: Properties,
 }
 
-impl Reply {
+impl PendingAnswer {
     fn out(&self) -> Outgoing<'_> {
         let Self { to, body, properties } = self;
         Outgoing { exchange: "", key: to, body, properties }
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<Reply> {
+    fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<PendingAnswer> {
         let to = asked.reply_to.as_deref().filter(|to| !to.is_empty())?;
         if self.is_own_queue(to) {
             warn!("an answer was asked for in the queue {to}, which is no queue of answers");
@@ -106,7 +106,7 @@ impl Shared {
             headers: headers.map(|name| (name.to_owned(), asked.headers[name].clone())).collect(),
             ..Properties::default()
         };
-        Some(Reply { to: to.to_owned(), body: answer.body(), properties })
+        Some(PendingAnswer { to: to.to_owned(), body: answer.body(), properties })
     }
 
     /// Returns true for a queue of the topology: an answer there would be a message.
@@ -115,7 +115,7 @@ impl Shared {
         name.starts_with(OWNER) || self.work.values().any(|work| work.queues().any(is_of))
     }
 
-    fn try_beside(self: &Arc<Self>, reply: Reply) {
+    fn try_beside(self: &Arc<Self>, reply: PendingAnswer) {
         let kib = u32::try_from(reply.body.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
         match Arc::clone(&self.replies).try_acquire_many_owned(kib) {
             Ok(room) => _ = tokio::spawn(Arc::clone(self).try_for_a_time(reply, room)),
@@ -123,7 +123,7 @@ impl Shared {
         }
     }
 
-    async fn try_for_a_time(self: Arc<Self>, reply: Reply, room: OwnedSemaphorePermit) {
+    async fn try_for_a_time(self: Arc<Self>, reply: PendingAnswer, room: OwnedSemaphorePermit) {
         let (end, mut backoff) = (Instant::now() + WITHIN, Backoff::default());
         let reason = loop {
             tokio::time::sleep(backoff.failed()).await;
@@ -142,9 +142,9 @@ impl Shared {
         drop(room);
     }
 
-    fn drop_reply(&self, reply: &Reply, reason: &str) {
+    fn drop_reply(&self, reply: &PendingAnswer, reason: &str) {
         let dropped = self.counts.dropped.fetch_add(1, Ordering::Relaxed) + 1;
-        // A client that reads none of its answers is one line, then one per doubling.
+        // A client that reads no answer is one line, then one per doubling.
         if dropped.is_power_of_two() {
             warn!(
                 "an answer to the queue {} is dropped: {reason}; {dropped} dropped since the start",

@@ -88,7 +88,7 @@ impl Shared {
             warn!(queue, message_id = id, "a message becomes a dead letter: {reason}");
         }
         if self.bury_delivery(delivery, message, work, &reason).await.is_err() {
-            // This process ends. Whoever gets the message next buries it.
+            // This process ends. The process that gets the message next buries it.
             return;
         }
         BrokerCounts::add(&self.counts.dead);
@@ -107,7 +107,9 @@ impl Shared {
         work: &Work,
         reason: &str,
     ) -> Result<(), LinkError> {
-        let key = message.map_or(&delivery.key, |message| &message.key);
+        // One that was moved back knows its key.
+        let own = delivery.properties.headers.get(KEY).filter(|_| delivery.exchange.is_empty());
+        let key = message.map_or(own.unwrap_or(&delivery.key), |message| &message.key);
         let mut headers = vec![(REASON, reason.to_owned()), (KEY, key.clone())];
         if let Some(message) = message {
             headers

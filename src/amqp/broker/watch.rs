@@ -1,5 +1,5 @@
-//! Looks at the topology from time to time: a queue or a binding that somebody has removed while brokers
-//! run would lose messages in silence.
+//! Looks at the topology from time to time: a queue or a binding that was removed while brokers run
+//! would lose messages in silence.
 
 use std::sync::Arc;
 

@@ -24,14 +24,14 @@ const UNREADABLE: [u8; 7] = [0, 0, 0, 3, 1, SUBSTITUTE_BYTE, b'V'];
 
 /// A part of the arguments of a method.
 #[derive(Clone, Copy)]
-enum Part {
+enum MethodPart {
     Skip(usize),
     Short,
 }
 
 /// Returns the arguments of a method with short strings of others, up to the last of them.
-fn parts(class: u16, method: u16) -> &'static [Part] {
-    use Part::{Short, Skip};
+fn parts(class: u16, method: u16) -> &'static [MethodPart] {
+    use MethodPart::{Short, Skip};
     match (class, method) {
         // connection.close, channel.close
         (10, 50) | (20, 40) => &[Skip(2), Short],
@@ -154,8 +154,8 @@ fn mend_method(payload: &mut [u8]) -> Option<()> {
     let mut at = 4;
     for part in parts(class, method) {
         match part {
-            Part::Skip(bytes) => at += bytes,
-            Part::Short => at = mend_short(payload, at)?,
+            MethodPart::Skip(bytes) => at += bytes,
+            MethodPart::Short => at = mend_short(payload, at)?,
         }
     }
     Some(())

@@ -16,7 +16,7 @@ use lapin::AsyncTcpStream;
 use super::mend::FrameMender;
 
 /// The bytes that are read at once.
-const PORTION: usize = 32 << 10;
+const PORTION: usize = 16 << 10;
 /// Tokio, with streams whose frames are mended.
 pub(super) type MendingRuntime = RuntimeParts<Tokio, MendingReactor>;
 

@@ -4,6 +4,7 @@
 //! it, `value` converts values by the declared types, `pool` has the connections, `run` does the work.
 
 mod error;
+mod execute;
 mod pool;
 mod run;
 mod shape;
@@ -17,8 +18,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use self::error::failure;
+use self::execute::Broken;
 use self::pool::SqlPool;
-use self::run::{Broken, LedgerEntry, Named, SqlWork};
+use self::run::{LedgerEntry, Named, SqlWork};
 use self::shape::Shapes;
 use self::statement::{ROWS_MAX, data_of};
 use super::message::{AmqpMessage, MessageFailure};

@@ -1,11 +1,10 @@
 //! The work of a message on one connection.
 
 use serde_json::{Map, Value, json};
-use sqlx::mysql::{MySqlArguments, MySqlConnection, MySqlRow};
-use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySql, Row as _};
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{Connection as _, Executor as _, Row as _};
 
-use super::error::{failure, leaves_connection};
+use super::execute::{Broken, query};
 use super::shape::Shapes;
 use super::statement::{RowChange, RowFetch, RowKey, Statement};
 use super::value::{SqlValue, from_bytes, from_text};
@@ -34,18 +33,6 @@ pub(super) struct LedgerEntry {
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) change: RowChange,
-}
-
-/// The failure of work, and whether its connection can be used again.
-pub(super) struct Broken {
-    pub(super) failure: MessageFailure,
-    pub(super) leaves_connection: bool,
-}
-
-impl Broken {
-    pub(super) fn of(doing: &str, error: &sqlx::Error) -> Self {
-        Self { failure: failure(doing, error), leaves_connection: leaves_connection(error) }
-    }
 }
 
 impl SqlWork {
@@ -231,22 +218,4 @@ fn row_of(row: &MySqlRow, columns: &[(SqlName, ColumnType)]) -> Result<Value, St
         object.insert(name.to_string(), value);
     }
     Ok(Value::Object(object))
-}
-
-/// Returns a statement with its parameters.
-pub(super) fn query(statement: &Statement) -> Query<'_, MySql, MySqlArguments> {
-    // `statement` spells nothing of a message into SQL.
-    let mut query = sqlx::query(AssertSqlSafe(statement.sql.as_str()));
-    for value in &statement.values {
-        query = match value {
-            SqlValue::Null => query.bind(None::<&str>),
-            SqlValue::Int(value) => query.bind(value),
-            SqlValue::Uint(value) => query.bind(value),
-            SqlValue::Float(value) => query.bind(value),
-            SqlValue::Bool(value) => query.bind(value),
-            SqlValue::Text(value) => query.bind(value.as_str()),
-            SqlValue::Bytes(value) => query.bind(value.as_slice()),
-        };
-    }
-    query
 }

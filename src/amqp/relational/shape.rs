@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sqlx::Row as _;
 use sqlx::mysql::MySqlConnection;
 
-use super::run::Broken;
+use super::execute::{Broken, query};
 use super::statement::{Statement, WrittenValue};
 use super::value::SqlValue;
 use crate::amqp::message::MessageFailure;
@@ -78,7 +78,7 @@ async fn read(
                WHERE table_schema = DATABASE() AND table_name = ?";
     let values = vec![SqlValue::Text(table.to_string())];
     let look = Statement { sql: sql.to_owned(), values };
-    let rows = super::run::query(&look).fetch_all(&mut *connection).await;
+    let rows = query(&look).fetch_all(&mut *connection).await;
     let rows = rows.map_err(|error| Broken::of(name, &error))?;
     let shape = rows.iter().filter_map(|row| {
         let text = |place: usize| row.try_get_unchecked::<Option<String>, _>(place).ok().flatten();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery};
 use crate::amqp::message::MessageFailure;
 use crate::cli::job::PastZone;
-use crate::cli::table::{TextTable, first_line};
+use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::text::shown;
+use crate::proto::text::escape;
 
 /// Print log records in the order of time; those of a root as a tree of their chains
 #[derive(Debug, Args)]
@@ -151,15 +151,15 @@ fn tree(records: &[LogRecord]) -> String {
             None => chains.push((chain, vec![record])),
         }
     }
-    let mut text = records.first().map_or(String::new(), |one| field(one, "root") + "\n");
+    let mut text = records.first().map_or(String::new(), |one| escape(&field(one, "root")) + "\n");
     for (place, (chain, of_chain)) in chains.iter().enumerate() {
         let is_last = place + 1 == chains.len();
         let (branch, stem) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
         let name = if chain.is_empty() { "without a chain" } else { chain };
-        let _ = writeln!(text, "{branch} {}", shown(name));
+        let _ = writeln!(text, "{branch} {}", escape(name));
         for record in of_chain {
             let [time, level, message] =
-                ["time", "level", "message"].map(|name| first_line(&field(record, name)));
+                ["time", "level", "message"].map(|name| escape(&field(record, name)));
             let _ = writeln!(text, "{stem}   {time} {level:<7} {message}");
         }
     }
