@@ -7,6 +7,8 @@ DEBUG := target/debug/hero
 TOOLS := target/tools
 # The checks of accessibility, from npm.
 AXE := 4.14.1
+# A client of RabbitMQ in JavaScript, from npm.
+AMQPLIB := 0.10.9
 # The oldest version of Rust that works.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # The prefix of commands that need root.
@@ -78,6 +80,13 @@ deps-test: deps ## get the Debian packages that only tests use
 	    mkdir -p $(TOOLS)/axe-core && cd $(TOOLS)/axe-core && npm pack --silent axe-core@$(AXE) > /dev/null && \
 	    tar -xzf axe-core-$(AXE).tgz --strip-components 1 package/axe.min.js && rm axe-core-$(AXE).tgz || \
 	    echo "axe-core cannot be fetched: its checks are skipped"; \
+	fi
+	@if [ -e $(TOOLS)/amqplib/node_modules/amqplib/package.json ]; then \
+	    echo "amqplib: found"; \
+	elif command -v npm > /dev/null; then \
+	    echo "amqplib is missing (tests with a client of RabbitMQ in JavaScript): installing it from npm"; \
+	    mkdir -p $(TOOLS) && npm install --silent --no-audit --no-fund --prefix $(TOOLS)/amqplib amqplib@$(AMQPLIB) || \
+	    echo "amqplib cannot be fetched: its tests are skipped"; \
 	fi
 
 build: rust ## build target/release/hero

@@ -35,21 +35,26 @@ pub fn differences(wanted: &AmqpQueue, found: &FoundQueue) -> Vec<String> {
             sentences.push(format!("{name}: {argument} is {found}, configured is {wanted}"));
         }
     }
+    if let Some((exchange, key)) = unbound(wanted, found) {
+        sentences.push(format!(
+            "{name}: is not bound to {exchange} by {key}; its broker binds it within a minute"
+        ));
+    }
     let wanted = wanted.binding.as_ref().map(|(exchange, key)| (*exchange, key.as_str()));
     let is_wanted =
         |(exchange, key): &&(String, String)| wanted == Some((exchange.as_str(), key.as_str()));
-    if let Some((exchange, key)) = wanted
-        && !found.bindings.iter().any(|binding| is_wanted(&binding))
-    {
-        sentences.push(format!(
-            "{name}: is not bound to {exchange} by {key}; a broker binds it when it starts"
-        ));
-    }
     for (exchange, key) in found.bindings.iter().filter(|binding| !is_wanted(binding)) {
         let (exchange, key) = (shown(exchange), shown(key));
         sentences.push(format!("{name}: is bound to {exchange} by {key} too"));
     }
     sentences
+}
+
+/// Returns the binding that a queue lacks, its exchange and key.
+pub fn unbound<'a>(wanted: &'a AmqpQueue, found: &FoundQueue) -> Option<(&'static str, &'a str)> {
+    let (exchange, key) = wanted.binding.as_ref()?;
+    let is_wanted = |(of, by): &(String, String)| (of.as_str(), by) == (*exchange, key);
+    (!found.bindings.iter().any(is_wanted)).then_some((*exchange, key.as_str()))
 }
 
 /// A vhost may write its default type into each queue.
@@ -109,7 +114,7 @@ mod tests {
                 "q: x-expires is 5, configured is none",
                 "q: x-message-ttl is 1000, configured is 20",
                 "q: x-overflow is not set, configured is reject-publish",
-                "q: is not bound to beds.events by log; a broker binds it when it starts",
+                "q: is not bound to beds.events by log; its broker binds it within a minute",
                 "q: is bound to beds.events by # too",
             ]
         );

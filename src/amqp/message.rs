@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,6 +18,12 @@ pub const KEY: &str = "x-hero-key";
 pub const ATTEMPT: &str = "x-hero-attempt";
 /// The header of a dead letter with the reason.
 pub const REASON: &str = "x-hero-reason";
+/// The header that counts the runs of a message that was a dead letter in between.
+pub const RUN: &str = "x-hero-run";
+/// The code of the failure of a message with such bytes.
+pub const NOT_UTF8: &str = "not_utf8";
+/// The character in the place of bytes that are not UTF-8, where a text has to be.
+pub const SUBSTITUTE: char = '\u{1a}';
 /// The longest header that is read.
 const HEADER_BYTES_MAX: usize = 1024;
 /// The longest operation or template.
@@ -88,6 +95,9 @@ pub struct AmqpMessage {
     /// The number of deliveries that failed before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u32,
+    /// The number of times that it was a dead letter and came back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub run: u32,
 }
 
 // Serde passes every field by reference.
@@ -119,9 +129,15 @@ impl AmqpMessage {
             let reason = format!("the body has {size} bytes, more than {body_bytes_max}");
             return Err(MessageFailure::invalid(reason));
         }
+        check_texts(key, properties)?;
         let header = |name: &str| {
             properties.headers.get(name).filter(|text| text.len() <= HEADER_BYTES_MAX).cloned()
         };
+        let number = |name: &str| header(name).and_then(|text| text.parse().ok()).unwrap_or(0_u32);
+        // A dead letter that was moved back is another run.
+        let is_back = properties.headers.contains_key(REASON);
+        let (attempt, run) = (number(ATTEMPT), number(RUN));
+        let (attempt, run) = if is_back { (0, run.saturating_add(1)) } else { (attempt, run) };
         let operation = properties.kind.clone().unwrap_or_default();
         if operation.is_empty() || operation.len() > NAME_BYTES_MAX {
             let reason = "the property type is missing: it is the operation, such as ping";
@@ -160,8 +176,27 @@ impl AmqpMessage {
             root: header(ROOT),
             chain: header(CHAIN),
             traceparent: header(TRACEPARENT),
-            attempt: header(ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(0),
+            attempt,
+            run,
         })
+    }
+
+    /// Returns true if another message asks for the same.
+    pub fn asks_as(&self, other: &Self) -> bool {
+        let asked = |it: &Self| (it.key.clone(), it.operation.clone(), it.template.clone());
+        asked(self) == asked(other) && self.data == other.data
+    }
+
+    /// Returns the digest of what the message asks for.
+    pub fn digest(&self) -> String {
+        let asked = json!([self.key, self.operation, self.template, self.data]);
+        let hash = digest(&SHA256, asked.to_string().as_bytes());
+        hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns true if the answer to another message goes the same way.
+    pub fn is_answered_as(&self, other: &Self) -> bool {
+        self.reply_to == other.reply_to && self.correlation_id == other.correlation_id
     }
 
     /// Returns the body, as it is published again.
@@ -182,6 +217,9 @@ impl AmqpMessage {
         if self.attempt > 0 {
             headers.insert(ATTEMPT.to_owned(), self.attempt.to_string());
         }
+        if self.run > 0 {
+            headers.insert(RUN.to_owned(), self.run.to_string());
+        }
         Properties {
             kind: Some(self.operation.clone()),
             message_id: self.message_id.clone(),
@@ -189,6 +227,27 @@ impl AmqpMessage {
             correlation_id: self.correlation_id.clone(),
             headers,
         }
+    }
+}
+
+/// Rejects a message whose bytes are not UTF-8 where Hero reads a text: another text in its place could be
+/// that of another message.
+fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure> {
+    let Properties { kind, message_id, reply_to, correlation_id, .. } = properties;
+    let texts = [
+        ("the routing key", Some(key)),
+        ("the property type", kind.as_deref()),
+        ("the property message_id", message_id.as_deref()),
+        ("the property reply_to", reply_to.as_deref()),
+        ("the property correlation_id", correlation_id.as_deref()),
+    ];
+    let is_wrong = |text: &Option<&str>| text.is_some_and(|text| text.contains(SUBSTITUTE));
+    match texts.into_iter().find(|(_, text)| is_wrong(text)) {
+        Some((what, _)) => Err(MessageFailure::lasting(
+            NOT_UTF8,
+            format!("{what} has bytes that are not UTF-8; its publisher must encode it"),
+        )),
+        None => Ok(()),
     }
 }
 

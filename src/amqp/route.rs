@@ -31,13 +31,13 @@ pub fn serves<'a>(
     broker: Option<BrokerName>,
     message: &AmqpMessage,
 ) -> Result<Served<'a>, MessageFailure> {
-    if message.operation == SHUTDOWN {
-        return Ok(Served::Shutdown);
-    }
     let mut routes = config.routes.iter().enumerate();
     if let Some((place, route)) = routes.find(|(_, route)| is_for(route, broker, message)) {
         let built_in = route.built_in.map(Served::BuiltIn);
         return Ok(built_in.unwrap_or(Served::Job(place, route)));
+    }
+    if message.operation == SHUTDOWN {
+        return Ok(Served::Shutdown);
     }
     if message.operation == "ping" {
         return Ok(Served::BuiltIn(BuiltInName::Ping));
@@ -121,6 +121,7 @@ mod tests {
         };
         assert_eq!(served(None, "rec.write", "write", "bill"), Served::Job(0, &config.routes[0]));
         let journal = Served::BuiltIn(BuiltInName::Journal);
+        assert_eq!(served(None, "rec.write", SHUTDOWN, "bill"), Served::Job(0, &config.routes[0]));
         assert_eq!(served(None, "rec.write", "write", "other"), journal);
         let graph = Some(BrokerName::AdminGraph);
         assert_eq!(served(graph, "log", "event", ""), Served::Job(2, &config.routes[2]));

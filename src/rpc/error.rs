@@ -193,7 +193,9 @@ impl From<IllegalName> for RpcError {
 impl From<ObjectError> for RpcError {
     fn from(error: ObjectError) -> Self {
         let code = match &error {
-            ObjectError::Stale { .. } | ObjectError::Full { .. } => code::CONFLICT,
+            ObjectError::Stale { .. } | ObjectError::Full { .. } | ObjectError::OtherMessage => {
+                code::CONFLICT
+            }
             ObjectError::TooLarge { .. }
             | ObjectError::TooMuch(_)
             | ObjectError::NotIndexed { .. } => code::INVALID_PARAMS,

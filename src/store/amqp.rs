@@ -8,11 +8,31 @@ use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
 
-/// The time that the reason of a dead letter is kept.
-const REASON_TTL: Duration = Duration::from_hours(7 * 24);
-
+/// The most repeats of one message that wait for its answer, and the time that they are kept.
+const REPEATS_MAX: usize = 100;
+const REPEATS_TTL: Duration = Duration::from_hours(7 * 24);
 /// The time that the number of log events in a spool is kept after it was last noted.
 const SPOOL_TTL: Duration = Duration::from_hours(7 * 24);
+
+/// The job of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageJob {
+    /// Its status.
+    pub status: String,
+    /// Its message, JSON; empty if it has none.
+    pub message: String,
+}
+
+/// The result of [`Store::attach_repeat`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    /// It is answered with the job.
+    Yes,
+    /// The state of the job has changed; nothing was written.
+    Changed,
+    /// Too many wait already; nothing was written.
+    Full,
+}
 
 /// Ended jobs that this process is to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -167,33 +187,60 @@ impl Store {
         self.link.query("reading the numbers of log events in spools", &command).await
     }
 
-    /// Keeps the reason why a message became a dead letter.
+    /// Reads the job of a message; `None` if it does not exist.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn keep_reason(
-        &self,
-        scope: &str,
-        message_id: &str,
-        reason: &str,
-    ) -> Result<(), StoreError> {
-        let mut command = redis::cmd("SET");
-        command.arg(self.keys.amqp_reason(scope, message_id)).arg(reason);
-        command.arg("EX").arg(REASON_TTL.as_secs());
-        self.link.query("keeping the reason of a dead letter", &command).await
+    pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("message");
+        let (status, message): (Option<String>, Option<Vec<u8>>) =
+            self.link.query("reading the job of a message", &command).await?;
+        let message = message.map(|bytes| text_of(&bytes)).unwrap_or_default();
+        Ok(status.map(|status| MessageJob { status, message }))
     }
 
-    /// Reads the reason why a message became a dead letter.
+    /// Notes that a repeat of a message is to be answered with it, if its newest job has this status and
+    /// the next attempt does not exist. `chain` names all attempts, `asked` is the repeat.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn reason(
+    pub async fn attach_repeat(
         &self,
         scope: &str,
-        message_id: &str,
-    ) -> Result<Option<String>, StoreError> {
-        let mut command = redis::cmd("GET");
-        command.arg(self.keys.amqp_reason(scope, message_id));
-        self.link.query("reading the reason of a dead letter", &command).await
+        chain: &str,
+        (job, status): (&JobId, &str),
+        next: &JobId,
+        asked: &str,
+    ) -> Result<Attached, StoreError> {
+        let mut script = self.scripts.amqp_attach.prepare_invoke();
+        script.arg(scope).arg(chain).arg(job.as_str()).arg(status).arg(next.as_str()).arg(asked);
+        script.arg(REPEATS_MAX).arg(REPEATS_TTL.as_secs());
+        let answer: String = self.invoke("noting a repeat of a message", &script).await?;
+        Ok(match answer.as_str() {
+            "ok" => Attached::Yes,
+            "full" => Attached::Full,
+            _ => Attached::Changed,
+        })
+    }
+
+    /// Returns the repeats of a message that wait for its answer.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>, StoreError> {
+        let mut command = redis::cmd("LRANGE");
+        command.arg(self.keys.amqp_repeats(scope, chain)).arg(0).arg(-1);
+        self.link.query("reading the repeats of a message", &command).await
+    }
+
+    /// Forgets the repeats of a message, which were answered.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<(), StoreError> {
+        let mut command = redis::cmd("DEL");
+        command.arg(self.keys.amqp_repeats(scope, chain));
+        self.link.query("forgetting the repeats of a message", &command).await
     }
 }

@@ -4,6 +4,7 @@
 mod ack;
 mod adopt;
 mod amqp;
+mod amqp_presence;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;
@@ -62,7 +63,8 @@ mod submission;
 mod tokens;
 
 pub use adopt::{Adopted, AdoptionRules, AfterAdoption};
-pub use amqp::{MessageEnd, TakenEnds};
+pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
+pub use amqp_presence::BrokerPresence;
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, GivenBack};

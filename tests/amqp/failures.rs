@@ -150,7 +150,7 @@ fn bindings_and_all_arguments_are_compared_where_the_management_api_is_configure
     for difference in [
         "prod_events: x-dead-letter-exchange is not set, configured is beds.dlx",
         "prod_events: x-max-length is 5, configured is none",
-        "prod_events: is not bound to beds.events by #; a broker binds it when it starts",
+        "prod_events: is not bound to beds.events by #; its broker binds it within a minute",
         "prod_events: is bound to beds.events by log too",
     ] {
         assert!(said.contains(difference), "{said}");

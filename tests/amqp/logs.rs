@@ -159,7 +159,7 @@ async fn an_operator_prints_and_deletes_records() {
     }
     let hero = Hero::on(&redis);
     let printed = hero.run(&["amqp", "logs", "--root", "r", "--limit", "1"]).code(0);
-    let line = "2024-06-01T00:00:00.000000Z  info   -      it broke";
+    let line = "r\n└─ without a chain\n     2024-06-01T00:00:00.000000Z info    it broke";
     assert!(
         printed.stdout.contains(line) && !printed.stdout.contains('\u{1b}'),
         "{}",

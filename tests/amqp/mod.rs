@@ -3,16 +3,21 @@
 mod broker_message_flow_test;
 mod broker_pool_test;
 mod builtins;
+mod exact;
 mod failures;
+mod hostile;
 mod isolation;
 mod logs;
 mod outage;
 mod patterns;
 mod relational;
+mod repeats;
 mod settings;
 mod spool;
+mod steps;
 mod storm;
 mod tls;
+mod topology;
 
 use std::collections::BTreeSet;
 
@@ -111,7 +116,7 @@ impl Broker {
     fn dead(&self) -> Vec<String> {
         let list = self.json(&["amqp", "dlq", "list"]);
         let letters = list["dead_letters"].as_array().expect("a list").iter();
-        letters.map(|one| one["message_id"].as_str().unwrap_or_default().to_owned()).collect()
+        letters.map(|one| one["name"].as_str().unwrap_or_default().to_owned()).collect()
     }
 }
 

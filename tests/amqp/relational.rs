@@ -33,12 +33,28 @@ fn people() -> (MariaDb, Relational) {
     (database, relational)
 }
 
+/// Serves a message with these parts.
+async fn serve(
+    relational: &Relational,
+    key: &str,
+    operation: &str,
+    template: &str,
+    data: &Value,
+    message_id: Option<&str>,
+) -> Result<Value, MessageFailure> {
+    let message = json!({
+        "queue": "q", "key": key, "operation": operation, "template": template, "data": data,
+        "message_id": message_id,
+    });
+    relational.serve(&serde_json::from_value(message).expect("a message")).await
+}
+
 async fn write(relational: &Relational, row: Value) -> Result<Value, MessageFailure> {
-    relational.serve("rel.write", "write", "Person", &row, None).await
+    serve(relational, "rel.write", "write", "Person", &row, None).await
 }
 
 async fn fetch(relational: &Relational, data: Value) -> Result<Value, MessageFailure> {
-    relational.serve("rel.read", "fetch", "Person", &data, None).await
+    serve(relational, "rel.read", "fetch", "Person", &data, None).await
 }
 
 /// The ids of a page, and the offset of the next one.
@@ -63,11 +79,11 @@ async fn rows_are_written_fetched_updated_and_deleted() {
     assert_eq!(all, Ok(json!({ "rows": [ann, bob], "next": null })));
 
     let change = json!({ "set": { "age": 17 }, "where": { "name": { "in": ["Bob", "Cas"] } } });
-    let updated = relational.serve("rel.write", "update", "Person", &change, None).await;
+    let updated = serve(&relational, "rel.write", "update", "Person", &change, None).await;
     assert_eq!(updated, Ok(json!({ "rows": 1 })));
     let condition = json!({ "where": { "age": { "lt": 18 } } });
     assert_eq!(ids(&fetch(&relational, condition.clone()).await.expect("a page")).0, [7]);
-    let deleted = relational.serve("rel.write", "delete", "Person", &condition, None).await;
+    let deleted = serve(&relational, "rel.write", "delete", "Person", &condition, None).await;
     assert_eq!(deleted, Ok(json!({ "rows": 1 })));
     assert_eq!(database.run("SELECT id, name, age FROM people"), "1\tAnn\t44");
 }
@@ -97,16 +113,16 @@ async fn every_declared_type_comes_back_as_it_was_written() {
         "j": null,
     });
     for row in [&full, &empty] {
-        relational.serve("rel.write", "write", "Kind", row, None).await.expect("written");
+        serve(&relational, "rel.write", "write", "Kind", row, None).await.expect("written");
     }
     let page =
-        relational.serve("rel.read", "read", "Kind", &Value::Null, None).await.expect("a page");
+        serve(&relational, "rel.read", "read", "Kind", &Value::Null, None).await.expect("a page");
     assert_eq!(page["rows"], json!([empty, full]));
     // Each type that has conditions is compared as itself.
     for name in ["id", "d", "b", "t", "y", "at", "day"] {
         let data = json!({ "where": { name: { "ge": full[name] } }, "columns": ["id"] });
         let page =
-            relational.serve("rel.read", "fetch", "Kind", &data, None).await.expect("a page");
+            serve(&relational, "rel.read", "fetch", "Kind", &data, None).await.expect("a page");
         assert_eq!(page["rows"], json!([{ "id": u64::MAX }]), "{name}");
     }
 }
@@ -144,7 +160,7 @@ async fn a_page_ends_where_its_result_would_be_too_large() {
     let page = |offset| {
         let data = json!({ "offset": offset });
         let relational = &relational;
-        async move { relational.serve("rel.read", "fetch", "T", &data, None).await }
+        async move { serve(&relational, "rel.read", "fetch", "T", &data, None).await }
     };
     assert_eq!(ids(&page(0).await.expect("a page")), (vec![1], Some(1)));
     assert_eq!(ids(&page(1).await.expect("a page")), (vec![2], Some(2)));
@@ -175,7 +191,7 @@ async fn hostile_texts_are_values_and_nothing_else() {
         assert_eq!(page["rows"].as_array().map(Vec::len), Some(1), "{text:?}");
         assert_eq!(page["rows"][0]["name"], text);
         let change = json!({ "set": { "name": text }, "where": { "name": { "eq": text } } });
-        let updated = relational.serve("rel.write", "update", "Person", &change, None).await;
+        let updated = serve(&relational, "rel.write", "update", "Person", &change, None).await;
         assert_eq!(updated, Ok(json!({ "rows": 1 })), "{text:?}");
         // A text from outside is never taken for the name of a column.
         for data in [json!({ "where": { text: 1 } }), json!({ "order": [text] })] {
@@ -186,7 +202,7 @@ async fn hostile_texts_are_values_and_nothing_else() {
             write(&relational, json!({ text: 1 })).await.expect_err("rejected").code,
             "invalid_message"
         );
-        let failure = relational.serve("rel.read", "fetch", text, &Value::Null, None).await;
+        let failure = serve(&relational, "rel.read", "fetch", text, &Value::Null, None).await;
         assert_eq!(failure.expect_err("rejected").code, "unknown_template");
     }
     assert_eq!(database.run("SELECT COUNT(*) FROM people"), texts.len().to_string());
@@ -205,7 +221,7 @@ async fn a_bulk_is_done_as_a_whole_or_not_at_all() {
         change("update", json!({ "set": { "age": 3 }, "where": { "id": 1 } })),
         change("delete", json!({ "where": { "id": 2 } })),
     ] });
-    let done = relational.serve("rel.obj", "bulk", "Person", &changes, None).await;
+    let done = serve(&relational, "rel.obj", "bulk", "Person", &changes, None).await;
     let results =
         json!([{ "key": { "id": 1 } }, { "key": { "id": 2 } }, { "rows": 1 }, { "rows": 1 }]);
     assert_eq!(done, Ok(json!({ "results": results })));
@@ -216,7 +232,7 @@ async fn a_bulk_is_done_as_a_whole_or_not_at_all() {
         change("write", json!({ "id": 1, "name": "Ann" })),
     ] });
     let failure =
-        relational.serve("rel.obj", "bulk", "Person", &changes, None).await.expect_err("refused");
+        serve(&relational, "rel.obj", "bulk", "Person", &changes, None).await.expect_err("refused");
     assert_eq!((failure.code.as_str(), failure.retryable), ("exists", false));
     assert!(failure.message.contains("changes[1], write of Person"), "{failure}");
     assert_eq!(database.run("SELECT id FROM people"), "1");
@@ -224,7 +240,7 @@ async fn a_bulk_is_done_as_a_whole_or_not_at_all() {
         [json!([]), json!([change("fetch", Value::Null)]), json!([change("write", json!({}))])]
     {
         let data = json!({ "changes": changes });
-        let failure = relational.serve("rel.obj", "bulk", "Person", &data, None).await;
+        let failure = serve(&relational, "rel.obj", "bulk", "Person", &data, None).await;
         assert!(!failure.expect_err("rejected").retryable);
     }
 }
@@ -256,7 +272,7 @@ async fn each_failure_has_its_code_and_leaves_the_connection_usable() {
         ("rec.read", "fetch", "Person", json!(null), "unknown_operation"),
     ] {
         let failure =
-            relational.serve(key, operation, template, &data, None).await.expect_err("refused");
+            serve(&relational, key, operation, template, &data, None).await.expect_err("refused");
         assert_eq!((failure.code.as_str(), failure.retryable), (code, false), "{failure}");
     }
     assert_eq!(ids(&fetch(&relational, Value::Null).await.expect("a page")).0, [1]);
@@ -366,7 +382,7 @@ async fn a_message_that_is_in_the_ledger_changes_nothing_again() {
     config.ledger = Some("ledger".parse().expect("legal"));
     let relational = Relational::new(&config).expect("the password is read");
     let write = async |id: Option<&str>, row: Value| {
-        relational.serve("rel.write", "write", "Person", &row, id).await
+        serve(&relational, "rel.write", "write", "Person", &row, id).await
     };
     let ann = json!({ "name": "Ann" });
     // Two dispatchers may have it at the same time.

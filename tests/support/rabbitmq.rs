@@ -17,7 +17,7 @@ use super::{Authority, needs, wait_until};
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 /// The vhosts of one node: one per test.
-const VHOSTS: usize = 40;
+const VHOSTS: usize = 80;
 /// Users that may enter one vhost each.
 const CONFINED: [&str; 3] = ["prod", "qa", "dev"];
 /// The hash of the password `secret`.

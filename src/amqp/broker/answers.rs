@@ -80,7 +80,7 @@ async fn answer(shared: &Arc<Shared>, taken: &TakenEnds) -> Result<(), StoreErro
 }
 
 /// Answers one message. Returns false if it is to be tried again.
-async fn answer_one(shared: &Shared, id: &JobId) -> bool {
+async fn answer_one(shared: &Arc<Shared>, id: &JobId) -> bool {
     let end = match shared.store.message_end(id).await {
         Ok(Some(end)) => end,
         // The job was deleted, or runs again: its next end comes by itself.
@@ -98,9 +98,12 @@ async fn answer_one(shared: &Shared, id: &JobId) -> bool {
         }
     };
     match shared.settle_job(&message, answer_of(end)).await {
-        Ok(()) => {
+        Ok(answer) => {
             shared.rabbit_answered();
-            true
+            match answer {
+                Some(answer) => shared.answer_repeats(&message, &answer).await,
+                None => true,
+            }
         }
         Err(error) => {
             shared.rabbit_failed("answering a message", &error);

@@ -9,9 +9,11 @@ use tracing::{debug, info, warn};
 use super::shared::Shared;
 use crate::amqp::link::{Link, LinkError, Outgoing};
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, Properties};
+use crate::amqp::pattern;
 use crate::amqp::route::SHUTDOWN;
 use crate::amqp::topology::CONTROL;
 use crate::config::Node;
+use crate::proto::text::shown;
 use crate::store::{Backoff, Store, StoreError};
 
 /// Listens for orders until the process is to end.
@@ -52,6 +54,31 @@ pub(super) async fn read_orders(shared: &Shared) {
         Ok(_) => {}
         Err(error) => debug!("{error}"),
     }
+}
+
+/// Checks that a message may end brokers.
+///
+/// # Errors
+/// [`MessageFailure`] that lasts: its key may not, or it is from before this process.
+pub(super) fn check(
+    shared: &Shared,
+    message: &AmqpMessage,
+    is_old: bool,
+) -> Result<(), MessageFailure> {
+    let keys = &shared.settings.amqp.shutdown_keys;
+    if !keys.iter().any(|key| pattern::takes(key, &message.key)) {
+        let known = if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") };
+        let reason = format!(
+            "shutdown is taken from {known}, not from {}; amqp.shutdown_keys says so",
+            shown(&message.key)
+        );
+        return Err(MessageFailure::lasting("not_permitted", reason));
+    }
+    if is_old {
+        let reason = "the order to end is from before the start of this process; give it again";
+        return Err(MessageFailure::lasting("too_old", reason));
+    }
+    Ok(())
 }
 
 /// Passes the order of a message on: to the brokers of `data.node`, or to all.

@@ -9,22 +9,24 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
-use super::jobs::answer_of;
+use super::jobs::broken_queue;
+use super::repeats::Repeat;
 use super::shared::{BrokerCounts, Shared};
 use super::window::{BATCH_MAX, Window};
 use super::{control, events};
 use crate::amqp::link::{Deliveries, Delivery, LinkError};
-use crate::amqp::message::{AmqpMessage, Delivered, MessageAnswer, MessageFailure};
+use crate::amqp::message::{AmqpMessage, Delivered, MessageFailure};
 use crate::amqp::route::{LOG_KEY, Served, serves};
 use crate::amqp::topology::Pool;
-use crate::config::{AckMode, BuiltInName};
-use crate::proto::job::{Job, JobId};
+use crate::config::{AckMode, BrokerName, BuiltInName};
+use crate::proto::job::Job;
 use crate::store::{Backoff, Submitted};
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
-/// The time between two looks at a job whose end is awaited.
-const LOOK: Duration = Duration::from_secs(1);
+
+/// The report of the first start of a dispatcher: its pool.
+pub(super) type StartReport = Result<Arc<Pool>, LinkError>;
 
 /// One consumer of a queue.
 pub(super) struct Dispatcher {
@@ -37,7 +39,7 @@ pub(super) struct Dispatcher {
 impl Dispatcher {
     /// Consumes until the process is to end. Reports the first start, and the first error that does not
     /// pass by itself.
-    pub(super) async fn run(mut self, started: mpsc::Sender<Result<(), LinkError>>) {
+    pub(super) async fn run(mut self, started: mpsc::Sender<StartReport>) {
         let mut started = Some(started);
         let mut backoff = Backoff::default();
         while !self.shared.is_leaving() {
@@ -69,19 +71,24 @@ impl Dispatcher {
     /// Consumes until the connection is lost, or the process is to end.
     async fn consume(
         &mut self,
-        started: &mut Option<mpsc::Sender<Result<(), LinkError>>>,
+        started: &mut Option<mpsc::Sender<StartReport>>,
         backoff: &mut Backoff,
     ) -> Result<(), LinkError> {
         let shared = Arc::clone(&self.shared);
         let work = &self.pool.work;
-        shared.link.declare_exchanges().await?;
-        shared.link.declare_work(work).await?;
+        shared.owned().await;
+        shared.declare(work).await?;
+        shared.count_old(&work.queue.name).await?;
+        // What it takes in an outage would wait beside what it holds already.
+        if shared.redis_outage.since().is_some() {
+            shared.redis_was_away().await;
+        }
         let window = Window::new(shared.settings.amqp.prefetch);
         let mut deliveries = shared.link.consume(&work.queue.name, window.size()).await?;
         shared.rabbit_answered();
         backoff.succeeded();
         if let Some(started) = started.take() {
-            let _ = started.send(Ok(())).await;
+            let _ = started.send(Ok(Arc::clone(&self.pool))).await;
         }
         shared.counts.consuming.fetch_add(1, Ordering::Relaxed);
         let ended = self.serve(&mut deliveries, window).await;
@@ -130,8 +137,13 @@ impl Dispatcher {
 
     /// Gives each message to whom it is for.
     async fn take(&mut self, batch: Vec<Delivery>) {
-        let mut jobs: Vec<(Delivery, Job)> = Vec::new();
-        for delivery in batch {
+        let mut jobs: Vec<(Repeat, Job)> = Vec::new();
+        for mut delivery in batch {
+            // Each of the three brokers of `log` gets every event: one of them answers.
+            if matches!(self.pool.broker, Some(BrokerName::AdminSyslog | BrokerName::AdminGraph)) {
+                delivery.properties.reply_to = None;
+            }
+            let is_old = self.shared.is_old(&self.pool.work.queue.name, &delivery);
             let message = match self.parse(&delivery) {
                 Ok(message) => message,
                 Err(failure) => {
@@ -146,11 +158,20 @@ impl Dispatcher {
                 events::traced(&shared, &message, name_of(&served));
             }
             match served {
-                Ok(Served::Shutdown) => self.shut_down(delivery, message),
+                Ok(Served::Shutdown) => match control::check(&shared, &message, is_old) {
+                    Ok(()) => self.shut_down(delivery, message),
+                    Err(failure) => self.refuse(delivery, Some(message), failure),
+                },
                 Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
                 Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
-                    Ok(job) if route.ack == AckMode::Handoff => jobs.push((delivery, job)),
-                    Ok(job) => self.run_job(delivery, message, job),
+                    Ok(job) => {
+                        let taken = Repeat { delivery, message, route: place };
+                        if route.ack == AckMode::Handoff {
+                            jobs.push((taken, job));
+                        } else {
+                            self.run_job(taken, job);
+                        }
+                    }
                     Err(failure) => self.refuse(delivery, Some(message), failure),
                 },
                 Err(failure) => self.refuse(delivery, Some(message), failure),
@@ -178,27 +199,28 @@ impl Dispatcher {
         failure: MessageFailure,
     ) {
         let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        let in_work = shared.in_work();
         self.tasks.spawn(async move {
-            let properties =
-                message.map_or_else(|| delivery.properties.clone(), |it| it.properties());
-            let queue = &pool.work.queue.name;
-            shared.refuse(&delivery, &properties, queue, failure).await;
+            let _in_work = in_work;
+            shared.refuse(&delivery, message.as_ref(), &pool.work, failure).await;
         });
     }
 
     fn ask(&mut self, name: BuiltInName, delivery: Delivery, message: AmqpMessage) {
         let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        let in_work = shared.in_work();
         self.tasks.spawn(async move {
-            let answer = shared.built_ins.serve(name, &message).await;
-            shared.settle(&delivery, &message, &pool.work, answer).await;
-            BrokerCounts::add(&shared.counts.served);
+            let _in_work = in_work;
+            shared.serve_built_in(name, &delivery, &message, &pool.work).await;
         });
     }
 
     fn shut_down(&mut self, delivery: Delivery, message: AmqpMessage) {
         let shared = Arc::clone(&self.shared);
         let pool = Arc::clone(&self.pool);
+        let in_work = shared.in_work();
         self.tasks.spawn(async move {
+            let _in_work = in_work;
             let answer = control::request(&shared, &message).await;
             shared.settle(&delivery, &message, &pool.work, answer).await;
             control::read_orders(&shared).await;
@@ -206,37 +228,52 @@ impl Dispatcher {
     }
 
     /// Stores the jobs of messages, and acknowledges those that are stored.
-    async fn hand_over(&mut self, taken: Vec<(Delivery, Job)>) {
-        let (deliveries, jobs): (Vec<Delivery>, Vec<Job>) = taken.into_iter().unzip();
+    async fn hand_over(&mut self, taken: Vec<(Repeat, Job)>) {
+        let (taken, jobs): (Vec<Repeat>, Vec<Job>) = taken.into_iter().unzip();
         let Some(submitted) = self.shared.submit(&jobs).await else { return };
-        for (delivery, submitted) in deliveries.into_iter().zip(submitted) {
+        for (taken, submitted) in taken.into_iter().zip(submitted) {
             match submitted {
-                // It exists: this is a second delivery.
-                Submitted::Accepted(_) | Submitted::Exists | Submitted::Duplicate(_) => {
-                    delivery.ack().await;
+                Submitted::Accepted(_) => {
+                    taken.delivery.ack().await;
                     BrokerCounts::add(&self.shared.counts.jobs);
+                    self.shared.note_end(&taken.message.key, "job");
                 }
+                Submitted::Exists | Submitted::Duplicate(_) => self.serve_repeat(taken),
                 Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what) => {
-                    let reason = format!("the key {what} of Redis is not what a job needs");
-                    self.refuse(delivery, None, MessageFailure::lasting("broken_queue", reason));
+                    self.refuse(taken.delivery, Some(taken.message), broken_queue(&what));
                 }
             }
         }
     }
 
-    /// Runs a job, and acknowledges its message at its end.
-    fn run_job(&mut self, delivery: Delivery, message: AmqpMessage, mut job: Job) {
+    fn serve_repeat(&mut self, repeat: Repeat) {
         let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
-        // The end is awaited here: nobody else is to answer.
-        job.extra.insert("amqp_scope".to_owned(), String::new());
-        job.spec.reply = true;
+        let in_work = shared.in_work();
         self.tasks.spawn(async move {
-            if shared.submit(std::slice::from_ref(&job)).await.is_none() {
-                return;
-            }
-            BrokerCounts::add(&shared.counts.jobs);
-            if let Some(answer) = end_of(&shared, &job.id).await {
-                shared.settle(&delivery, &message, &pool.work, answer).await;
+            let _in_work = in_work;
+            shared.serve_repeat(repeat, &pool.work).await;
+        });
+    }
+
+    /// Runs a job, and acknowledges its message at its end.
+    fn run_job(&mut self, taken: Repeat, job: Job) {
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        let in_work = shared.in_work();
+        self.tasks.spawn(async move {
+            let _in_work = in_work;
+            let Some(submitted) = shared.submit(std::slice::from_ref(&job)).await else { return };
+            let Repeat { delivery, message, .. } = &taken;
+            match submitted.into_iter().next() {
+                Some(Submitted::Accepted(_)) => {
+                    BrokerCounts::add(&shared.counts.jobs);
+                    shared.note_end(&message.key, "job");
+                    shared.settle_at_end(delivery, message, &job.id, &pool.work).await;
+                }
+                Some(Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what)) => {
+                    let failure = broken_queue(&what);
+                    shared.refuse(delivery, Some(message), &pool.work, failure).await;
+                }
+                _ => shared.serve_repeat(taken, &pool.work).await,
             }
         });
     }
@@ -249,22 +286,5 @@ fn name_of(served: &Result<Served<'_>, MessageFailure>) -> &'static str {
         Ok(Served::BuiltIn(name)) => name.as_str(),
         Ok(Served::Job(..)) => "a job",
         Err(_) => "nobody",
-    }
-}
-
-/// Waits for the end of a job; `None` if this process is to end first.
-async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
-    let list = [shared.store.keys().reply(id)];
-    let mut waiting = shared.store.blocking();
-    loop {
-        match shared.store.message_end(id).await {
-            Ok(Some(end)) => return Some(answer_of(end)),
-            Ok(None) => {}
-            Err(error) => debug!("waiting for the job {id}: {error}"),
-        }
-        tokio::select! {
-            () = shared.left() => return None,
-            _ = waiting.pop(&list, LOOK) => {}
-        }
     }
 }

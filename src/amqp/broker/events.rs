@@ -29,17 +29,36 @@ const BATCH: usize = 64;
 /// The longest wait for a confirmation: then the event waits in the spool.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reports a milestone of the start.
-pub(super) fn milestone(shared: &Shared, name: &str, text: &str) {
+/// A milestone in the life of a process. Those of one part of it have one chain.
+#[derive(Debug, Clone)]
+pub(super) struct Milestone {
+    /// The part: `start`, the name of a broker, or `end`.
+    pub(super) part: &'static str,
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    pub(super) at: Timestamp,
+}
+
+impl Milestone {
+    pub(super) fn now(part: &'static str, name: &'static str, text: impl Into<String>) -> Self {
+        Self { part, name, text: text.into(), at: Timestamp::now() }
+    }
+}
+
+/// Reports a milestone, with the time at which it happened.
+pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
+    let Milestone { part, name, text, at } = milestone;
     info!(root = shared.root, "{name}: {text}");
-    report(shared, "info", name, text, Beside::default());
+    let chain = format!("{}.{part}", shared.root);
+    let beside = Beside { chain: Some(&chain), ..Beside::default() };
+    report(shared, "info", (name, text), beside, *at);
 }
 
 /// Reports one event per level, when the node is ready.
 pub(super) fn every_level(shared: &Shared) {
     for level in LEVELS {
         let text = format!("an event of the level {level}");
-        report(shared, level, "level", &text, Beside::default());
+        report(shared, level, ("level", &text), Beside::default(), Timestamp::now());
     }
 }
 
@@ -47,11 +66,18 @@ pub(super) fn every_level(shared: &Shared) {
 pub(super) fn traced(shared: &Shared, message: &AmqpMessage, by: &str) {
     let text = format!("{} {} {} by {by}", message.key, message.operation, message.template);
     let (root, chain) = (message.root.as_deref(), message.chain.as_deref());
-    report(shared, "debug", "trace", &text, Beside { id: None, root, chain });
+    let beside = Beside { id: None, root, chain };
+    report(shared, "debug", ("trace", &text), beside, Timestamp::now());
 }
 
 /// Gives an event to its task, and does not wait.
-fn report(shared: &Shared, level: &str, name: &str, text: &str, beside: Beside<'_>) {
+fn report(
+    shared: &Shared,
+    level: &str,
+    (name, text): (&str, &str),
+    beside: Beside<'_>,
+    at: Timestamp,
+) {
     let record = |beside: Beside<'_>| -> Result<LogRecord, MessageFailure> {
         let mut data =
             json!({ "level": level, "event": name, "message": text, "unit": shared.unit });
@@ -59,7 +85,7 @@ fn report(shared: &Shared, level: &str, name: &str, text: &str, beside: Beside<'
             data["node"] = node.into();
         }
         let root = Some(beside.root.unwrap_or(&shared.root));
-        LogRecord::of(&data, Beside { root, ..beside }, Timestamp::now())
+        LogRecord::of(&data, Beside { root, ..beside }, at)
     };
     // A message may have a root that no record can have.
     let Ok(record) = record(beside).or_else(|_| record(Beside::default())) else { return };
@@ -150,7 +176,10 @@ impl EventTask {
             return self.keep(records).await;
         }
         if let Err((left, error)) = self.publish(records).await {
-            if self.spool.is_some() {
+            if self.spool.is_some() && matches!(error, LinkError::Unroutable { .. }) {
+                // The node that has the queue has not started yet, or this one is about to declare it.
+                info!("log events wait in the spool: {error}");
+            } else if self.spool.is_some() {
                 warn!("log events wait in the spool: {error}");
             } else {
                 warn!("log events are lost: {error}");

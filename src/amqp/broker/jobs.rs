@@ -1,39 +1,61 @@
 //! Messages as jobs: the job of a message, its submission, and the answer that its end means.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
+use tracing::debug;
 
 use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
-use crate::config::RouteConfig;
+use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
 use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd, Submitted};
 
+/// The time between two looks at a job whose end is awaited.
+const LOOK: Duration = Duration::from_secs(1);
 /// The submitter of these jobs.
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
-/// An error with this text says that it may pass.
+/// An error that begins so says that it may pass, also behind the word of the engine.
 const RETRY_WORD: &str = "retry: ";
+const ENGINE_WORD: &str = "Runtime error: ";
 
 /// Returns the id of the job of a message. A message that has an id always becomes the same job, but
 /// another one after each failure.
-fn job_id(scope: &str, message: &AmqpMessage) -> JobId {
+pub(super) fn job_id(scope: &str, message: &AmqpMessage) -> JobId {
     let text = match &message.message_id {
         None => format!("amqp-{}", JobId::random()),
         Some(id) => {
-            let parts = [scope, &message.queue, id, &message.attempt.to_string()].join("\0");
-            let hash = digest(&SHA256, parts.as_bytes());
-            let hex = hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}"));
-            format!("amqp-{}", hex.collect::<String>())
+            let attempt = message.attempt.to_string();
+            let run = (message.run > 0).then(|| message.run.to_string());
+            let parts = [scope, &message.queue, id, &attempt].into_iter().chain(run.as_deref());
+            format!("amqp-{}", hashed(&parts.collect::<Vec<_>>()))
         }
     };
     // It is of the legal form.
     text.parse().unwrap_or_else(|_| JobId::random())
+}
+
+/// Returns the name of all attempts of a run of a message; `None` if it has no id.
+pub(super) fn chain_id(scope: &str, message: &AmqpMessage) -> Option<String> {
+    let id = message.message_id.as_deref()?;
+    Some(hashed(&[scope, &message.queue, id, "run", &message.run.to_string()]))
+}
+
+fn hashed(parts: &[&str]) -> String {
+    let hash = digest(&SHA256, parts.join("\0").as_bytes());
+    hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the failure of a job that Redis cannot store, for the sake of this key.
+pub(super) fn broken_queue(key: &str) -> MessageFailure {
+    let reason = format!("the key {key} of Redis is not what a job needs");
+    MessageFailure::lasting("broken_queue", reason)
 }
 
 impl Shared {
@@ -64,10 +86,12 @@ impl Shared {
         let mut job = Job::from(spec);
         let text = serde_json::to_string(message)
             .map_err(|error| MessageFailure::lasting("invalid_message", error.to_string()))?;
-        job.extra = BTreeMap::from([
-            ("message".to_owned(), text),
-            ("amqp_scope".to_owned(), self.scope.clone()),
-        ]);
+        // Where the end is awaited by a dispatcher, nobody else is to answer.
+        let is_awaited = route.ack == AckMode::End;
+        job.spec.reply = is_awaited;
+        let scope = if is_awaited { String::new() } else { self.scope.clone() };
+        job.extra =
+            BTreeMap::from([("message".to_owned(), text), ("amqp_scope".to_owned(), scope)]);
         Ok(job)
     }
 
@@ -78,8 +102,11 @@ impl Shared {
         let kept = self.settings.job.kept();
         loop {
             match self.store.submit(jobs, true, kept).await {
-                Ok(submitted) => return Some(submitted),
-                Err(error) => tracing::warn!("handing {} messages over: {error}", jobs.len()),
+                Ok(submitted) => {
+                    self.redis_answered();
+                    return Some(submitted);
+                }
+                Err(error) => self.redis_failed("handing messages over", &error),
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff.failed()) => {}
@@ -98,9 +125,31 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
     // The exit code of a job that was stopped is that of an attempt before.
     let was_stopped = STOP_ERRORS.contains(&end.text.as_str());
     let is_temporary = end.exit_code == Some(TEMPORARY) && !was_stopped;
-    let may_pass = is_temporary || end.text.contains(RETRY_WORD) || end.text == "timeout";
+    let may_pass = is_temporary || asks_for_retry(&end.text) || end.text == "timeout";
     let failure = if may_pass { MessageFailure::passing } else { MessageFailure::lasting };
     MessageAnswer::Failed(failure("job_failed", end.text))
+}
+
+/// Returns true for an error whose own text begins with the word.
+fn asks_for_retry(text: &str) -> bool {
+    text.strip_prefix(ENGINE_WORD).unwrap_or(text).starts_with(RETRY_WORD)
+}
+
+/// Waits for the end of a job; `None` if this process is to end first.
+pub(super) async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
+    let list = [shared.store.keys().reply(id)];
+    let mut waiting = shared.store.blocking();
+    loop {
+        match shared.store.message_end(id).await {
+            Ok(Some(end)) => return Some(answer_of(end)),
+            Ok(None) => {}
+            Err(error) => debug!("waiting for the job {id}: {error}"),
+        }
+        tokio::select! {
+            () = shared.left() => return None,
+            _ = waiting.pop(&list, LOOK) => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +172,10 @@ mod tests {
         assert!(id("a", &one).starts_with("amqp-") && id("a", &one).len() == 37);
         assert_ne!(id("a", &one), id("b", &one));
         assert_ne!(id("a", &one), id("a", &retried));
+        let run = AmqpMessage { run: 1, ..one.clone() };
+        assert_ne!(id("a", &run), id("a", &retried));
+        assert_eq!(chain_id("a", &one), chain_id("a", &retried));
+        assert_ne!(chain_id("a", &one), chain_id("a", &run));
         let other = AmqpMessage { queue: "r".to_owned(), ..one.clone() };
         assert_ne!(id("a", &one), id("a", &other));
         let none = message(None, 0);
@@ -148,6 +201,8 @@ mod tests {
         assert!(!may_pass(end("exit code 1", Some(1))));
         assert!(!may_pass(end("stopped_by_request", Some(75))));
         assert!(!may_pass(end("no such bill", None)));
+        assert!(may_pass(end("retry: later", None)));
+        assert!(!may_pass(end("cannot parse: `retry: 3`", None)));
     }
 
     #[test]

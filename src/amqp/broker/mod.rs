@@ -6,24 +6,30 @@ mod control;
 mod dispatcher;
 mod events;
 mod jobs;
+mod outages;
 mod owner;
+mod repeats;
+mod replies;
 mod settings;
 mod settle;
 mod shared;
+mod watch;
 mod window;
 
 pub use settings::BrokerSettings;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch::{Receiver, Sender};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::builtin::BuiltIns;
-use super::link::{Link, LinkError};
+use super::link::{Deliveries, Link, LinkError};
 use super::logs::{LogRecord, PurgedLogs};
 use super::topology::{Pool, all_work, pools};
 use crate::client::Client;
@@ -31,7 +37,7 @@ use crate::config::{AmqpConfig, AmqpMode, ConfigError, Node};
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::{Backoff, Outage, Store, StoreError};
 use dispatcher::Dispatcher;
-use events::EventTask;
+use events::{EventTask, Milestone};
 use shared::{BrokerCounts, Shared};
 
 /// The time between two heartbeats.
@@ -73,6 +79,11 @@ pub enum BrokerError {
     Config(#[from] ConfigError),
 }
 
+/// Reports a milestone that happens now.
+fn report_now(shared: &Shared, part: &'static str, name: &'static str, text: impl Into<String>) {
+    events::milestone(shared, &Milestone::now(part, name, text));
+}
+
 /// Tells the brokers of a node, or of all nodes, to end.
 ///
 /// # Errors
@@ -91,12 +102,21 @@ impl Broker {
     ///
     /// # Errors
     /// [`BrokerError`] if it cannot start.
-    pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), BrokerError> {
+    pub async fn run(self, mut shutdown: Receiver<Shutdown>) -> Result<(), BrokerError> {
+        let text = format!(
+            "the unit {} has the tag {} and {} routes",
+            self.unit,
+            self.settings.amqp.queue_tag,
+            self.settings.amqp.routes.len()
+        );
+        let mut milestones = vec![Milestone::now("start", "config.read", text)];
         let started_us = self.store.now().await?.as_microsecond();
         let (events, waiting) = mpsc::channel(events::WAITING_MAX);
-        let Some(shared) = self.prepare(started_us, events, &mut shutdown).await? else {
+        let prepared = self.prepare(started_us, events, &mut milestones, &mut shutdown).await?;
+        let Some((shared, claim)) = prepared else {
             return Ok(());
         };
+        milestones.iter().for_each(|one| events::milestone(&shared, one));
         self.purge_logs(&shared).await;
         let spool = events::open_spool(&self.settings.amqp.logs, &self.unit).await;
         let (last, is_last) = oneshot::channel();
@@ -105,25 +125,37 @@ impl Broker {
         let mut tasks = JoinSet::new();
         tasks.spawn(answers::run(Arc::clone(&shared)));
         tasks.spawn(control::run(Arc::clone(&shared)));
+        tasks.spawn(owner::hold(Arc::clone(&shared), claim));
+        tasks.spawn(watch::run(Arc::clone(&shared), self.pools()));
         let mut dispatchers = JoinSet::new();
         let started = self.start_pools(&shared, &mut dispatchers, &mut shutdown).await;
         if started.is_ok() && *shutdown.borrow() == Shutdown::No {
             info!("ready: {} dispatchers", dispatchers.len());
             (self.report)(ServiceReport::Ready);
-            events::milestone(&shared, "ipl.exchanges", "the exchanges are declared");
-            events::milestone(&shared, "node.green", "every dispatcher consumes");
+            report_now(&shared, "start", "node.green", "every dispatcher consumes");
             events::every_level(&shared);
             self.beat(&shared, &mut shutdown).await;
         }
+        report_now(&shared, "end", "shutdown.begun", "no more messages are taken");
         self.end(&shared, dispatchers, &mut shutdown).await;
+        report_now(&shared, "end", "shutdown.drained", "the messages are settled");
         tasks.shutdown().await;
+        report_now(&shared, "end", "shutdown.ended", "the last event of this process");
         // Nothing reports an event any more.
         drop(last);
         let _ = tokio::time::timeout(EVENTS_WITHIN, events).await;
-        let _ = tokio::time::timeout(EVENTS_WITHIN, events::note_spooled(&shared)).await;
+        let name = shared.presence().name();
+        let _ = tokio::time::timeout(EVENTS_WITHIN, async {
+            events::note_spooled(&shared).await;
+            let _ = shared.store.forget_broker(&shared.scope, &name).await;
+        })
+        .await;
         shared.link.close().await;
         info!("stopped");
-        started
+        match shared.refused.get() {
+            Some(error) => Err(error.clone().into()),
+            None => started,
+        }
     }
 
     /// Connects, claims the vhost and declares the exchanges. `None` if the end was requested first.
@@ -131,13 +163,18 @@ impl Broker {
         &self,
         started_us: i64,
         events: mpsc::Sender<LogRecord>,
-        shutdown: &mut watch::Receiver<Shutdown>,
-    ) -> Result<Option<Arc<Shared>>, BrokerError> {
+        milestones: &mut Vec<Milestone>,
+        shutdown: &mut Receiver<Shutdown>,
+    ) -> Result<Option<(Arc<Shared>, Deliveries)>, BrokerError> {
         let amqp = &self.settings.amqp;
         let link = Link::open(amqp, &self.unit)?;
         let mut backoff = Backoff::default();
         let mut is_reported = false;
-        while let Err(error) = self.declare(&link).await {
+        let claim = loop {
+            let error = match self.declare(&link, milestones).await {
+                Ok(claim) => break claim,
+                Err(error) => error,
+            };
             if !error.is_transient() {
                 return Err(error.into());
             }
@@ -149,9 +186,9 @@ impl Broker {
                 () = tokio::time::sleep(backoff.failed()) => {}
                 _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(None),
             }
-        }
+        };
         let work = all_work(amqp).into_iter().map(|work| (work.queue.name.clone(), work));
-        Ok(Some(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             built_ins: BuiltIns::new(&self.client, &self.settings.amqp, &self.settings.osis)?,
             store: self.store.clone(),
             settings: Arc::clone(&self.settings),
@@ -163,11 +200,19 @@ impl Broker {
             root: uuid::Uuid::new_v4().to_string(),
             events,
             // An earlier process may have noted some.
+            ends: Mutex::default(),
             counts: BrokerCounts { noted: AtomicU64::new(1), ..BrokerCounts::default() },
             outage: Outage::default(),
-            leaving: watch::Sender::new(false),
+            redis_outage: Outage::default(),
+            database_outage: Outage::default(),
+            replies: Arc::new(Semaphore::new(replies::WAITING_KIB_MAX)),
+            old: Mutex::default(),
+            owns: Sender::new(true),
+            refused: OnceLock::new(),
+            leaving: Sender::new(false),
             link,
-        })))
+        });
+        Ok(Some((shared, claim)))
     }
 
     /// Deletes the log records where a start of development deletes what is old, on the node that stores
@@ -188,11 +233,25 @@ impl Broker {
         }
     }
 
-    async fn declare(&self, link: &Link) -> Result<(), LinkError> {
+    /// Returns the pools of this process.
+    fn pools(&self) -> Vec<Arc<Pool>> {
+        pools(&self.settings.amqp, self.node).into_iter().map(Arc::new).collect()
+    }
+
+    async fn declare(
+        &self,
+        link: &Link,
+        milestones: &mut Vec<Milestone>,
+    ) -> Result<Deliveries, LinkError> {
         let amqp = &self.settings.amqp;
+        // Those of an attempt that has failed.
+        milestones.truncate(1);
         link.connect().await?;
-        owner::claim(link, amqp).await?;
+        let text = format!("connected to RabbitMQ at {}", link.address());
+        milestones.push(Milestone::now("start", "amqp.connected", text));
+        let claim = owner::claim(link, amqp).await?;
         link.declare_exchanges().await?;
+        milestones.push(Milestone::now("start", "ipl.exchanges", "the exchanges are declared"));
         if amqp.purge_on_start {
             for pool in pools(amqp, self.node) {
                 for queue in pool.work.queues() {
@@ -203,7 +262,7 @@ impl Broker {
                 }
             }
         }
-        Ok(())
+        Ok(claim)
     }
 
     /// Starts every dispatcher, and waits until each consumes.
@@ -211,10 +270,9 @@ impl Broker {
         &self,
         shared: &Arc<Shared>,
         dispatchers: &mut JoinSet<()>,
-        shutdown: &mut watch::Receiver<Shutdown>,
+        shutdown: &mut Receiver<Shutdown>,
     ) -> Result<(), BrokerError> {
-        let pools: Vec<Arc<Pool>> =
-            pools(&self.settings.amqp, self.node).into_iter().map(Arc::new).collect();
+        let pools = self.pools();
         let number: usize = pools.iter().map(|pool| pool.size).sum();
         shared.counts.dispatchers.store(number, Ordering::Relaxed);
         let (started, mut reports) = mpsc::channel(number.max(1));
@@ -228,10 +286,19 @@ impl Broker {
             info!("{name}: {} dispatchers of {queue}", pool.size);
         }
         drop(started);
+        let mut consuming: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             tokio::select! {
                 report = reports.recv() => match report {
-                    Some(Ok(())) => {}
+                    Some(Ok(pool)) => {
+                        let queue = &pool.work.queue.name;
+                        let number = consuming.entry(queue.clone()).or_default();
+                        *number += 1;
+                        if *number == pool.size {
+                            let text = format!("{number} dispatchers consume {queue}");
+                            report_now(shared, pool.name(), "broker.queue", text);
+                        }
+                    }
                     Some(Err(error)) => return Err(error.into()),
                     // Each has reported.
                     None => return Ok(()),
@@ -242,7 +309,7 @@ impl Broker {
     }
 
     /// Reports the state until the end is requested.
-    async fn beat(&self, shared: &Arc<Shared>, shutdown: &mut watch::Receiver<Shutdown>) {
+    async fn beat(&self, shared: &Arc<Shared>, shutdown: &mut Receiver<Shutdown>) {
         let every = self.beat_within.unwrap_or(BEAT).min(BEAT);
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -253,6 +320,10 @@ impl Broker {
                     let asked = async {
                         control::read_orders(shared).await;
                         events::note_spooled(shared).await;
+                        let noted = shared.store.note_broker(&shared.scope, &shared.presence()).await;
+                        if let Err(error) = noted {
+                            debug!("{error}");
+                        }
                     };
                     // Redis may be away: the beat goes on.
                     let _ = tokio::time::timeout(every / 2, asked).await;
@@ -268,9 +339,11 @@ impl Broker {
         &self,
         shared: &Shared,
         mut dispatchers: JoinSet<()>,
-        shutdown: &mut watch::Receiver<Shutdown>,
+        shutdown: &mut Receiver<Shutdown>,
     ) {
-        let status = "settling the messages that are being served".to_owned();
+        // systemd starts it again only after a failure.
+        let why = if *shared.leaving.borrow() { "told to end by an order, " } else { "" };
+        let status = format!("{why}settling the messages that are being served");
         (self.report)(ServiceReport::Stopping { status, within: END_WITHIN });
         shared.leaving.send_replace(true);
         let drained = async { while dispatchers.join_next().await.is_some() {} };

@@ -1,13 +1,14 @@
 //! The end of a message: its answer, a retry lane, or the dead letters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::{debug, warn};
+use tracing::{error, warn};
 
 use super::shared::{BrokerCounts, Shared};
-use crate::amqp::link::{Delivery, LinkError, Outgoing};
+use crate::amqp::link::{Again, Delivery, LinkError, Outgoing};
 use crate::amqp::message::{
-    AmqpMessage, CHAIN, MessageAnswer, MessageFailure, Properties, REASON, ROOT, TRACEPARENT,
+    ATTEMPT, AmqpMessage, KEY, MessageAnswer, MessageFailure, NOT_UTF8, REASON, RUN,
 };
 use crate::amqp::topology::{DEAD_LETTERS, Work};
 use crate::store::Backoff;
@@ -17,14 +18,197 @@ const REASON_CHARS_MAX: usize = 1000;
 /// The attempts to publish once the process is to end.
 const LAST_ATTEMPTS: u32 = 3;
 
+/// A message for a queue of the topology.
+enum Letter<'a> {
+    New(Outgoing<'a>),
+    Again(&'a Delivery, &'a Again<'a>),
+}
+
 impl Shared {
-    /// Publishes until RabbitMQ has stored the message, or this process ends.
-    async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
-        let mut backoff = Backoff::default();
-        let mut last = 0;
+    /// Settles a delivery that was served while it waits for its acknowledgement.
+    pub(super) async fn settle(
+        self: &Arc<Self>,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        work: &Work,
+        answer: MessageAnswer,
+    ) {
+        match answer {
+            MessageAnswer::Done(_) => {
+                if self.reply(&message.properties(), &answer, true).await.is_ok() {
+                    delivery.ack().await;
+                    self.note_end(&message.key, "done");
+                }
+            }
+            MessageAnswer::Failed(failure) if self.may_retry(message, &failure) => {
+                self.retry_delivery(delivery, message, work, message.attempt + 1).await;
+            }
+            MessageAnswer::Failed(failure) => {
+                self.refuse(delivery, Some(message), work, failure).await;
+            }
+        }
+    }
+
+    /// Sends a delivery to a retry lane, as this attempt, and acknowledges it.
+    pub(super) async fn retry_delivery(
+        &self,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        work: &Work,
+        attempt: u32,
+    ) {
+        match self.retry(message, work, attempt, true).await {
+            Ok(()) => delivery.ack().await,
+            Err(error) => {
+                warn!("cannot retry a message of {}: {error}", message.queue);
+                // The same would happen again at once.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                delivery.put_back().await;
+            }
+        }
+    }
+
+    /// Makes a delivery that cannot be served a dead letter, and answers it. RabbitMQ would drop a
+    /// rejected message whose dead letter queue is gone, so the letter is published, and the delivery is
+    /// acknowledged once RabbitMQ has stored it.
+    pub(super) async fn refuse(
+        self: &Arc<Self>,
+        delivery: &Delivery,
+        message: Option<&AmqpMessage>,
+        work: &Work,
+        failure: MessageFailure,
+    ) {
+        let reason = short(&failure);
+        let properties =
+            message.map_or_else(|| delivery.properties.clone(), AmqpMessage::properties);
+        let (queue, id) = (&work.queue.name, properties.message_id.as_deref().unwrap_or("none"));
+        if failure.code == NOT_UTF8 {
+            error!(queue, message_id = id, "a message becomes a dead letter: {reason}");
+        } else {
+            warn!(queue, message_id = id, "a message becomes a dead letter: {reason}");
+        }
+        if self.bury_delivery(delivery, message, work, &reason).await.is_err() {
+            // This process ends. The process that gets the message next buries it.
+            return;
+        }
+        BrokerCounts::add(&self.counts.dead);
+        self.note_end(message.map_or(&delivery.key, |message| &message.key), "dead");
+        let answer = MessageAnswer::Failed(failure);
+        // It is a dead letter also if nobody gets its answer.
+        let _ = self.reply(&properties, &answer, true).await;
+        delivery.ack().await;
+    }
+
+    /// Publishes a delivery as a dead letter, with all its properties.
+    async fn bury_delivery(
+        &self,
+        delivery: &Delivery,
+        message: Option<&AmqpMessage>,
+        work: &Work,
+        reason: &str,
+    ) -> Result<(), LinkError> {
+        // One that was moved back knows its key.
+        let own = delivery.properties.headers.get(KEY).filter(|_| delivery.exchange.is_empty());
+        let key = message.map_or(own.unwrap_or(&delivery.key), |message| &message.key);
+        let mut headers = vec![(REASON, reason.to_owned()), (KEY, key.clone())];
+        if let Some(message) = message {
+            headers
+                .extend([(RUN, message.run.to_string()), (ATTEMPT, message.attempt.to_string())]);
+        }
+        let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
+        let again = Again { exchange, key, headers, without: &[] };
+        self.put(work, true, &Letter::Again(delivery, &again)).await
+    }
+
+    /// Settles a message that was acknowledged when its job was stored. Returns its answer; `None` if it
+    /// is tried again.
+    ///
+    /// # Errors
+    /// [`LinkError`]; nothing was published, or not for sure.
+    pub(super) async fn settle_job(
+        self: &Arc<Self>,
+        message: &AmqpMessage,
+        answer: MessageAnswer,
+    ) -> Result<Option<MessageAnswer>, LinkError> {
+        let work = self.work.get(&message.queue);
+        if let (MessageAnswer::Failed(failure), work) = (&answer, work) {
+            match work {
+                Some(work) if self.may_retry(message, failure) => {
+                    self.retry(message, work, message.attempt + 1, false).await?;
+                    return Ok(None);
+                }
+                Some(work) => self.bury(message, work, failure).await?,
+                None => warn!(
+                    "the queue {} is not in the topology any more: a failed message is no dead \
+                     letter: {}",
+                    message.queue, failure.message
+                ),
+            }
+        }
+        self.reply(&message.properties(), &answer, false).await?;
+        Ok(Some(answer))
+    }
+
+    pub(super) fn may_retry(&self, message: &AmqpMessage, failure: &MessageFailure) -> bool {
+        failure.retryable && message.attempt < self.settings.amqp.max_retries
+    }
+
+    /// Sends a message to the retry lane of its queue: that of the failed attempt before.
+    async fn retry(
+        &self,
+        message: &AmqpMessage,
+        work: &Work,
+        attempt: u32,
+        insists: bool,
+    ) -> Result<(), LinkError> {
+        // One that waits for a store is not counted, and waits the longest.
+        let lane = if attempt > message.attempt { message.attempt } else { u32::MAX };
+        let Some(lane) = work.lane(lane) else { return Ok(()) };
+        let again = AmqpMessage { attempt, ..message.clone() };
+        let (body, properties) = (again.body(), again.properties());
+        let out = Outgoing { exchange: "", key: &lane.name, body: &body, properties: &properties };
+        self.put(work, insists, &Letter::New(out)).await?;
+        BrokerCounts::add(&self.counts.retried);
+        self.note_end(&message.key, "retried");
+        Ok(())
+    }
+
+    /// Makes a message that was acknowledged a dead letter, with the reason.
+    async fn bury(
+        &self,
+        message: &AmqpMessage,
+        work: &Work,
+        failure: &MessageFailure,
+    ) -> Result<(), LinkError> {
+        let reason = short(failure);
+        let id = message.message_id.as_deref().unwrap_or("none");
+        warn!(queue = message.queue, message_id = id, "a message becomes a dead letter: {reason}");
+        let (body, mut properties) = (message.body(), message.properties());
+        properties.headers.insert(REASON.to_owned(), reason);
+        let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
+        let out = Outgoing { exchange, key, body: &body, properties: &properties };
+        self.put(work, false, &Letter::New(out)).await?;
+        BrokerCounts::add(&self.counts.dead);
+        self.note_end(&message.key, "dead");
+        Ok(())
+    }
+
+    /// Publishes into a queue of the topology, which is declared again if it or its binding is gone. With
+    /// `insists` it tries until RabbitMQ has stored the message, or this process ends.
+    async fn put(&self, work: &Work, insists: bool, letter: &Letter<'_>) -> Result<(), LinkError> {
+        let (mut backoff, mut last) = (Backoff::default(), 0);
         loop {
-            match self.link.publish(out).await {
-                Err(error) if error.is_transient() && last < LAST_ATTEMPTS => {
+            let mut sent = self.send(letter).await;
+            if let Err(LinkError::Unroutable { .. } | LinkError::Missing { .. }) = &sent {
+                let queue = &work.queue.name;
+                warn!("a queue, an exchange or a binding of {queue} is gone: declaring all again");
+                sent = match self.declare(work).await {
+                    Ok(()) => self.send(letter).await,
+                    Err(error) => Err(error),
+                };
+            }
+            match sent {
+                Err(error) if insists && last < LAST_ATTEMPTS => {
                     self.rabbit_failed("publishing", &error);
                     last += u32::from(self.is_leaving());
                     tokio::time::sleep(backoff.failed()).await;
@@ -39,176 +223,17 @@ impl Shared {
         }
     }
 
-    /// Settles a delivery that was served while it waits for its acknowledgement.
-    pub(super) async fn settle(
-        &self,
-        delivery: &Delivery,
-        message: &AmqpMessage,
-        work: &Work,
-        answer: MessageAnswer,
-    ) {
-        match answer {
-            MessageAnswer::Done(_) => {
-                if self.reply(&message.properties(), &answer, true).await.is_ok() {
-                    delivery.ack().await;
-                }
-            }
-            MessageAnswer::Failed(failure) if self.may_retry(message, &failure) => {
-                match self.retry(message, work, true).await {
-                    Ok(()) => delivery.ack().await,
-                    Err(error) => {
-                        warn!("cannot retry a message of {}: {error}", message.queue);
-                        // The same would happen again at once.
-                        tokio::time::sleep(Duration::from_secs(1)).await;
-                        delivery.put_back().await;
-                    }
-                }
-            }
-            MessageAnswer::Failed(failure) => {
-                self.refuse(delivery, &message.properties(), &message.queue, failure).await;
-            }
+    async fn send(&self, letter: &Letter<'_>) -> Result<(), LinkError> {
+        match letter {
+            Letter::New(out) => self.link.publish(*out).await,
+            Letter::Again(delivery, again) => self.link.publish_again(delivery, again).await,
         }
     }
 
-    /// Answers a delivery that cannot be served, and makes it a dead letter.
-    pub(super) async fn refuse(
-        &self,
-        delivery: &Delivery,
-        properties: &Properties,
-        queue: &str,
-        failure: MessageFailure,
-    ) {
-        let reason = short(&failure);
-        warn!(queue, "a message becomes a dead letter: {reason}");
-        if let Some(id) = &properties.message_id
-            && let Err(error) = self.store.keep_reason(&self.scope, id, &reason).await
-        {
-            debug!("{error}");
-        }
-        // It is a dead letter also if nobody gets its answer.
-        let _ = self.reply(properties, &MessageAnswer::Failed(failure), true).await;
-        delivery.reject().await;
-        BrokerCounts::add(&self.counts.dead);
-    }
-
-    /// Settles a message that was acknowledged when its job was stored.
-    ///
-    /// # Errors
-    /// [`LinkError`]; nothing was published, or not for sure.
-    pub(super) async fn settle_job(
-        &self,
-        message: &AmqpMessage,
-        answer: MessageAnswer,
-    ) -> Result<(), LinkError> {
-        let work = self.work.get(&message.queue);
-        match (answer, work) {
-            (MessageAnswer::Failed(failure), Some(work)) if self.may_retry(message, &failure) => {
-                self.retry(message, work, false).await
-            }
-            (MessageAnswer::Failed(failure), work) => {
-                if let Some(work) = work {
-                    self.bury(message, work, &failure).await?;
-                } else {
-                    warn!(
-                        "the queue {} is not in the topology any more: a failed message is no dead \
-                         letter: {}",
-                        message.queue, failure.message
-                    );
-                }
-                self.reply(&message.properties(), &MessageAnswer::Failed(failure), false).await
-            }
-            (answer, _) => self.reply(&message.properties(), &answer, false).await,
-        }
-    }
-
-    fn may_retry(&self, message: &AmqpMessage, failure: &MessageFailure) -> bool {
-        failure.retryable && message.attempt < self.settings.amqp.max_retries
-    }
-
-    /// Publishes the answer, if one is asked for. An answer that cannot be delivered is dropped.
-    async fn reply(
-        &self,
-        asked: &Properties,
-        answer: &MessageAnswer,
-        insists: bool,
-    ) -> Result<(), LinkError> {
-        let Some(to) = asked.reply_to.as_deref().filter(|to| !to.is_empty()) else {
-            return Ok(());
-        };
-        if to.starts_with(&self.settings.amqp.queue_tag) || to.starts_with("beds.") {
-            warn!("an answer was asked for in the queue {to}, which is no queue of answers");
-            return Ok(());
-        }
-        let traced = |name: &&str| asked.headers.contains_key(*name);
-        let headers = [ROOT, CHAIN, TRACEPARENT].into_iter().filter(traced);
-        let properties = Properties {
-            kind: Some("reply".to_owned()),
-            correlation_id: asked.correlation_id.clone(),
-            headers: headers.map(|name| (name.to_owned(), asked.headers[name].clone())).collect(),
-            ..Properties::default()
-        };
-        let body = answer.body();
-        let out = Outgoing { exchange: "", key: to, body: &body, properties: &properties };
-        let sent = if insists { self.publish(out).await } else { self.link.publish(out).await };
-        match sent {
-            Ok(()) => {
-                BrokerCounts::add(&self.counts.answers);
-                Ok(())
-            }
-            Err(error) if error.is_transient() => Err(error),
-            Err(error) => {
-                debug!("nobody waits for an answer: {error}");
-                Ok(())
-            }
-        }
-    }
-
-    /// Sends a message to the retry lane of its queue.
-    async fn retry(
-        &self,
-        message: &AmqpMessage,
-        work: &Work,
-        insists: bool,
-    ) -> Result<(), LinkError> {
-        let Some(lane) = work.lane(message.attempt) else { return Ok(()) };
-        let again = AmqpMessage { attempt: message.attempt + 1, ..message.clone() };
-        let (body, properties) = (again.body(), again.properties());
-        let out = Outgoing { exchange: "", key: &lane.name, body: &body, properties: &properties };
-        self.put(out, work, insists).await?;
-        BrokerCounts::add(&self.counts.retried);
-        Ok(())
-    }
-
-    /// Makes a message that was acknowledged a dead letter, with the reason.
-    async fn bury(
-        &self,
-        message: &AmqpMessage,
-        work: &Work,
-        failure: &MessageFailure,
-    ) -> Result<(), LinkError> {
-        let reason = short(failure);
-        warn!(queue = message.queue, "a message becomes a dead letter: {reason}");
-        let (body, mut properties) = (message.body(), message.properties());
-        properties.headers.insert(REASON.to_owned(), reason);
-        let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
-        let out = Outgoing { exchange, key, body: &body, properties: &properties };
-        self.put(out, work, false).await?;
-        BrokerCounts::add(&self.counts.dead);
-        Ok(())
-    }
-
-    /// Publishes into a queue of the topology, which is declared again if it was deleted.
-    async fn put(&self, out: Outgoing<'_>, work: &Work, insists: bool) -> Result<(), LinkError> {
-        let send = async || {
-            if insists { self.publish(out).await } else { self.link.publish(out).await }
-        };
-        match send().await {
-            Err(LinkError::Unroutable { .. }) => {
-                self.link.declare_work(work).await?;
-                send().await
-            }
-            other => other,
-        }
+    /// Declares the exchanges, and a queue with its lanes and dead letters.
+    pub(super) async fn declare(&self, work: &Work) -> Result<(), LinkError> {
+        self.link.declare_exchanges().await?;
+        self.link.declare_work(work).await
     }
 }
 

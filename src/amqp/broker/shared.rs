@@ -1,21 +1,21 @@
 //! The state that the tasks of one broker process share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tracing::{debug, info, warn};
 
 use super::settings::BrokerSettings;
 use crate::amqp::builtin::BuiltIns;
-use crate::amqp::link::{Link, LinkError};
+use crate::amqp::link::{Delivery, Link, LinkError};
 use crate::amqp::logs::LogRecord;
 use crate::amqp::topology::Work;
-use crate::config::Node;
+use crate::config::{BrokerName, Node};
 use crate::proto::text::counted;
-use crate::store::{Outage, Store};
+use crate::store::{BrokerPresence, Outage, Store, StoreError};
 
 /// The parts that every task uses.
 pub(super) struct Shared {
@@ -36,7 +36,21 @@ pub(super) struct Shared {
     /// The way of log events to their task.
     pub(super) events: mpsc::Sender<LogRecord>,
     pub(super) counts: BrokerCounts,
+    /// The messages by routing key and end.
+    pub(super) ends: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
     pub(super) outage: Outage,
+    /// The outage of Redis.
+    pub(super) redis_outage: Outage,
+    /// The outage of MariaDB.
+    pub(super) database_outage: Outage,
+    /// Room for the answers that are tried beside the work, in KiB.
+    pub(super) replies: Arc<Semaphore>,
+    /// The messages that were in each queue before this process consumed it, as far as they have not come.
+    pub(super) old: Mutex<BTreeMap<String, u64>>,
+    /// False while the vhost has to be claimed again.
+    pub(super) owns: watch::Sender<bool>,
+    /// The reason why the vhost cannot be claimed again.
+    pub(super) refused: OnceLock<LinkError>,
     /// True once the process is to end.
     pub(super) leaving: watch::Sender<bool>,
 }
@@ -48,12 +62,16 @@ pub(super) struct BrokerCounts {
     pub(super) consuming: AtomicUsize,
     /// The dispatchers there are.
     pub(super) dispatchers: AtomicUsize,
+    /// Messages that are being served.
+    pub(super) in_work: AtomicUsize,
     /// Messages that became jobs.
     pub(super) jobs: AtomicU64,
     /// Messages that a built-in served.
     pub(super) served: AtomicU64,
     /// Answers that were published.
     pub(super) answers: AtomicU64,
+    /// Answers that were dropped.
+    pub(super) dropped: AtomicU64,
     /// Messages that went to a retry lane.
     pub(super) retried: AtomicU64,
     /// Messages that became dead letters.
@@ -72,7 +90,64 @@ impl BrokerCounts {
     }
 }
 
+/// Counts a message as being served until it is dropped.
+pub(super) struct InWork(Arc<Shared>);
+
+impl Drop for InWork {
+    fn drop(&mut self) {
+        self.0.counts.in_work.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The keys that are counted each; a publisher may invent any other.
+const OTHER: &str = "other";
+
 impl Shared {
+    /// Counts a message as being served.
+    pub(super) fn in_work(self: &Arc<Self>) -> InWork {
+        self.counts.in_work.fetch_add(1, Ordering::Relaxed);
+        InWork(Arc::clone(self))
+    }
+
+    /// Counts the end of a message: `job`, `done`, `retried` or `dead`.
+    pub(super) fn note_end(&self, key: &str, end: &str) {
+        let is_known = |broker: &BrokerName| broker.keys().contains(&key);
+        let key = if BrokerName::ALL.iter().any(is_known) { key } else { OTHER };
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        *ends.entry(key.to_owned()).or_default().entry(end.to_owned()).or_default() += 1;
+    }
+
+    /// Returns the state of this process.
+    pub(super) fn presence(&self) -> BrokerPresence {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let number = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
+        let counts = &self.counts;
+        let outages = [
+            ("rabbitmq", &self.outage),
+            ("redis", &self.redis_outage),
+            ("mariadb", &self.database_outage),
+        ];
+        let lasting = |(name, of): (&str, &Outage)| {
+            of.since().map(|since| (name.to_owned(), since.elapsed().as_secs()))
+        };
+        BrokerPresence {
+            unit: self.unit.clone(),
+            host: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
+            pid: std::process::id(),
+            node: self.node.map(|node| node.as_str().to_owned()),
+            dispatchers: number(&counts.dispatchers),
+            consuming: number(&counts.consuming),
+            in_work: number(&counts.in_work),
+            messages: self.ends.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            answers: of(&counts.answers),
+            answers_dropped: of(&counts.dropped),
+            spooled: of(&counts.spooled),
+            log_events_lost: of(&counts.lost),
+            outages: outages.into_iter().filter_map(lasting).collect(),
+            ..BrokerPresence::default()
+        }
+    }
+
     pub(super) fn is_leaving(&self) -> bool {
         *self.leaving.borrow()
     }
@@ -81,6 +156,44 @@ impl Shared {
     pub(super) async fn left(&self) {
         // The sender lives in this value, so the wait ends by the condition alone.
         let _ = self.leaving.subscribe().wait_for(|leaving| *leaving).await;
+    }
+
+    /// Waits until this tag and mode have the vhost, or the process is to end.
+    pub(super) async fn owned(&self) {
+        let mut owns = self.owns.subscribe();
+        tokio::select! {
+            _ = owns.wait_for(|owns| *owns) => {}
+            () = self.left() => {}
+        }
+    }
+
+    /// Notes how many messages a queue has before this process first consumes it.
+    pub(super) async fn count_old(&self, queue: &str) -> Result<(), LinkError> {
+        if self.old().contains_key(queue) {
+            return Ok(());
+        }
+        let counts = self.link.counts(queue).await?;
+        let messages = counts.map_or(0, |counts| counts.messages);
+        self.old().entry(queue.to_owned()).or_insert(messages.into());
+        Ok(())
+    }
+
+    /// Notes that a message came out of a queue. Returns true if it was there before this process: by the
+    /// time at which it was sent, else by its place in the queue.
+    pub(super) fn is_old(&self, queue: &str, delivery: &Delivery) -> bool {
+        let mut old = self.old();
+        let left = old.entry(queue.to_owned()).or_default();
+        let by_place = *left > 0 || delivery.is_redelivered;
+        if !delivery.is_redelivered {
+            *left = left.saturating_sub(1);
+        }
+        let started_s = u64::try_from(self.started_us / 1_000_000).unwrap_or_default();
+        delivery.sent_s.map_or(by_place, |sent_s| sent_s < started_s)
+    }
+
+    fn old(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u64>> {
+        // No code panics while it holds it.
+        self.old.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a call that RabbitMQ did not serve, and logs it once in an outage.
@@ -99,6 +212,22 @@ impl Shared {
         }
     }
 
+    /// Notes a call that Redis did not serve, and logs it once in an outage.
+    pub(super) fn redis_failed(&self, doing: &str, error: &StoreError) {
+        if self.redis_outage.failed(Instant::now()) {
+            warn!("{doing}: {error}; messages wait until Redis answers");
+        } else {
+            debug!("{doing}: {error}");
+        }
+    }
+
+    /// Notes a call that Redis served.
+    pub(super) fn redis_answered(&self) {
+        if let Some(lasted) = self.redis_outage.answered(Instant::now()) {
+            info!("Redis is back after {:.1} s", lasted.as_secs_f64());
+        }
+    }
+
     /// Returns the part of the status line about log events; empty if none waits and none was lost.
     fn events_status(&self) -> String {
         let of = |counter: &AtomicU64, what: &str| match counter.load(Ordering::Relaxed) {
@@ -114,13 +243,16 @@ impl Shared {
     pub(super) fn status(&self) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = &self.counts;
-        let rabbit = match self.outage.since() {
-            Some(since) => format!("RabbitMQ away for {} s", since.elapsed().as_secs()),
-            None => "RabbitMQ ok".to_owned(),
+        let away = |of: &Outage, name: &str| {
+            of.since().map(|since| format!("{name} away for {} s", since.elapsed().as_secs()))
         };
+        let rabbit = away(&self.outage, "RabbitMQ").unwrap_or("RabbitMQ ok".to_owned());
+        let stores = [(&self.redis_outage, "Redis"), (&self.database_outage, "MariaDB")];
+        let stores = stores.into_iter().filter_map(|(of, name)| away(of, name));
+        let stores: String = stores.map(|text| format!(", {text}")).collect();
         format!(
             "{} of {} dispatchers consume, {} messages became jobs, {} served at once, {} answered, \
-             {} retried, {} dead, {rabbit}{}",
+             {} retried, {} dead, {rabbit}{stores}{}{}",
             counts.consuming.load(Ordering::Relaxed),
             counts.dispatchers.load(Ordering::Relaxed),
             of(&counts.jobs),
@@ -128,6 +260,10 @@ impl Shared {
             of(&counts.answers),
             of(&counts.retried),
             of(&counts.dead),
+            match of(&counts.dropped) {
+                0 => String::new(),
+                number => format!(", {}", counted(number, "answer dropped", "answers dropped")),
+            },
             self.events_status(),
         )
     }

@@ -39,7 +39,7 @@ impl BuiltIns {
         let relational = &config.relational;
         let relational = relational.is_on().then(|| Relational::new(relational).map(Arc::new));
         Ok(Self {
-            objects: RecObjects::new(client.clone(), osis.clone(), &config.context),
+            objects: RecObjects::new(client.clone(), osis.clone(), &config.context, config.scope()),
             logs: LogCollection::new(client.clone(), &config.logs, osis),
             relational: relational.transpose()?,
         })

@@ -8,7 +8,7 @@ use crate::client::{Client, ClientError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
     Answer, Ask, Change, Context, OWN_FIELDS, Object, ObjectError, ObjectId, ObjectType, Query,
-    Write,
+    Write, WriteMark, Written,
 };
 use crate::proto::text::shown;
 
@@ -20,18 +20,28 @@ const BULK_MAX: usize = 1000;
 /// The attempts to change an object that others change too.
 const UPDATES_MAX: usize = 5;
 
+/// The routing keys, and the operations that each serves: a user of RabbitMQ who may write to one key
+/// cannot do what belongs to another.
+const OPERATIONS: [(&str, &[&str]); 3] = [
+    ("rec.read", &["fetch", "read"]),
+    ("rec.write", &["write", "update", "delete"]),
+    ("rec.obj", &["bulk"]),
+];
+
 /// The objects of one context.
 #[derive(Clone)]
 pub(super) struct RecObjects {
     client: Client,
     osis: OsisConfig,
     context: Context,
+    /// The tag and the vhost.
+    scope: String,
 }
 
 impl RecObjects {
-    pub(super) fn new(client: Client, osis: OsisConfig, context: &str) -> Self {
+    pub(super) fn new(client: Client, osis: OsisConfig, context: &str, scope: String) -> Self {
         // The configuration was checked.
-        Self { client, osis, context: context.parse().unwrap_or_default() }
+        Self { client, osis, context: context.parse().unwrap_or_default(), scope }
     }
 
     pub(super) async fn serve(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
@@ -41,11 +51,19 @@ impl RecObjects {
                 MessageFailure::lasting("unknown_template", format!("the template: {error}"))
             })
         };
-        match message.operation.as_str() {
+        // A route may give objects any other key.
+        let of_key = OPERATIONS.into_iter().find(|(key, _)| *key == message.key);
+        let operation = message.operation.as_str();
+        if let Some((key, operations)) = of_key.filter(|(_, all)| !all.contains(&operation)) {
+            let known = operations.join(", ");
+            let reason = format!("{key} has no operation `{}`; it has {known}", shown(operation));
+            return Err(MessageFailure::lasting("unknown_operation", reason));
+        }
+        match operation {
             "read" | "fetch" => self.fetch(object_type()?, &message.data).await,
             "write" => self.write(object_type()?, message).await,
-            "update" => self.update(object_type()?, &message.data).await,
-            "delete" => self.delete(object_type()?, &message.data).await,
+            "update" => self.update(object_type()?, message).await,
+            "delete" => self.delete(object_type()?, message).await,
             "bulk" => self.bulk(object_type()?, message).await,
             other => Err(MessageFailure::lasting(
                 "unknown_operation",
@@ -104,17 +122,28 @@ impl RecObjects {
     ) -> Result<Value, MessageFailure> {
         let write = Self::set(object_type, &message.data, message, 0)?;
         let id = write.id.clone();
-        let Answer::Written(written) = self.ask(Ask::Write(vec![write])).await? else {
+        let Answer::Written(written) = self.ask(self.once(vec![write], message)).await? else {
             return Ok(Value::Null);
         };
-        let version = written.first().map_or(0, |written| written.version);
-        Ok(json!({ "id": id.as_str(), "version": version }))
+        Ok(result_of(&id, &written))
     }
 
     /// Changes fields of an object and leaves the others.
-    async fn update(&self, object_type: ObjectType, data: &Value) -> Result<Value, MessageFailure> {
+    async fn update(
+        &self,
+        object_type: ObjectType,
+        message: &AmqpMessage,
+    ) -> Result<Value, MessageFailure> {
+        let data = &message.data;
         let id = id_of(data)?;
         let fields = fields_of(data)?;
+        // The object may be another one since, or gone.
+        if let Some(mark) = self.mark(message)
+            && let Answer::Written(written) = self.ask(Ask::Applied(mark)).await?
+            && !written.is_empty()
+        {
+            return Ok(result_of(&id, &written));
+        }
         let mut changed = Err(not_found(&object_type, &id));
         for _ in 0..UPDATES_MAX {
             let found = self.get(&object_type, &id).await?;
@@ -125,11 +154,9 @@ impl RecObjects {
             let expected = Some(expected_of(data)?.unwrap_or(object.version));
             let write =
                 Write { object_type: object_type.clone(), id: id.clone(), expected, change };
-            match self.client.objects(&self.context, Ask::Write(vec![write]), &self.osis).await {
-                Ok(Answer::Written(written)) => {
-                    let version = written.first().map_or(0, |written| written.version);
-                    return Ok(json!({ "id": id.as_str(), "version": version }));
-                }
+            let ask = self.once(vec![write], message);
+            match self.client.objects(&self.context, ask, &self.osis).await {
+                Ok(Answer::Written(written)) => return Ok(result_of(&id, &written)),
                 Ok(_) => return Ok(Value::Null),
                 Err(error) => {
                     let is_stale = matches!(&error, ClientError::Object(ObjectError::Stale { .. }));
@@ -143,10 +170,14 @@ impl RecObjects {
         changed
     }
 
-    async fn delete(&self, object_type: ObjectType, data: &Value) -> Result<Value, MessageFailure> {
-        let (id, expected) = (id_of(data)?, expected_of(data)?);
+    async fn delete(
+        &self,
+        object_type: ObjectType,
+        message: &AmqpMessage,
+    ) -> Result<Value, MessageFailure> {
+        let (id, expected) = (id_of(&message.data)?, expected_of(&message.data)?);
         let write = Write { object_type, id, expected, change: Change::Delete };
-        let Answer::Written(written) = self.ask(Ask::Write(vec![write])).await? else {
+        let Answer::Written(written) = self.ask(self.once(vec![write], message)).await? else {
             return Ok(Value::Null);
         };
         Ok(json!({ "deleted": written.first().is_some_and(|written| written.existed) }))
@@ -179,8 +210,23 @@ impl RecObjects {
             writes.push(Write { object_type: object_type.clone(), id, expected: None, change });
         }
         let ids: Vec<String> = writes.iter().map(|write| write.id.to_string()).collect();
-        self.ask(Ask::Write(writes)).await?;
+        self.ask(self.once(writes, message)).await?;
         Ok(json!({ "ids": ids }))
+    }
+
+    /// Returns the request for the changes of a message, which are made once if it has an id.
+    fn once(&self, writes: Vec<Write>, message: &AmqpMessage) -> Ask {
+        match self.mark(message) {
+            Some(mark) => Ask::WriteOnce(writes, mark),
+            None => Ask::Write(writes),
+        }
+    }
+
+    /// Returns the mark of a message; `None` if it has no id.
+    fn mark(&self, message: &AmqpMessage) -> Option<WriteMark> {
+        let id = message.message_id.as_deref()?;
+        let name = hex(&format!("{}\0{}\0{id}", self.scope, message.queue));
+        Some(WriteMark { name, digest: message.digest() })
     }
 
     fn set(
@@ -194,9 +240,7 @@ impl RecObjects {
             (Some(_), _) => id_of(data)?,
             (None, Some(message_id)) => {
                 let text = format!("{}\0{message_id}\0{place}", message.queue);
-                let hash = digest(&SHA256, text.as_bytes());
-                let hex = hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}"));
-                legal(&hex.collect::<String>())?
+                legal(&hex(&text))?
             }
             (None, None) => legal(&uuid::Uuid::new_v4().to_string())?,
         };
@@ -225,6 +269,17 @@ impl std::fmt::Debug for RecObjects {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RecObjects").field("context", &self.context).finish_non_exhaustive()
     }
+}
+
+/// Returns the result of one change.
+fn result_of(id: &ObjectId, written: &[Written]) -> Value {
+    let version = written.first().map_or(0, |written| written.version);
+    json!({ "id": id.as_str(), "version": version })
+}
+
+fn hex(text: &str) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn id_of(data: &Value) -> Result<ObjectId, MessageFailure> {
@@ -272,6 +327,9 @@ fn failure(error: &ClientError) -> MessageFailure {
     let text = error.to_string();
     match error {
         ClientError::Object(ObjectError::Stale { .. }) => MessageFailure::lasting("stale", text),
+        ClientError::Object(ObjectError::OtherMessage) => {
+            MessageFailure::lasting("id_reused", text)
+        }
         ClientError::Object(
             ObjectError::Unavailable(_) | ObjectError::Building { .. } | ObjectError::Full { .. },
         ) => MessageFailure::passing("unavailable", text),

@@ -13,6 +13,5 @@ pub(super) async fn serve(
         let reason = "rel.* needs a database: set amqp.relational.url, or give it a route";
         return Err(MessageFailure::lasting("not_configured", reason));
     };
-    let AmqpMessage { key, operation, template, data, message_id, .. } = message;
-    relational.serve(key, operation, template, data, message_id.as_deref()).await
+    relational.serve(message).await
 }

@@ -38,7 +38,24 @@ pub struct Delivery {
     pub body: Vec<u8>,
     /// Its properties.
     pub properties: Properties,
+    /// True if it was delivered before, and not acknowledged.
+    pub is_redelivered: bool,
+    /// When its publisher has sent it, in seconds since 1970, if that says so.
+    pub sent_s: Option<u64>,
+    /// The last queue that gave it up, and why, if it has come out of one.
+    pub death: Option<Death>,
+    /// All its properties, as it is published again.
+    pub(super) all: BasicProperties,
     acker: Acker,
+}
+
+/// The reason why a queue gave a message up, as RabbitMQ notes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// The queue.
+    pub queue: String,
+    /// `rejected`, `expired`, `maxlen` or `delivery_limit`.
+    pub reason: String,
 }
 
 impl Deliveries {
@@ -150,6 +167,10 @@ impl Delivery {
             key: raw.routing_key.to_string(),
             body: raw.data,
             properties: read_properties(&raw.properties),
+            is_redelivered: raw.redelivered,
+            sent_s: *raw.properties.timestamp(),
+            death: raw.properties.headers().as_ref().and_then(death),
+            all: raw.properties,
             acker: raw.acker,
         }
     }
@@ -159,10 +180,9 @@ impl Delivery {
         let _ = self.acker.ack(BasicAckOptions::default()).await;
     }
 
-    /// Makes it a dead letter.
-    pub async fn reject(&self) {
-        let options = BasicNackOptions { multiple: false, requeue: false };
-        let _ = self.acker.nack(options).await;
+    /// Returns false if its channel is gone: RabbitMQ delivers it again.
+    pub fn is_live(&self) -> bool {
+        self.acker.usable()
     }
 
     /// Puts it back into its queue.
@@ -187,6 +207,14 @@ fn read_properties(basic: &BasicProperties) -> Properties {
         correlation_id: text(basic.correlation_id()),
         headers: headers.unwrap_or_default(),
     }
+}
+
+/// Reads the newest entry of `x-death`.
+fn death(headers: &FieldTable) -> Option<Death> {
+    let AMQPValue::FieldArray(entries) = headers.inner().get("x-death")? else { return None };
+    let AMQPValue::FieldTable(newest) = entries.as_slice().first()? else { return None };
+    let text = |name: &str| header_text(newest.inner().get(name)?);
+    Some(Death { queue: text("queue")?, reason: text("reason")? })
 }
 
 fn header_text(value: &AMQPValue) -> Option<String> {

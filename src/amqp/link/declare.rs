@@ -82,6 +82,28 @@ pub(super) async fn queue(wire: &Wire, queue: &AmqpQueue) -> Result<(), LinkErro
     one(wire, &channel, queue).await
 }
 
+/// Declares a queue that no other connection can use; it ends with this one.
+pub(super) async fn lock(wire: &Wire, channel: &Channel, name: &str) -> Result<(), LinkError> {
+    let options = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
+    let declared = channel.queue_declare(name.into(), options, classic());
+    call(wire, &format!("locking the queue {name}"), declared).await.map(drop)
+}
+
+/// Declares a queue that ends with its last consumer.
+pub(super) async fn presence(wire: &Wire, channel: &Channel, name: &str) -> Result<(), LinkError> {
+    let options =
+        QueueDeclareOptions { durable: true, auto_delete: true, ..QueueDeclareOptions::default() };
+    let declared = channel.queue_declare(name.into(), options, classic());
+    call(wire, &format!("declaring the queue {name}"), declared).await.map(drop)
+}
+
+/// The arguments of a queue that lives as long as a connection: a vhost may have another type by default.
+fn classic() -> FieldTable {
+    let mut table = FieldTable::default();
+    table.insert("x-queue-type".into(), AMQPValue::LongString("classic".into()));
+    table
+}
+
 /// Returns the name of a new queue that belongs to one consumer and gets all of an exchange.
 pub(super) async fn own_queue(
     wire: &Wire,

@@ -79,6 +79,14 @@ pub enum LinkError {
         /// The address without the password.
         address: String,
     },
+    /// Another connection has a queue for itself.
+    #[error("{doing}: {reason}")]
+    Locked {
+        /// The operation.
+        doing: String,
+        /// RabbitMQ's own words.
+        reason: String,
+    },
     /// RabbitMQ ended the channel or the consumer.
     #[error("{doing}: {reason}")]
     Ended {
@@ -97,6 +105,7 @@ impl LinkError {
             Self::Unreachable { .. }
                 | Self::Ended { .. }
                 | Self::Rejected { .. }
+                | Self::Locked { .. }
                 | Self::Blocked { .. }
         )
     }
@@ -105,6 +114,7 @@ impl LinkError {
 /// The end of a connection or a channel, as RabbitMQ says it.
 const ACCESS_REFUSED: u16 = 403;
 const NOT_FOUND: u16 = 404;
+const RESOURCE_LOCKED: u16 = 405;
 const PRECONDITION_FAILED: u16 = 406;
 const NOT_ALLOWED: u16 = 530;
 
@@ -125,6 +135,7 @@ impl About<'_> {
                 ACCESS_REFUSED => LinkError::NotPermitted { address, doing, reason },
                 NOT_ALLOWED => LinkError::NoVhost { address, vhost: self.vhost.to_owned(), reason },
                 PRECONDITION_FAILED => LinkError::OtherArguments { doing, reason },
+                RESOURCE_LOCKED => LinkError::Locked { doing, reason },
                 NOT_FOUND => LinkError::Missing { doing, reason },
                 _ => LinkError::Ended { doing, reason },
             };

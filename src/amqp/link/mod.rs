@@ -5,14 +5,16 @@ mod consume;
 mod declare;
 mod error;
 mod management;
+mod mend;
 mod publish;
+mod stream;
 mod wire;
 
-pub use consume::{Deliveries, Delivery};
+pub use consume::{Death, Deliveries, Delivery};
 pub use declare::QueueCounts;
 pub use error::LinkError;
 pub use management::Management;
-pub use publish::{DIRECT_REPLY, Outgoing};
+pub use publish::{Again, DIRECT_REPLY, Outgoing};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +74,18 @@ impl Link {
     /// stored nevertheless.
     pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
         self.publisher.publish(out).await
+    }
+
+    /// Publishes a delivery again, and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// As [`Link::publish`].
+    pub async fn publish_again(
+        &self,
+        delivery: &Delivery,
+        again: &Again<'_>,
+    ) -> Result<(), LinkError> {
+        self.publisher.publish_again(delivery, again).await
     }
 
     /// Returns true if RabbitMQ has asked to publish nothing, for want of memory or disk.
@@ -153,6 +167,28 @@ impl Link {
         Deliveries::start_on(channel, wire, &queue, 0, options).await
     }
 
+    /// Takes a lock: a queue that belongs to this connection.
+    ///
+    /// # Errors
+    /// [`LinkError::Locked`] while another connection has it.
+    pub async fn lock(&self, name: &str) -> Result<QueueLock, LinkError> {
+        let channel = self.consuming.channel().await?;
+        declare::lock(&self.consuming, &channel, name).await?;
+        Ok(QueueLock { link: self.clone(), name: name.to_owned() })
+    }
+
+    /// Consumes a queue that ends with its last consumer.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn stay(&self, name: &str) -> Result<Deliveries, LinkError> {
+        let wire = &self.consuming;
+        let channel = wire.channel().await?;
+        declare::presence(wire, &channel, name).await?;
+        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
+        Deliveries::start_on(channel, wire, name, 0, options).await
+    }
+
     /// Counts the messages and consumers of a queue; `None` if it does not exist.
     ///
     /// # Errors
@@ -201,6 +237,20 @@ impl Link {
     }
 }
 
+/// A lock. RabbitMQ gives it up too when the connection is lost.
+pub struct QueueLock {
+    link: Link,
+    name: String,
+}
+
+impl QueueLock {
+    /// Gives the lock up.
+    pub async fn release(self) {
+        // With a lost connection it is given up already.
+        let _ = declare::delete(&self.link.consuming, &self.name).await;
+    }
+}
+
 /// Takes messages out of a queue one by one. Those that were not acknowledged return when it is dropped.
 pub struct Taking {
     wire: Arc<Wire>,
@@ -215,5 +265,11 @@ impl Taking {
     /// [`LinkError`].
     pub async fn next(&self) -> Result<Option<Delivery>, LinkError> {
         declare::get(&self.wire, &self.channel, &self.queue).await
+    }
+
+    /// Ends it. Messages that were not acknowledged have returned by then.
+    pub async fn close(self) {
+        // They return as well when the connection is lost.
+        let _ = timeout(wire::PATIENCE, self.channel.close(200, "bye".into())).await;
     }
 }

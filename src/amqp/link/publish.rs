@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use super::consume::Delivery;
 use super::error::LinkError;
 use super::wire::{PATIENCE, Wire};
 use crate::amqp::message::Properties;
@@ -32,6 +34,20 @@ pub struct Outgoing<'a> {
     pub properties: &'a Properties,
 }
 
+/// The way by which a delivery is published again. It keeps all properties but the id of its user, its
+/// expiry, and headers by which RabbitMQ would send copies.
+#[derive(Debug, Clone)]
+pub struct Again<'a> {
+    /// The exchange; empty for the queue that the key names.
+    pub exchange: &'a str,
+    /// The routing key.
+    pub key: &'a str,
+    /// The headers that are set.
+    pub headers: Vec<(&'static str, String)>,
+    /// The headers that are removed.
+    pub without: &'static [&'static str],
+}
+
 /// The publishing end of a connection.
 pub(super) struct Publisher {
     wire: Wire,
@@ -46,11 +62,28 @@ impl Publisher {
     /// Publishes a message and waits until RabbitMQ has confirmed it.
     pub(super) async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
         let channel = self.channel().await?;
+        self.check_open().await?;
+        publish_on(&channel, &self.wire, out).await
+    }
+
+    /// Publishes a delivery again, with other headers, and waits until RabbitMQ has confirmed it.
+    pub(super) async fn publish_again(
+        &self,
+        delivery: &Delivery,
+        again: &Again<'_>,
+    ) -> Result<(), LinkError> {
+        let channel = self.channel().await?;
+        self.check_open().await?;
+        let properties = again.properties(&delivery.all);
+        send(&channel, &self.wire, (again.exchange, again.key), &delivery.body, properties).await
+    }
+
+    async fn check_open(&self) -> Result<(), LinkError> {
         // What is sent now would wait, and be sent again by a caller that does not wait.
         if self.wire.is_blocked().await {
             return Err(LinkError::Blocked { address: self.wire.way.address.clone() });
         }
-        publish_on(&channel, &self.wire, out).await
+        Ok(())
     }
 
     async fn channel(&self) -> Result<Channel, LinkError> {
@@ -86,37 +119,92 @@ pub(super) async fn publish_on(
     wire: &Wire,
     out: Outgoing<'_>,
 ) -> Result<(), LinkError> {
-    let doing = format!("publishing with the key {}", out.key);
+    send(channel, wire, (out.exchange, out.key), out.body, basic(out.properties)).await
+}
+
+async fn send(
+    channel: &Channel,
+    wire: &Wire,
+    (exchange, key): (&str, &str),
+    body: &[u8],
+    properties: BasicProperties,
+) -> Result<(), LinkError> {
+    let doing = format!("publishing with the key {key}");
     let about = wire.way.about(&doing);
     // A direct reply is reported as unroutable though it arrives.
-    let mandatory = !out.key.starts_with(DIRECT_REPLY);
+    let mandatory = !key.starts_with(DIRECT_REPLY);
     let options = BasicPublishOptions { mandatory, ..BasicPublishOptions::default() };
+    let unroutable = || LinkError::Unroutable {
+        exchange: exchange.to_owned(),
+        key: key.chars().take(80).collect(),
+    };
     let short = |text: &str| ShortString::try_new(text);
-    let (Ok(exchange), Ok(key)) = (short(out.exchange), short(out.key)) else {
-        let key = out.key.chars().take(80).collect();
-        return Err(LinkError::Unroutable { exchange: out.exchange.to_owned(), key });
+    let (Ok(short_exchange), Ok(short_key)) = (short(exchange), short(key)) else {
+        return Err(unroutable());
     };
-    let confirmed = async {
-        let properties = basic(out.properties);
-        channel.basic_publish(exchange, key, options, out.body, properties).await?.await
-    };
-    match timeout(CONFIRM_WITHIN, confirmed).await {
+    let published = channel.basic_publish(short_exchange, short_key, options, body, properties);
+    match timeout(CONFIRM_WITHIN, async { published.await?.await }).await {
         Err(_) => Err(about.too_slow()),
         Ok(Err(error)) => Err(about.error(&error)),
         Ok(Ok(Confirmation::Ack(None))) => Ok(()),
-        Ok(Ok(Confirmation::Ack(Some(_)))) => Err(LinkError::Unroutable {
-            exchange: out.exchange.to_owned(),
-            key: out.key.to_owned(),
-        }),
-        Ok(Ok(_)) => Err(LinkError::Rejected { key: out.key.to_owned() }),
+        Ok(Ok(Confirmation::Ack(Some(_)))) => Err(unroutable()),
+        Ok(Ok(_)) => Err(LinkError::Rejected { key: key.to_owned() }),
     }
 }
+
+impl Again<'_> {
+    fn properties(&self, before: &BasicProperties) -> BasicProperties {
+        let mut table = before.headers().clone().unwrap_or_default();
+        let mut kept = FieldTable::default();
+        for (name, value) in &table {
+            // RabbitMQ sends a copy to each queue that these two name.
+            if !matches!(name.as_str(), "CC" | "BCC") && !self.without.contains(&name.as_str()) {
+                kept.insert(name.clone(), value.clone());
+            }
+        }
+        table = kept;
+        for (name, value) in &self.headers {
+            table.insert((*name).into(), AMQPValue::LongString(value.as_str().into()));
+        }
+        // RabbitMQ checks who a user id names, and deletes what has expired.
+        let mut properties =
+            BasicProperties::default().with_headers(table).with_delivery_mode(PERSISTENT);
+        for (text, with) in KEPT {
+            if let Some(text) = text(before) {
+                properties = with(properties, text.clone());
+            }
+        }
+        if let Some(priority) = before.priority() {
+            properties = properties.with_priority(*priority);
+        }
+        if let Some(timestamp) = before.timestamp() {
+            properties = properties.with_timestamp(*timestamp);
+        }
+        properties
+    }
+}
+
+type ReadText = fn(&BasicProperties) -> &Option<ShortString>;
+type WithText = fn(BasicProperties, ShortString) -> BasicProperties;
+
+/// The properties of text that a message keeps when it is published again.
+const KEPT: [(ReadText, WithText); 8] = [
+    (BasicProperties::content_type, BasicProperties::with_content_type),
+    (BasicProperties::content_encoding, BasicProperties::with_content_encoding),
+    (BasicProperties::correlation_id, BasicProperties::with_correlation_id),
+    (BasicProperties::reply_to, BasicProperties::with_reply_to),
+    (BasicProperties::message_id, BasicProperties::with_message_id),
+    (BasicProperties::kind, BasicProperties::with_type),
+    (BasicProperties::app_id, BasicProperties::with_app_id),
+    (BasicProperties::cluster_id, BasicProperties::with_cluster_id),
+];
 
 fn basic(properties: &Properties) -> BasicProperties {
     let mut basic = BasicProperties::default()
         .with_content_type("application/json".into())
         .with_app_id("hero".into())
-        .with_delivery_mode(PERSISTENT);
+        .with_delivery_mode(PERSISTENT)
+        .with_timestamp(u64::try_from(Timestamp::now().as_second()).unwrap_or_default());
     // What came in as a short text fits again.
     let short = |text: &Option<String>| ShortString::try_new(text.as_deref()?).ok();
     if let Some(kind) = short(&properties.kind) {

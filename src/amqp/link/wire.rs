@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lapin::tcp::OwnedTLSConfig;
+use async_rs::TokioRuntime;
+use lapin::AsyncTcpStream;
+use lapin::tcp::{AMQPUriTcpExt as _, OwnedTLSConfig};
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::error::{About, LinkError};
+use super::stream::{self, MendedStream};
 use crate::config::AmqpConfig;
 
 /// The longest wait for a connection, and for an answer.
@@ -108,9 +111,13 @@ impl Wire {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.clone().into());
         let tls = OwnedTLSConfig { identity: None, cert_chain: self.way.authorities.clone() };
-        let runtime = lapin::runtime::default_runtime().map_err(|error| about.error(&error))?;
-        let connecting =
-            Connection::connect_uri_with_config(self.way.uri.clone(), properties, tls, runtime);
+        let connect = async move |uri: AMQPUri, _| {
+            let tokio = TokioRuntime::tokio_current();
+            let inner = uri.connect_with_config_async(tls.as_ref(), &tokio).await?;
+            Ok(AsyncTcpStream::Plain(MendedStream::new(inner)))
+        };
+        let uri = self.way.uri.clone();
+        let connecting = Connection::connector(uri, stream::runtime(), connect, properties);
         let connected = timeout(PATIENCE, connecting).await;
         connected.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
     }

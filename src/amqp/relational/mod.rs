@@ -4,8 +4,10 @@
 //! it, `value` converts values by the declared types, `pool` has the connections, `run` does the work.
 
 mod error;
+mod execute;
 mod pool;
 mod run;
+mod shape;
 mod statement;
 mod value;
 
@@ -16,10 +18,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use self::error::failure;
+use self::execute::Broken;
 use self::pool::SqlPool;
-use self::run::{Broken, LedgerEntry, Named, SqlWork};
+use self::run::{LedgerEntry, Named, SqlWork};
+use self::shape::Shapes;
 use self::statement::{ROWS_MAX, data_of};
-use super::message::MessageFailure;
+use super::message::{AmqpMessage, MessageFailure};
 use crate::config::{ConfigError, RelationalConfig, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
@@ -35,6 +39,7 @@ const CHANGES_MAX: usize = ROWS_MAX;
 pub struct Relational {
     config: RelationalConfig,
     pool: SqlPool,
+    shapes: Shapes,
 }
 
 /// The data of a `bulk`.
@@ -59,26 +64,20 @@ impl Relational {
     /// # Errors
     /// [`ConfigError::Unreadable`] if the password cannot be read.
     pub fn new(config: &RelationalConfig) -> Result<Self, ConfigError> {
-        Ok(Self { config: config.clone(), pool: SqlPool::new(config)? })
+        let pool = SqlPool::new(config)?;
+        Ok(Self { config: config.clone(), pool, shapes: Shapes::default() })
     }
 
-    /// Serves one message: its routing key, operation, template, data, and its id if it has one. Takes
-    /// at most the configured timeout.
+    /// Serves one message. Takes at most the configured timeout.
     ///
     /// # Errors
-    /// [`MessageFailure`]: `invalid_message`, `unknown_template`, `unknown_operation`, `exists`, `refused`, `denied`,
-    /// `database`; these may pass: `unavailable`, `conflict`, `timeout`.
-    pub async fn serve(
-        &self,
-        key: &str,
-        operation: &str,
-        template: &str,
-        data: &Value,
-        message_id: Option<&str>,
-    ) -> Result<Value, MessageFailure> {
-        let known = [READ, WRITE, BULK].into_iter().find(|(known, _)| *known == key);
+    /// [`MessageFailure`]: `invalid_message`, `unknown_template`, `unknown_operation`, `exists`, `id_reused`, `refused`,
+    /// `denied`, `database`; these may pass: `unavailable`, `conflict`, `timeout`.
+    pub async fn serve(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
+        let AmqpMessage { key, operation, template, data, .. } = message;
+        let known = [READ, WRITE, BULK].into_iter().find(|(known, _)| known == key);
         let operations = known.map(|(_, operations)| operations).unwrap_or_default();
-        if !operations.contains(&operation) {
+        if !operations.contains(&operation.as_str()) {
             let message = format!(
                 "{key} has no operation `{}`; it has {}",
                 shown(operation),
@@ -86,7 +85,7 @@ impl Relational {
             );
             return Err(MessageFailure::lasting("unknown_operation", message));
         }
-        match operation {
+        match operation.as_str() {
             "fetch" | "read" => {
                 let doing = format!("fetching from {}", shown(template));
                 let fetch = statement::fetch(self.table(template)?, data)?;
@@ -94,24 +93,23 @@ impl Relational {
             }
             "bulk" => {
                 let changes = self.bulk(template, data)?;
-                let work = SqlWork::Changes { changes, ledger: self.entry(message_id) };
+                let work = SqlWork::Changes { changes, ledger: self.entry(message) };
                 let results = self.within_time("making changes", work).await?;
                 Ok(json!({ "results": results }))
             }
             _ => {
                 let change = self.change(operation, template, data)?;
                 let doing = change.name.clone();
-                let work =
-                    SqlWork::Changes { changes: vec![change], ledger: self.entry(message_id) };
+                let work = SqlWork::Changes { changes: vec![change], ledger: self.entry(message) };
                 let results = self.within_time(&doing, work).await?;
                 Ok(results.get(0).cloned().unwrap_or_default())
             }
         }
     }
 
-    fn entry(&self, message_id: Option<&str>) -> Option<LedgerEntry> {
-        let (ledger, message_id) = (self.config.ledger.clone()?, message_id?.to_owned());
-        Some(LedgerEntry { ledger, message_id })
+    fn entry(&self, message: &AmqpMessage) -> Option<LedgerEntry> {
+        let (ledger, message_id) = (self.config.ledger.clone()?, message.message_id.clone()?);
+        Some(LedgerEntry { ledger, message_id, digest: message.digest() })
     }
 
     fn table(&self, template: &str) -> Result<&TableConfig, MessageFailure> {
@@ -174,7 +172,8 @@ impl Relational {
             .map_err(|_| timed_out(doing, "no connection to MariaDB was free", timeout))?
             .map_err(|error| failure(doing, &error))?;
         let size_max = self.config.result_size_max;
-        let done = timeout_at(deadline, work.run(&mut lease.connection, doing, size_max)).await;
+        let run = work.run(&mut lease.connection, doing, size_max, &self.shapes);
+        let done = timeout_at(deadline, run).await;
         match done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))? {
             Ok(result) => {
                 lease.give_back();

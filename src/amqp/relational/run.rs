@@ -1,11 +1,11 @@
 //! The work of a message on one connection.
 
 use serde_json::{Map, Value, json};
-use sqlx::mysql::{MySqlArguments, MySqlConnection, MySqlRow};
-use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySql, Row as _};
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{Connection as _, Executor as _, Row as _};
 
-use super::error::{failure, leaves_connection};
+use super::execute::{Broken, query};
+use super::shape::Shapes;
 use super::statement::{RowChange, RowFetch, RowKey, Statement};
 use super::value::{SqlValue, from_bytes, from_text};
 use crate::amqp::message::MessageFailure;
@@ -25,6 +25,8 @@ pub(super) enum SqlWork {
 pub(super) struct LedgerEntry {
     pub(super) ledger: SqlName,
     pub(super) message_id: String,
+    /// The digest of what the message asks for.
+    pub(super) digest: String,
 }
 
 /// A change, and its name in messages: `write to Person`.
@@ -33,31 +35,20 @@ pub(super) struct Named {
     pub(super) change: RowChange,
 }
 
-/// The failure of work, and whether its connection can be used again.
-pub(super) struct Broken {
-    pub(super) failure: MessageFailure,
-    pub(super) leaves_connection: bool,
-}
-
-impl Broken {
-    fn of(doing: &str, error: &sqlx::Error) -> Self {
-        Self { failure: failure(doing, error), leaves_connection: leaves_connection(error) }
-    }
-}
-
 impl SqlWork {
     pub(super) async fn run(
         self,
         connection: &mut MySqlConnection,
         doing: &str,
         size_max: u64,
+        shapes: &Shapes,
     ) -> Result<Value, Broken> {
         match self {
             Self::RowFetch(fetch) => fetch_rows(connection, &fetch, doing, size_max).await,
             Self::Changes { changes, ledger } => {
                 let mut transaction =
                     connection.begin().await.map_err(|error| Broken::of(doing, &error))?;
-                match make(&mut transaction, &changes, ledger.as_ref(), doing).await {
+                match make(&mut transaction, &changes, ledger.as_ref(), doing, shapes).await {
                     Ok(results) => {
                         let done = transaction.commit().await;
                         done.map_err(|error| Broken::of(doing, &error)).map(|()| results)
@@ -80,6 +71,7 @@ async fn make(
     changes: &[Named],
     ledger: Option<&LedgerEntry>,
     doing: &str,
+    shapes: &Shapes,
 ) -> Result<Value, Broken> {
     if let Some(entry) = ledger
         && let Some(results) = entry.claim(connection).await?
@@ -88,6 +80,7 @@ async fn make(
     }
     let mut results = Vec::with_capacity(changes.len());
     for Named { name, change } in changes {
+        shapes.check(connection, name, &change.table, &change.written).await?;
         let done = query(&change.statement).execute(&mut *connection).await;
         let done = done.map_err(|error| Broken::of(name, &error))?;
         let (rows, number) = (done.rows_affected(), done.last_insert_id());
@@ -120,7 +113,24 @@ impl LedgerEntry {
         let row = connection.fetch_one(query(&look)).await;
         let row = row.map_err(|error| Broken::of(&doing, &error))?;
         let text: Option<&[u8]> = row.try_get_unchecked(0).unwrap_or_default();
-        Ok(Some(serde_json::from_slice(text.unwrap_or_default()).unwrap_or_default()))
+        let kept: Value = serde_json::from_slice(text.unwrap_or_default()).unwrap_or_default();
+        self.results_of(kept).map(Some)
+    }
+
+    /// Returns the results that the ledger has kept, which are those of this very message.
+    fn results_of(&self, mut kept: Value) -> Result<Value, Broken> {
+        // An entry without a digest is one of an earlier version.
+        let Some(digest) = kept.get("digest").and_then(Value::as_str) else { return Ok(kept) };
+        if digest == self.digest {
+            return Ok(kept["results"].take());
+        }
+        let message = format!(
+            "a message with this id and other contents is in the ledger {}; an id must be of one \
+             message",
+            self.ledger
+        );
+        let failure = MessageFailure::lasting("id_reused", message);
+        Err(Broken { failure, leaves_connection: true })
     }
 
     async fn keep(
@@ -130,7 +140,8 @@ impl LedgerEntry {
     ) -> Result<(), sqlx::Error> {
         let sql = format!("UPDATE `{}` SET result = ? WHERE id = ?", self.ledger);
         let id = SqlValue::Bytes(self.message_id.as_bytes().to_vec());
-        let keep = Statement { sql, values: vec![SqlValue::Text(results.to_string()), id] };
+        let kept = json!({ "digest": self.digest, "results": results }).to_string();
+        let keep = Statement { sql, values: vec![SqlValue::Text(kept), id] };
         query(&keep).execute(&mut *connection).await.map(drop)
     }
 }
@@ -207,22 +218,4 @@ fn row_of(row: &MySqlRow, columns: &[(SqlName, ColumnType)]) -> Result<Value, St
         object.insert(name.to_string(), value);
     }
     Ok(Value::Object(object))
-}
-
-/// Returns a statement with its parameters.
-fn query(statement: &Statement) -> Query<'_, MySql, MySqlArguments> {
-    // `statement` spells nothing of a message into SQL.
-    let mut query = sqlx::query(AssertSqlSafe(statement.sql.as_str()));
-    for value in &statement.values {
-        query = match value {
-            SqlValue::Null => query.bind(None::<&str>),
-            SqlValue::Int(value) => query.bind(value),
-            SqlValue::Uint(value) => query.bind(value),
-            SqlValue::Float(value) => query.bind(value),
-            SqlValue::Bool(value) => query.bind(value),
-            SqlValue::Text(value) => query.bind(value.as_str()),
-            SqlValue::Bytes(value) => query.bind(value.as_slice()),
-        };
-    }
-    query
 }

@@ -46,6 +46,17 @@ pub(super) struct RowChange {
     pub(super) statement: Statement,
     /// For `write`: the key of the row.
     pub(super) key: Option<RowKey>,
+    /// The table, and the values that its columns get.
+    pub(super) table: SqlName,
+    pub(super) written: Vec<WrittenValue>,
+}
+
+/// A value that a column gets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WrittenValue {
+    pub(super) column: SqlName,
+    pub(super) of: ColumnType,
+    pub(super) value: SqlValue,
 }
 
 /// The key of a written row.
@@ -148,13 +159,13 @@ pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, Mess
     if row.is_empty() {
         return Err(MessageFailure::invalid("the data of write has no column"));
     }
-    let mut statement = Statement::default();
+    let (mut statement, mut written) = (Statement::default(), Vec::new());
     let _ = write!(statement.sql, "INSERT INTO `{}` (", table.name);
     for (place, (name, value)) in row.iter().enumerate() {
         let (name, of) = column(table, name)?;
         let comma = if place == 0 { "" } else { ", " };
         let _ = write!(statement.sql, "{comma}`{name}`");
-        statement.value(name, of, value)?;
+        written.push(statement.written(name, of, value)?);
     }
     let marks = vec!["?"; row.len()].join(", ");
     let _ = write!(statement.sql, ") VALUES ({marks})");
@@ -169,7 +180,7 @@ pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, Mess
         }
         (None, _) => RowKey::Unknown,
     };
-    Ok(RowChange { statement, key: Some(key) })
+    Ok(RowChange { statement, key: Some(key), table: table.name.clone(), written })
 }
 
 /// Returns the statement of an `update` of the rows that meet its conditions.
@@ -178,16 +189,16 @@ pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, Mes
     if data.set.is_empty() {
         return Err(MessageFailure::invalid("`set` of an update has no column"));
     }
-    let mut statement = Statement::default();
+    let (mut statement, mut written) = (Statement::default(), Vec::new());
     let _ = write!(statement.sql, "UPDATE `{}` SET ", table.name);
     for (place, (name, value)) in data.set.iter().enumerate() {
         let (name, of) = column(table, name)?;
         let comma = if place == 0 { "" } else { ", " };
         let _ = write!(statement.sql, "{comma}`{name}` = ?");
-        statement.value(name, of, value)?;
+        written.push(statement.written(name, of, value)?);
     }
     statement.required_conditions(table, "update", &data.conditions)?;
-    Ok(RowChange { statement, key: None })
+    Ok(RowChange { statement, key: None, table: table.name.clone(), written })
 }
 
 /// Returns the statement of a `delete` of the rows that meet its conditions.
@@ -196,7 +207,7 @@ pub(super) fn delete(table: &TableConfig, data: &Value) -> Result<RowChange, Mes
     let mut statement = Statement::default();
     let _ = write!(statement.sql, "DELETE FROM `{}`", table.name);
     statement.required_conditions(table, "delete", &data.conditions)?;
-    Ok(RowChange { statement, key: None })
+    Ok(RowChange { statement, key: None, table: table.name.clone(), written: Vec::new() })
 }
 
 impl Statement {
@@ -210,9 +221,20 @@ impl Statement {
         of: ColumnType,
         value: &Value,
     ) -> Result<(), MessageFailure> {
+        self.written(name, of, value).map(drop)
+    }
+
+    /// Adds a value, and returns what its column gets.
+    fn written(
+        &mut self,
+        name: &SqlName,
+        of: ColumnType,
+        value: &Value,
+    ) -> Result<WrittenValue, MessageFailure> {
         let wrong = |form| MessageFailure::invalid(format!("the value of {name} must be {form}"));
-        self.values.push(to_sql(of, value).map_err(wrong)?);
-        Ok(())
+        let value = to_sql(of, value).map_err(wrong)?;
+        self.values.push(value.clone());
+        Ok(WrittenValue { column: name.clone(), of, value })
     }
 
     fn required_conditions(

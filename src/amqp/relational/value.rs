@@ -40,7 +40,9 @@ pub(super) fn to_sql(column: ColumnType, value: &Value) -> Result<SqlValue, &'st
             int.or_else(|| value.as_u64().map(SqlValue::Uint))
                 .ok_or("a whole number of at most 64 bits")
         }
-        ColumnType::Float => value.as_f64().map(SqlValue::Float).ok_or("a number"),
+        ColumnType::Float => float(value)
+            .map(SqlValue::Float)
+            .ok_or("a number that a float of 64 bits holds without rounding"),
         ColumnType::Bool => value.as_bool().map(SqlValue::Bool).ok_or("true or false"),
         ColumnType::Text => text(value).map(|text| SqlValue::Text(text.to_owned())).ok_or("text"),
         ColumnType::Decimal => decimal(value)
@@ -53,7 +55,7 @@ pub(super) fn to_sql(column: ColumnType, value: &Value) -> Result<SqlValue, &'st
         ColumnType::Time => text(value)
             .and_then(time)
             .map(SqlValue::Text)
-            .ok_or("a time of the years 1000 to 9999, such as \"2026-01-31T10:00:00Z\""),
+            .ok_or("a time of the years 1000 to 9999 with at most 6 digits of a second, such as \"2026-01-31T10:00:00Z\""),
         ColumnType::Date => text(value)
             .and_then(date)
             .map(SqlValue::Text)
@@ -79,12 +81,25 @@ fn decimal(value: &Value) -> Option<String> {
     (text.len() <= DECIMAL_LEN_MAX && are_digits(whole) && are_digits(fraction)).then_some(text)
 }
 
+/// A number as a float. A whole number that would be rounded is none.
+fn float(value: &Value) -> Option<f64> {
+    // A float holds 53 of the 64 bits.
+    let whole = value.as_u64().or_else(|| value.as_i64().map(i64::unsigned_abs));
+    let is_exact =
+        whole.is_none_or(|whole| whole.leading_zeros() + whole.trailing_zeros() >= u64::BITS - 53);
+    value.as_f64().filter(|_| is_exact)
+}
+
 fn has_legal_year(date: Date) -> bool {
     date.year() >= 1000
 }
 
 fn time(text: &str) -> Option<String> {
     let time = text.parse::<Timestamp>().ok()?.to_zoned(TimeZone::UTC).datetime();
+    // MariaDB holds microseconds.
+    if time.subsec_nanosecond() % 1000 != 0 {
+        return None;
+    }
     has_legal_year(time.date()).then(|| time.strftime("%Y-%m-%d %H:%M:%S.%6f").to_string())
 }
 
@@ -133,6 +148,7 @@ mod tests {
             (Int, json!(-1), SqlValue::Int(-1)),
             (Int, json!(u64::MAX), SqlValue::Uint(u64::MAX)),
             (Float, json!(1), SqlValue::Float(1.0)),
+            (Float, json!(1_u64 << 63), SqlValue::Float(9_223_372_036_854_775_808.0)),
             (Bool, json!(true), SqlValue::Bool(true)),
             (Text, json!("a\u{0}'`"), SqlValue::Text("a\u{0}'`".to_owned())),
             (Decimal, json!("-12.50"), SqlValue::Text("-12.50".to_owned())),
@@ -172,6 +188,9 @@ mod tests {
             (Bytes, json!("no base64!")),
             (Time, json!("2026-01-31")),
             (Time, json!("0001-01-01T00:00:00Z")),
+            (Time, json!("2026-01-31T10:00:00.0000001Z")),
+            (Float, json!(9_007_199_254_740_993_u64)),
+            (Float, json!(-9_007_199_254_740_993_i64)),
             (Date, json!("2026-02-30")),
             (Date, json!("2026-01-31T10:00:00")),
         ] {

@@ -1,19 +1,20 @@
-//! `hero amqp dlq …`: lists dead letters of RabbitMQ, puts them back, deletes them.
+//! `hero amqp dlq …`: lists dead letters of RabbitMQ, puts them back, deletes them. A letter is named by the
+//! id of its message, or by the digest of its contents if it has none.
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use super::super::table::{TextTable, first_line};
 use super::super::{Global, output};
 use super::open;
-use crate::amqp::link::{Delivery, Link, Outgoing};
-use crate::amqp::message::{ATTEMPT, KEY, REASON};
+use crate::amqp::link::{Again, Death, Delivery, Link};
+use crate::amqp::message::{ATTEMPT, KEY, REASON, RUN};
 use crate::amqp::topology::{Work, all_work};
 use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::store::Store;
 
 /// The most dead letters of one queue that a command looks at.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -29,9 +30,8 @@ pub(in crate::cli) enum DlqCommand {
     #[command(after_help = "Example:\n  hero amqp dlq show 5f0c2a6e")]
     Show(OneLetter),
     /// Put dead letters back into their queue
-    #[command(
-        after_help = "Examples:\n  hero amqp dlq retry 5f0c2a6e\n  hero amqp dlq retry --all"
-    )]
+    #[command(after_help = "Examples:\n  hero amqp dlq retry 5f0c2a6e\n  \
+                            hero amqp dlq retry --reason no_route\n  hero amqp dlq retry --all")]
     Retry(LetterChoice),
     /// Delete dead letters
     #[command(after_help = "Examples:\n  hero amqp dlq delete 5f0c2a6e\n  \
@@ -48,18 +48,21 @@ pub(in crate::cli) struct LetterList {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OneLetter {
-    /// The id of the message
+    /// The id of the message, or the name that the list shows for one without an id
     id: String,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LetterChoice {
-    /// The ids of the messages
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    /// The ids of the messages, or the names that the list shows for those without an id
+    #[arg(required_unless_present_any = ["all", "reason"], conflicts_with = "all")]
     ids: Vec<String>,
     /// All dead letters
     #[arg(long)]
     all: bool,
+    /// Dead letters whose reason contains this text
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["ids", "all"])]
+    reason: Option<String>,
     /// Only dead letters of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
@@ -101,29 +104,53 @@ async fn queues(config: &Config, link: &Link, name: Option<&str>) -> Result<Vec<
     Ok(found)
 }
 
-/// Returns the reason of a dead letter: that of its header, else what Redis has kept.
-async fn reason(config: &Config, delivery: &Delivery) -> String {
+/// Returns the reason of a dead letter: that of its header, else that for which RabbitMQ has moved it.
+fn reason(delivery: &Delivery) -> String {
     if let Some(reason) = delivery.properties.headers.get(REASON) {
         return reason.clone();
     }
-    let Some(id) = &delivery.properties.message_id else { return String::new() };
-    let Ok(store) = Store::open(&config.redis) else { return String::new() };
-    store.reason(&config.amqp.scope(), id).await.ok().flatten().unwrap_or_default()
+    match &delivery.death {
+        Some(Death { queue, reason }) => match reason.as_str() {
+            "expired" => format!("expired: it waited too long in the queue {queue}"),
+            "maxlen" => format!("maxlen: the queue {queue} was full"),
+            "delivery_limit" => {
+                format!("delivery_limit: the queue {queue} has delivered it too often")
+            }
+            reason => format!("{reason} from the queue {queue}"),
+        },
+        None => "unknown: it was published here, not by a broker".to_owned(),
+    }
 }
 
-async fn document(config: &Config, work: &Work, delivery: &Delivery) -> Value {
+/// Returns the name of a dead letter: its id, else the digest of its contents.
+fn name_of(delivery: &Delivery) -> String {
+    let properties = &delivery.properties;
+    if let Some(id) = properties.message_id.as_ref().filter(|id| !id.is_empty()) {
+        return id.clone();
+    }
+    let parts = [properties.kind.as_deref(), properties.correlation_id.as_deref()];
+    let parts = parts.map(|text| text.unwrap_or_default().as_bytes());
+    let key = properties.headers.get(KEY).map_or(delivery.key.as_bytes(), |key| key.as_bytes());
+    let all = [parts[0], parts[1], key, delivery.body.as_slice()].join(&0);
+    let hash = digest(&SHA256, &all);
+    let hex: String = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("letter-{hex}")
+}
+
+fn document(work: &Work, delivery: &Delivery) -> Value {
     let body: Value = serde_json::from_slice(&delivery.body)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&delivery.body).into_owned()));
     let properties = &delivery.properties;
     json!({
         "queue": work.queue.name,
+        "name": name_of(delivery),
         "message_id": properties.message_id,
         "key": properties.headers.get(KEY),
         "operation": properties.kind,
         "attempt": properties.headers.get(ATTEMPT),
         "reply_to": properties.reply_to,
         "correlation_id": properties.correlation_id,
-        "reason": reason(config, delivery).await,
+        "reason": reason(delivery),
         "body": body,
     })
 }
@@ -136,7 +163,7 @@ impl LetterList {
             // Each is held until all are read, then all return.
             let mut held = Vec::new();
             while let Some(delivery) = taking.next().await? {
-                documents.push(document(config, &work, &delivery).await);
+                documents.push(document(&work, &delivery));
                 held.push(delivery);
                 if held.len() >= LOOKED_AT_MAX {
                     break;
@@ -151,7 +178,7 @@ impl LetterList {
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         for one in &documents {
             let reason = first_line(one["reason"].as_str().unwrap_or_default());
-            let cells = [&one["message_id"], &one["queue"], &one["operation"]].map(text);
+            let cells = [&one["name"], &one["queue"], &one["operation"]].map(text);
             table.row(cells.into_iter().chain([reason]));
         }
         output::text(&table.render())?;
@@ -165,8 +192,8 @@ impl OneLetter {
             let taking = link.open_queue(&work.dead.name).await?;
             let mut held = Vec::new();
             while let Some(delivery) = taking.next().await? {
-                if delivery.properties.message_id.as_deref() == Some(self.id.as_str()) {
-                    output::json(&document(config, &work, &delivery).await)?;
+                if name_of(&delivery) == self.id {
+                    output::json(&document(&work, &delivery))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 held.push(delivery);
@@ -195,8 +222,11 @@ impl LetterChoice {
             let mut held = Vec::new();
             for _ in 0..here {
                 let Some(delivery) = taking.next().await? else { break };
-                let id = delivery.properties.message_id.clone().unwrap_or_default();
-                if self.all || self.ids.contains(&id) {
+                let id = name_of(&delivery);
+                let is_named = self.ids.contains(&id);
+                let has_reason =
+                    || self.reason.as_ref().is_some_and(|text| reason(&delivery).contains(text));
+                if self.all || is_named || has_reason() {
                     if matches!(fate, Fate::Back) {
                         put_back(link, &work, &delivery).await?;
                     }
@@ -223,14 +253,13 @@ impl LetterChoice {
     }
 }
 
-/// Publishes a dead letter to its queue, as one more attempt: its job of before has ended.
+/// Publishes a dead letter to its queue, as another run: its jobs of before have ended.
 async fn put_back(link: &Link, work: &Work, delivery: &Delivery) -> Result<(), Error> {
-    let mut properties = delivery.properties.clone();
-    properties.headers.remove(REASON);
-    let attempt: u32 =
-        properties.headers.get(ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(0);
-    properties.headers.insert(ATTEMPT.to_owned(), (attempt + 1).to_string());
-    let (key, body) = (work.queue.name.as_str(), delivery.body.as_slice());
-    link.publish(Outgoing { exchange: "", key, body, properties: &properties }).await?;
+    let run: u32 =
+        delivery.properties.headers.get(RUN).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let headers = vec![(RUN, run.saturating_add(1).to_string())];
+    let (exchange, key) = ("", work.queue.name.as_str());
+    let again = Again { exchange, key, headers, without: &[REASON, ATTEMPT] };
+    link.publish_again(delivery, &again).await?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `hero amqp logs` and `hero amqp purge-logs`: the log records that brokers store.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
+use crate::proto::text::escape;
 
-/// Print log records in the order of time
+/// Print log records in the order of time; those of a root as a tree of their chains
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp logs --root 6a0b…\n  \
                         hero amqp logs --level error --newest-first --limit 20\n\n\
@@ -86,6 +88,7 @@ impl PrintLogs {
             let read = text.map(|text| self.zone.read(option, text, now)).transpose()?;
             Ok::<_, Error>(read.map(|time| time.to_string()))
         };
+        let is_tree = self.root.is_some() && self.chain.is_none() && !self.newest_first;
         let query = RecordQuery {
             root: self.root,
             chain: self.chain,
@@ -101,7 +104,7 @@ impl PrintLogs {
         output::print(
             global.json,
             || json!({ "records": documents(), "next": next }),
-            || table(&records),
+            || if is_tree { tree(&records) } else { table(&records) },
         )?;
         if let Some(next) = next.as_ref().filter(|_| !global.json) {
             output::note(&format!("more: the same command with --after '{next}'"));
@@ -134,13 +137,39 @@ impl PurgeLogs {
     }
 }
 
+fn field(record: &LogRecord, name: &str) -> String {
+    record.fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Prints the records of one root chain by chain, in the order in which the chains begin.
+fn tree(records: &[LogRecord]) -> String {
+    let mut chains: Vec<(String, Vec<&LogRecord>)> = Vec::new();
+    for record in records {
+        let chain = field(record, "chain");
+        match chains.iter_mut().find(|(known, _)| *known == chain) {
+            Some((_, of_chain)) => of_chain.push(record),
+            None => chains.push((chain, vec![record])),
+        }
+    }
+    let mut text = records.first().map_or(String::new(), |one| escape(&field(one, "root")) + "\n");
+    for (place, (chain, of_chain)) in chains.iter().enumerate() {
+        let is_last = place + 1 == chains.len();
+        let (branch, stem) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
+        let name = if chain.is_empty() { "without a chain" } else { chain };
+        let _ = writeln!(text, "{branch} {}", escape(name));
+        for record in of_chain {
+            let [time, level, message] =
+                ["time", "level", "message"].map(|name| escape(&field(record, name)));
+            let _ = writeln!(text, "{stem}   {time} {level:<7} {message}");
+        }
+    }
+    text
+}
+
 fn table(records: &[LogRecord]) -> String {
     let mut table = TextTable::new(&["TIME", "LEVEL", "CHAIN", "MESSAGE"]);
     for record in records {
-        let text = |name: &str| {
-            let value = record.fields.get(name);
-            value.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text = |name: &str| field(record, name);
         table.row([text("time"), text("level"), text("chain"), text("message")]);
     }
     table.render()

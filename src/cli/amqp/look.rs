@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 use super::super::table::TextTable;
 use super::super::{Global, output};
 use super::{node_or, open};
-use crate::amqp::compare::differences;
+use crate::amqp::compare::{FoundQueue, differences, unbound};
 use crate::amqp::link::{Link, LinkError, QueueCounts};
 use crate::amqp::topology::{AmqpQueue, EXCHANGES, Work, all_work, pools};
 use crate::config::{AmqpConfig, Config, Node};
 use crate::error::{Error, Exit};
 use crate::proto::text::{counted, shown};
-use crate::store::{Store, StoreError};
+use crate::store::{BrokerPresence, Store, StoreError};
 
 /// Show the queues of every node: their keys, messages and consumers
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp topology")]
 pub(in crate::cli) struct AmqpTopology {}
 
-/// Say whether every queue has its consumers, and what waits in spools
+/// Say whether every queue has its consumers, what each broker does, and what waits in spools
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp status\n  hero amqp status --node admin\n\n\
-                        Exit codes: 0 every queue has consumers, 69 one has none.")]
+                        Exit codes: 0 every queue has consumers, 69 one has none, or a queue or a \
+                        binding is gone.")]
 pub(in crate::cli) struct AmqpStatus {
     /// Only the queues of this node
     #[arg(long, value_name = "NODE")]
@@ -35,7 +36,8 @@ pub(in crate::cli) struct AmqpStatus {
 /// Compare the queues that exist with those of the configuration
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp check\n\n\
-                        A queue that does not exist is no fault: its broker declares it. Bindings, and all \
+                        A queue that does not exist is no fault, as its broker declares it, unless its \
+                        lanes or its dead letters alone are gone. Bindings, and all \
                         arguments of a queue, are compared where amqp.management_url is set. Exit codes: 78 a \
                         queue differs.")]
 pub(in crate::cli) struct CheckQueues {}
@@ -142,8 +144,11 @@ impl AmqpStatus {
         let work: Vec<Work> =
             work.into_iter().filter(|one| seen.insert(one.queue.name.clone())).collect();
         let spooled = spooled(&config).await;
+        let brokers = brokers(&config).await;
         let mut without = Vec::new();
         let number = work.len();
+        let found = bindings(&config, &link).await?;
+        let gone = gone(&link, &work, found.as_ref()).await?;
         for one in work {
             let counts = link.counts(&one.queue.name).await?;
             // The presence of a queue says only that it once had consumers.
@@ -152,14 +157,17 @@ impl AmqpStatus {
             }
         }
         link.close().await;
+        let is_ready = without.is_empty() && gone.is_empty();
         if global.json {
             let document = json!({
-                "ready": without.is_empty(),
+                "ready": is_ready,
                 "without_consumers": without,
+                "gone": gone,
                 "spooled": spooled.as_ref().ok(),
+                "brokers": brokers.as_ref().ok(),
             });
             output::json(&document)?;
-            return Ok(if without.is_empty() { Exit::Ok } else { Exit::Unavailable }.into());
+            return Ok(if is_ready { Exit::Ok } else { Exit::Unavailable }.into());
         }
         match spooled {
             Ok(spooled) => {
@@ -170,13 +178,99 @@ impl AmqpStatus {
             }
             Err(error) => output::note(&format!("cannot tell what waits in spools: {error}")),
         }
-        if without.is_empty() {
+        match brokers {
+            Ok(brokers) => output::text(&broker_lines(&brokers))?,
+            Err(error) => output::note(&format!("cannot tell what the brokers do: {error}")),
+        }
+        for what in &gone {
+            output::line(&format!("{what}; its broker declares it within a minute"))?;
+        }
+        if is_ready {
             output::line(&format!("ready: each of {number} queues has consumers"))?;
             return Ok(ExitCode::SUCCESS);
+        }
+        if without.is_empty() {
+            let message =
+                "a part of the topology is gone: messages may be lost until it is declared again";
+            return Err(Error::new(Exit::Unavailable, message));
         }
         let queues = without.join(", ");
         Err(Error::new(Exit::Unavailable, format!("no consumer serves {queues}; start its broker")))
     }
+}
+
+/// Returns the state of each broker.
+pub(in crate::cli) async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
+    Store::open(&config.redis)?.brokers(&config.amqp.scope()).await
+}
+
+/// Returns a line for each broker.
+pub(in crate::cli) fn broker_lines(brokers: &[BrokerPresence]) -> String {
+    let line = |one: &BrokerPresence| {
+        let state = if one.is_alive {
+            format!("{} of {} dispatchers consume", one.consuming, one.dispatchers)
+        } else {
+            "its heartbeat is late".to_owned()
+        };
+        let numbers = [
+            (one.in_work, "in work"),
+            (one.ended("job"), "became jobs"),
+            (one.ended("done"), "done"),
+            (one.ended("retried"), "retried"),
+            (one.ended("dead"), "dead"),
+            (one.answers_dropped, "answers dropped"),
+            (one.spooled, "log events in the spool"),
+            (one.log_events_lost, "log events lost"),
+        ];
+        let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
+        let numbers: String = numbers.map(|(number, what)| format!(", {number} {what}")).collect();
+        let away =
+            one.outages.iter().map(|(name, seconds)| format!(", {name} away for {seconds} s"));
+        format!("broker {}: {state}{numbers}{}\n", shown(&one.name()), away.collect::<String>())
+    };
+    brokers.iter().map(line).collect()
+}
+
+/// Returns the queues with their bindings where the management API is configured.
+async fn bindings(
+    config: &Config,
+    link: &Link,
+) -> Result<Option<BTreeMap<String, FoundQueue>>, LinkError> {
+    match link.management(&config.amqp) {
+        Some(management) => Ok(Some(management.queues().await?)),
+        None => Ok(None),
+    }
+}
+
+/// Names what is gone beside queues that exist: exchanges, lanes, queues of dead letters, and bindings.
+async fn gone(
+    link: &Link,
+    work: &[Work],
+    found: Option<&BTreeMap<String, FoundQueue>>,
+) -> Result<Vec<String>, LinkError> {
+    let (mut gone, mut has_queues) = (Vec::new(), false);
+    for one in work {
+        if link.counts(&one.queue.name).await?.is_none() {
+            continue;
+        }
+        has_queues = true;
+        for queue in one.queues() {
+            let name = &queue.name;
+            if link.counts(name).await?.is_none() {
+                gone.push(format!("the queue {name} is gone"));
+            } else if let Some(found) = found.and_then(|found| found.get(name))
+                && let Some((exchange, key)) = unbound(queue, found)
+            {
+                gone.push(format!("the queue {name} is not bound to {exchange} by {key}"));
+            }
+        }
+    }
+    for (name, _) in EXCHANGES.iter().filter(|_| has_queues) {
+        if !link.has_exchange(name).await? {
+            gone.push(format!("the exchange {name} is gone"));
+        }
+    }
+    Ok(gone)
 }
 
 /// Returns the number of log events that wait in the spool of each unit.
@@ -187,11 +281,9 @@ async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
 impl CheckQueues {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (config, link) = open(global)?;
-        let found = match link.management(&config.amqp) {
-            Some(management) => Some(management.queues().await?),
-            None => None,
-        };
-        let mut all = Vec::new();
+        let found = bindings(&config, &link).await?;
+        // Bindings are compared below, with everything else.
+        let mut all = gone(&link, &all_work(&config.amqp), None).await?;
         let (mut same, mut missing) = (0, 0);
         for work in all_work(&config.amqp) {
             for queue in work.queues() {

@@ -4,6 +4,8 @@ mod dlq;
 mod logs;
 mod look;
 
+pub(super) use look::{broker_lines, brokers};
+
 use std::process::ExitCode;
 use std::time::Duration;
 

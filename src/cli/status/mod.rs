@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Timestamp;
 
+use super::amqp::{broker_lines, brokers};
 use super::{Global, output};
 use crate::client::{Client, ClientError, Overview};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
+use crate::store::BrokerPresence;
 pub(super) use start::{has_systemd, start_of};
 use verdict::CheckVerdict;
 pub(super) use verdict::{CheckReason, CheckState};
@@ -40,15 +42,22 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
-            Ok((overview, thresholds)) if self.check => {
+            Ok((overview, thresholds, _)) if self.check => {
                 checked(global.json, &overview, &CheckVerdict::of(&overview, &thresholds))
             }
-            Ok((overview, _)) => {
+            Ok((overview, _, brokers)) => {
                 let now = Timestamp::now();
                 output::print(
                     global.json,
-                    || document::of(&overview),
-                    || tables::of(&overview, now, global.look()),
+                    || {
+                        let mut document = document::of(&overview);
+                        document["brokers"] = serde_json::json!(brokers);
+                        document
+                    },
+                    || {
+                        let tables = tables::of(&overview, now, global.look());
+                        format!("{tables}{}", broker_lines(&brokers))
+                    },
                 )?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -63,19 +72,20 @@ pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<Che
     CheckVerdict::of(overview, thresholds).into_reasons()
 }
 
-/// Reads the state, and the thresholds to compare it with.
-fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
+/// Reads the state, the thresholds to compare it with, and the state of the brokers of RabbitMQ.
+fn look(global: &Global) -> Result<(Overview, CheckConfig, Vec<BrokerPresence>), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
     let read = async {
         match Overview::read(&client, address).await {
-            Ok(overview) => Ok(overview),
+            Ok(overview) if config.amqp.url.is_empty() => Ok((overview, Vec::new())),
+            Ok(overview) => Ok((overview, brokers(&config).await.unwrap_or_default())),
             Err(error) => Err(named(&client, config.redis.shards, error).await),
         }
     };
-    let overview = super::block_on(read)?;
-    Ok((overview, config.check))
+    let (overview, brokers) = super::block_on(read)?;
+    Ok((overview, config.check, brokers))
 }
 
 /// Names the shards that are away in an error, if others are there.

@@ -74,6 +74,11 @@ pub struct AmqpConfig {
     /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
     #[serde(with = "units::duration")]
     pub consumer_timeout: Duration,
+    /// The time between two looks at the queues and bindings.
+    #[serde(with = "units::duration")]
+    pub topology_interval: Duration,
+    /// The routing keys from which the operation `shutdown` is taken.
+    pub shutdown_keys: Vec<String>,
     /// The context of the objects that messages read and write.
     pub context: String,
     /// Publishes a log event for each message that is served.
@@ -122,6 +127,8 @@ impl Default for AmqpConfig {
             message_size_max: 1 << 20,
             log_length_max: 0,
             consumer_timeout: Duration::from_mins(30),
+            topology_interval: Duration::from_mins(1),
+            shutdown_keys: vec!["adm".to_owned()],
             context: String::new(),
             trace_on: false,
             purge_on_start: false,
@@ -208,6 +215,13 @@ impl AmqpConfig {
             let message = format!("must have from 1 to {LANES_MAX} durations");
             return Err(Fault::new(key("retry_delays"), message));
         }
+        if self.topology_interval < Duration::from_secs(1) {
+            return Err(Fault::new(key("topology_interval"), "must be at least 1s"));
+        }
+        if let Some(place) = self.shutdown_keys.iter().position(|key| !route::is_pattern(key)) {
+            let message = "must be words joined by dots, each of them a word, * or #";
+            return Err(Fault::new(key("shutdown_keys").then(place), message));
+        }
         if !self.retry_delays.is_sorted() {
             return Err(Fault::new(key("retry_delays"), "must not become shorter"));
         }
@@ -275,6 +289,8 @@ mod tests {
             ("tls_ca_file = \"/a\"", "amqp.tls_ca_file is for TLS"),
             ("retry_delays = []", "2:16: amqp.retry_delays must have from 1 to 8"),
             ("retry_delays = [\"2s\", \"1s\"]", "amqp.retry_delays must not become shorter"),
+            ("topology_interval = \"0s\"", "amqp.topology_interval must be at least 1s"),
+            ("shutdown_keys = [\"a..b\"]", "amqp.shutdown_keys[0] must be words joined by dots"),
             ("prefetch = 0", "2:12: amqp.prefetch must be from 1 to 10000, not 0"),
             ("brokers.rBroker = 65", "2:19: amqp.brokers.rBroker must be from 0 to 64, not 65"),
             ("brokers.adminGraphBroker = 1", "needs a route with broker = \"adminGraphBroker\""),

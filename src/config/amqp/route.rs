@@ -141,7 +141,7 @@ impl RouteConfig {
 }
 
 /// Returns true for words joined by dots, each of them `*`, `#` or without both.
-fn is_pattern(text: &str) -> bool {
+pub(super) fn is_pattern(text: &str) -> bool {
     let is_word =
         |word: &str| matches!(word, "*" | "#") || (!word.is_empty() && !word.contains(['*', '#']));
     text.len() <= 255 && !text.is_empty() && text.split('.').all(is_word)

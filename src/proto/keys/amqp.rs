@@ -24,8 +24,18 @@ impl Keys {
         self.key(format_args!("meta:amqp:spool:{scope}"))
     }
 
-    /// String: why a message became a dead letter.
-    pub fn amqp_reason(&self, scope: &str, message_id: &str) -> String {
-        self.key(format_args!("meta:amqp:reason:{scope}:{message_id}"))
+    /// Hash: the state of each broker, by `{unit}@{machine}`: the time in microseconds, and JSON.
+    pub fn amqp_brokers(&self, scope: &str) -> String {
+        self.key(format_args!("meta:amqp:brokers:{scope}"))
+    }
+
+    /// List: the repeats of a message that are answered with it, JSON. `chain` names all its attempts.
+    pub fn amqp_repeats(&self, scope: &str, chain: &str) -> String {
+        self.key(format_args!("meta:amqp:repeats:{scope}:{chain}"))
+    }
+
+    /// String: the digest of a message that has changed objects, and the results of its changes.
+    pub fn amqp_done(&self, mark: &str) -> String {
+        self.key(format_args!("meta:amqp:done:{mark}"))
     }
 }

@@ -2,6 +2,7 @@
 //! language is in `query`, the order of values in `term`.
 
 mod document;
+mod mark;
 mod query;
 mod rights;
 mod schema;
@@ -9,6 +10,7 @@ mod term;
 mod words;
 
 pub use document::{time_ms, time_text};
+pub use mark::WriteMark;
 pub use query::{Direction, Every, Query, QueryError};
 pub use rights::{GroupRights, Right, groups_of};
 pub use schema::{FieldType, SID, Schema};
@@ -241,6 +243,11 @@ pub enum Ask {
     Exists(ObjectType, ObjectId),
     /// Applies changes, all or none.
     Write(Vec<Write>),
+    /// Applies changes, all or none, unless those of this message were applied: then it returns their
+    /// results.
+    WriteOnce(Vec<Write>, WriteMark),
+    /// Returns the results of the changes of a message that were applied; none if they were not.
+    Applied(WriteMark),
     /// Lists ids in order, after a given one.
     Ids {
         /// The type.
@@ -283,9 +290,10 @@ impl Ask {
             | Self::Ids { object_type, .. }
             | Self::Search { object_type, .. }
             | Self::Find { object_type, .. } => (Right::Read, vec![object_type]),
-            Self::Write(writes) => {
+            Self::Write(writes) | Self::WriteOnce(writes, _) => {
                 (Right::Write, writes.iter().map(|write| &write.object_type).collect())
             }
+            Self::Applied(_) => (Right::Read, Vec::new()),
         }
     }
 }
@@ -297,7 +305,7 @@ pub enum Answer {
     Object(Option<Object>),
     /// To [`Ask::Exists`].
     Exists(bool),
-    /// To [`Ask::Write`], in the order of the changes.
+    /// To [`Ask::Write`], [`Ask::WriteOnce`] and [`Ask::Applied`], in the order of the changes.
     Written(Vec<Written>),
     /// To [`Ask::Ids`] and [`Ask::Search`].
     Ids(Vec<ObjectId>),
@@ -323,6 +331,11 @@ pub enum ObjectError {
         /// The stored version; 0 for none.
         found: u64,
     },
+    /// A message with the same id and other contents has changed objects.
+    #[error(
+        "a message with this id and other contents has changed objects; an id must be of one message"
+    )]
+    OtherMessage,
     /// The object is too large.
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
     TooLarge {

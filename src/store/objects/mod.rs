@@ -12,13 +12,15 @@ pub use index::Reindexed;
 pub use tending::{TendedIndex, TendedIndexes};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
 use super::{Store, StoreError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
-    Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write, Written,
+    Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write,
+    WriteMark, Written,
 };
 
 /// The limit on the bytes of all bodies of one answer; a single one may exceed it.
@@ -26,6 +28,8 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// The objects that one call reads, and the bytes of their bodies; a single one may exceed them.
 const READ_PER_CALL: usize = 1000;
 const READ_BYTES_PER_CALL: u64 = 2 << 20;
+/// The time that the changes of a message are known, so that a second delivery does not make them again.
+const DONE_TTL: Duration = Duration::from_hours(24);
 /// The retries of a write after another process has declared an index.
 const DECLARED_MEANWHILE_MAX: usize = 5;
 
@@ -73,7 +77,11 @@ impl Store {
                 command.arg(self.keys.object_heads(context, &object_type)).arg(id.as_str());
                 Answer::Exists(self.link.query("looking for an object", &command).await?)
             }
-            Ask::Write(writes) => Answer::Written(objects.write(&writes).await?),
+            Ask::Write(writes) => Answer::Written(objects.write(&writes, None).await?),
+            Ask::WriteOnce(writes, mark) => {
+                Answer::Written(objects.write(&writes, Some(&mark)).await?)
+            }
+            Ask::Applied(mark) => Answer::Written(objects.applied(&mark).await?),
             Ask::Ids { object_type, after, limit } => {
                 Answer::Ids(objects.ids(&object_type, after.as_ref(), limit).await?)
             }
@@ -216,8 +224,27 @@ impl Objects<'_> {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Makes all changes, or none.
-    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>> {
+    /// Returns the results of the changes of a message that were made before.
+    async fn applied(&self, mark: &WriteMark) -> Result<Vec<Written>> {
+        let mut command = redis::cmd("GET");
+        command.arg(self.store.keys.amqp_done(&mark.name));
+        let doing = "looking for the changes of a message";
+        let done: Option<String> = self.store.link.query(doing, &command).await?;
+        let Some(done) = done else { return Ok(Vec::new()) };
+        let (digest, numbers) = done.split_once(' ').unwrap_or((&done, ""));
+        if digest != mark.digest {
+            return Err(ObjectError::OtherMessage);
+        }
+        let numbers: Vec<u64> = numbers.split(' ').filter_map(|text| text.parse().ok()).collect();
+        let (pairs, _) = numbers.as_chunks::<2>();
+        Ok(pairs
+            .iter()
+            .map(|[version, existed]| Written { version: *version, existed: *existed == 1 })
+            .collect())
+    }
+
+    /// Makes all changes, or none; with a mark, once.
+    async fn write(&self, writes: &[Write], mark: Option<&WriteMark>) -> Result<Vec<Written>> {
         const WRITING: &str = "writing objects";
         if writes.len() > Store::OBJECT_CHANGES_MAX {
             let most = Store::OBJECT_CHANGES_MAX;
@@ -245,6 +272,9 @@ impl Objects<'_> {
                     .arg(created_ms.map(|ms| ms.to_string()).unwrap_or_default())
                     .arg(body.as_slice())
                     .arg(self.terms(write, &elsewhere));
+            }
+            if let Some(mark) = mark {
+                script.arg(&mark.name).arg(&mark.digest).arg(DONE_TTL.as_secs());
             }
             let answer: Vec<Value> = self.store.invoke(WRITING, &script).await?;
             match self.written(writes, answer)? {
@@ -305,6 +335,7 @@ impl Objects<'_> {
                     found,
                 })
             }
+            "other" => Err(ObjectError::OtherMessage),
             "full" => Err(ObjectError::Full { max: self.config.objects_max }),
             "fields" => {
                 let mut names =

@@ -5,8 +5,10 @@
 --
 -- ARGV: 1 context  2 limit on the objects of the context  3 number of changes, and for each
 --       `set` or `delete`, type, id, expected version or '', creation time or '', body,
---       terms of every indexed field that the writer knows
+--       terms of every indexed field that the writer knows; then, if the changes of a message are to be
+--       made once: the mark of the message, the digest of its contents, the time in s that it is known
 -- returns {'ok', for each change: version now, 1 if it existed before}
+--      or {'other'}: the mark is that of a message with another digest
 --      or {'stale', number of the change, version found}
 --      or {'full'}
 --      or {'fields', type, every field that has an index}: the terms of some were missing
@@ -36,6 +38,18 @@ local function indexes_of(object_type)
     indexed[object_type] = fields
   end
   return fields
+end
+
+-- The results of a message whose changes were made before.
+local mark, digest, ttl_s = unpack(ARGV, 4 + changes * WIDTH)
+local done = mark and redis.call('GET', AMQP_DONE .. mark)
+if done then
+  if string.match(done, '^%S+') ~= digest then return { 'other' } end
+  local before = { 'ok' }
+  for number in string.gmatch(string.sub(done, #digest + 1), '%d+') do
+    before[#before + 1] = tonumber(number)
+  end
+  return before
 end
 
 -- Checks all changes first: after the first write there is no way back.
@@ -154,5 +168,10 @@ for number = 1, changes do
   end
   answer[#answer + 1] = tonumber(version)
   answer[#answer + 1] = existed
+end
+if mark then
+  local results = digest
+  for number = 2, #answer do results = results .. ' ' .. integer(answer[number]) end
+  redis.call('SET', AMQP_DONE .. mark, results, 'EX', ttl_s)
 end
 return answer

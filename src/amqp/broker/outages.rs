@@ -1,0 +1,89 @@
+//! Outages of the stores of built-ins. A message waits for its store: an outage is no failed attempt.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::shared::{BrokerCounts, Shared};
+use crate::amqp::link::Delivery;
+use crate::amqp::message::{AmqpMessage, MessageAnswer};
+use crate::amqp::topology::Work;
+use crate::config::BuiltInName;
+use crate::store::Backoff;
+
+/// The code of a failure for want of a store.
+const UNAVAILABLE: &str = "unavailable";
+/// The longest wait for an answer of Redis.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Shared {
+    /// Lets a built-in serve a delivery, and settles it. While Redis is away it holds the delivery, so
+    /// that its dispatcher takes no more than its window.
+    pub(super) async fn serve_built_in(
+        self: &Arc<Self>,
+        name: BuiltInName,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        work: &Work,
+    ) {
+        loop {
+            let answer = self.built_ins.serve(name, message).await;
+            let is_away = matches!(
+                &answer, MessageAnswer::Failed(failure) if failure.code == UNAVAILABLE
+            );
+            let is_database = name == BuiltInName::Relational;
+            if is_database && !is_away {
+                self.database_answered();
+            }
+            if is_away && is_database {
+                self.database_failed(&answer);
+                // Others use the same queue: it returns by the longest lane, and that is no attempt.
+                return self.retry_delivery(delivery, message, work, message.attempt).await;
+            }
+            if !is_away || !self.redis_was_away().await {
+                self.settle(delivery, message, work, answer).await;
+                BrokerCounts::add(&self.counts.served);
+                return;
+            }
+            // Others get it, or this process as another delivery.
+            if self.is_leaving() || !delivery.is_live() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until Redis answers, or this process is to end. Returns false if it answers at once.
+    pub(super) async fn redis_was_away(&self) -> bool {
+        let (mut backoff, mut was_away) = (Backoff::default(), false);
+        loop {
+            match tokio::time::timeout(PATIENCE, self.store.now()).await {
+                Ok(Ok(_)) => {
+                    self.redis_answered();
+                    return was_away;
+                }
+                Ok(Err(error)) => self.redis_failed("serving messages", &error),
+                Err(_) => _ = self.redis_outage.failed(Instant::now()),
+            }
+            was_away = true;
+            tokio::select! {
+                () = tokio::time::sleep(backoff.failed()) => {}
+                () = self.left() => return true,
+            }
+        }
+    }
+
+    fn database_failed(&self, answer: &MessageAnswer) {
+        if self.database_outage.failed(Instant::now())
+            && let MessageAnswer::Failed(failure) = answer
+        {
+            warn!("{failure}; messages of rel.* wait in the longest retry lane until it answers");
+        }
+    }
+
+    fn database_answered(&self) {
+        if let Some(lasted) = self.database_outage.answered(Instant::now()) {
+            info!("MariaDB is back after {:.1} s", lasted.as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Messages that come again with the id of one whose job exists: from a client that has lost its
+//! connection, from a shovel, or from RabbitMQ after a broker has died.
+//!
+//! A repeat of a running job is answered with it, one of an ended job with its kept answer. A failed
+//! message, which was a dead letter, runs again. The same id with another message is a dead letter.
+
+use std::sync::Arc;
+
+use tracing::debug;
+
+use super::jobs::{answer_of, chain_id, end_of, job_id};
+use super::shared::{BrokerCounts, Shared};
+use crate::amqp::link::Delivery;
+use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
+use crate::amqp::topology::Work;
+use crate::config::AckMode;
+use crate::proto::job::{JobId, JobStatus};
+use crate::store::{Attached, Backoff, StoreError, Submitted};
+
+/// The most runs of one message.
+const RUNS_MAX: u32 = 100;
+
+/// A delivery of a message whose job exists.
+pub(super) struct Repeat {
+    pub(super) delivery: Delivery,
+    pub(super) message: AmqpMessage,
+    /// The place of its route.
+    pub(super) route: usize,
+}
+
+/// The state of a run of a message, by its newest job.
+enum RunState {
+    /// No job of it exists.
+    Nothing,
+    /// It will have an answer: its job runs, or comes again from a retry lane.
+    Coming { job: JobId, status: String, next: JobId, asked: Box<AmqpMessage> },
+    /// It was answered so.
+    Ended { answer: MessageAnswer, asked: Box<AmqpMessage> },
+    /// It cannot be known how it ended, for this reason.
+    Lost(String),
+}
+
+impl Shared {
+    /// Serves a repeat until its delivery is settled, or this process is to end.
+    pub(super) async fn serve_repeat(self: &Arc<Self>, repeat: Repeat, work: &Work) {
+        let Repeat { delivery, mut message, route } = repeat;
+        let (first_run, mut backoff) = (message.run, Backoff::default());
+        let failure = loop {
+            if message.run - first_run > RUNS_MAX {
+                let reason = format!("it has failed {RUNS_MAX} times");
+                break MessageFailure::lasting("failed_too_often", reason);
+            }
+            let known = match self.known(&message).await {
+                Ok(known) => known,
+                Err(error) if self.waited_for_redis(&error, &mut backoff).await => continue,
+                Err(_) => return,
+            };
+            match known {
+                RunState::Lost(reason) => break MessageFailure::lasting("unknown_end", reason),
+                RunState::Coming { asked, .. } | RunState::Ended { asked, .. }
+                    if !message.asks_as(&asked) =>
+                {
+                    let reason = "a message with this id and other contents came before; an id must \
+                                  be of one message";
+                    break MessageFailure::lasting("id_reused", reason);
+                }
+                RunState::Nothing => match self.submit_route(route, &message).await {
+                    None => return,
+                    Some(Err(failure)) => break failure,
+                    Some(Ok(false)) => {}
+                    Some(Ok(true)) => return self.stored(&delivery, &message, route, work).await,
+                },
+                RunState::Coming { job, status, next, asked } => {
+                    let is_same = delivery.is_redelivered && message.is_answered_as(&asked);
+                    if is_same && self.ends_itself(route) {
+                        return self.settle_at_end(&delivery, &asked, &job, work).await;
+                    }
+                    if is_same || message.reply_to.is_none() {
+                        return delivery.ack().await;
+                    }
+                    match self.attach(&message, (&job, &status), &next).await {
+                        Ok(Attached::Yes) => return delivery.ack().await,
+                        Ok(Attached::Changed) => {}
+                        Err(error) if self.waited_for_redis(&error, &mut backoff).await => {}
+                        Err(_) => return,
+                        Ok(Attached::Full) => {
+                            let reason = "too many repeats of it wait for its answer";
+                            break MessageFailure::lasting("repeated_too_often", reason);
+                        }
+                    }
+                }
+                // One that RabbitMQ delivers again was dealt with when its job failed.
+                RunState::Ended { answer: MessageAnswer::Failed(_), .. }
+                    if !delivery.is_redelivered =>
+                {
+                    message.run += 1;
+                    message.attempt = 0;
+                }
+                RunState::Ended { answer: answer @ MessageAnswer::Failed(_), asked }
+                    if self.ends_itself(route) =>
+                {
+                    return self.settle_end(&delivery, &asked, work, answer).await;
+                }
+                RunState::Ended { answer, .. } => {
+                    if self.reply(&message.properties(), &answer, true).await.is_ok() {
+                        delivery.ack().await;
+                    }
+                    return;
+                }
+            }
+        };
+        self.refuse(&delivery, Some(&message), work, failure).await;
+    }
+
+    /// Returns true if a message of this route is acknowledged when its job has ended.
+    fn ends_itself(&self, route: usize) -> bool {
+        self.settings.amqp.routes.get(route).is_some_and(|route| route.ack == AckMode::End)
+    }
+
+    /// Stores the job of a message. Returns false if it exists; `None` if this process is to end first.
+    async fn submit_route(
+        &self,
+        route: usize,
+        message: &AmqpMessage,
+    ) -> Option<Result<bool, MessageFailure>> {
+        let Some(of_route) = self.settings.amqp.routes.get(route) else {
+            return Some(Err(MessageFailure::lasting("no_route", "its route is gone")));
+        };
+        let job = match self.job_of(route, of_route, message) {
+            Ok(job) => job,
+            Err(failure) => return Some(Err(failure)),
+        };
+        let submitted = self.submit(std::slice::from_ref(&job)).await?;
+        Some(match submitted.into_iter().next() {
+            Some(Submitted::Accepted(_)) => Ok(true),
+            Some(Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what)) => {
+                Err(super::jobs::broken_queue(&what))
+            }
+            _ => Ok(false),
+        })
+    }
+
+    /// Acknowledges a message whose job is stored, or waits for the end of the job.
+    async fn stored(
+        self: &Arc<Self>,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        route: usize,
+        work: &Work,
+    ) {
+        BrokerCounts::add(&self.counts.jobs);
+        self.note_end(&message.key, "job");
+        if self.ends_itself(route) {
+            let job = job_id(&self.scope, message);
+            self.settle_at_end(delivery, message, &job, work).await;
+        } else {
+            delivery.ack().await;
+        }
+    }
+
+    /// Settles a delivery that waits for the end of its job.
+    pub(super) async fn settle_at_end(
+        self: &Arc<Self>,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        job: &JobId,
+        work: &Work,
+    ) {
+        if let Some(answer) = end_of(self, job).await {
+            self.settle_end(delivery, message, work, answer).await;
+        }
+    }
+
+    /// Settles a delivery whose job has ended so, and answers its repeats.
+    async fn settle_end(
+        self: &Arc<Self>,
+        delivery: &Delivery,
+        message: &AmqpMessage,
+        work: &Work,
+        answer: MessageAnswer,
+    ) {
+        let comes_again = matches!(
+            &answer, MessageAnswer::Failed(failure) if self.may_retry(message, failure)
+        );
+        let mut backoff = Backoff::default();
+        while !comes_again && !self.answer_repeats(message, &answer).await {
+            if self.is_leaving() {
+                return;
+            }
+            tokio::time::sleep(backoff.failed()).await;
+        }
+        self.settle(delivery, message, work, answer).await;
+    }
+
+    /// Waits a little after a failed call to Redis. Returns false if this process is to end.
+    async fn waited_for_redis(&self, error: &StoreError, backoff: &mut Backoff) -> bool {
+        self.redis_failed("looking at a message that came again", error);
+        tokio::select! {
+            () = tokio::time::sleep(backoff.failed()) => true,
+            () = self.left() => false,
+        }
+    }
+
+    /// Reads the state of this run of a message: that of its newest attempt.
+    async fn known(&self, message: &AmqpMessage) -> Result<RunState, StoreError> {
+        let mut newest = None;
+        let mut of = AmqpMessage { attempt: message.attempt, ..message.clone() };
+        let next = loop {
+            let id = job_id(&self.scope, &of);
+            match self.store.message_job(&id).await? {
+                Some(job) if of.attempt <= message.attempt + self.settings.amqp.max_retries => {
+                    newest = Some((id, job));
+                    of.attempt += 1;
+                }
+                _ => break id,
+            }
+        };
+        let Some((job, found)) = newest else { return Ok(RunState::Nothing) };
+        let Ok(asked) = serde_json::from_str::<AmqpMessage>(&found.message) else {
+            return Ok(RunState::Lost(format!("the job {job} has its id, but not its message")));
+        };
+        let asked = Box::new(asked);
+        let status = found.status;
+        let coming =
+            |asked| RunState::Coming { job: job.clone(), status: status.clone(), next, asked };
+        let Some(end) = self.store.message_end(&job).await? else { return Ok(coming(asked)) };
+        if status == JobStatus::Finished.as_str() && !end.is_finished {
+            return Ok(RunState::Lost(end.text));
+        }
+        let answer = answer_of(end);
+        Ok(match &answer {
+            MessageAnswer::Failed(failure) if self.may_retry(&asked, failure) => coming(asked),
+            _ => RunState::Ended { answer, asked },
+        })
+    }
+
+    async fn attach(
+        &self,
+        message: &AmqpMessage,
+        job: (&JobId, &str),
+        next: &JobId,
+    ) -> Result<Attached, StoreError> {
+        let Some(chain) = chain_id(&self.scope, message) else { return Ok(Attached::Yes) };
+        let asked = serde_json::to_string(message).unwrap_or_default();
+        self.store.attach_repeat(&self.scope, &chain, job, next, &asked).await
+    }
+
+    /// Answers the repeats of a message that has ended. Returns false if that has to be tried again.
+    pub(super) async fn answer_repeats(
+        self: &Arc<Self>,
+        message: &AmqpMessage,
+        answer: &MessageAnswer,
+    ) -> bool {
+        let Some(chain) = chain_id(&self.scope, message) else { return true };
+        let repeats = match self.store.repeats(&self.scope, &chain).await {
+            Ok(repeats) if repeats.is_empty() => return true,
+            Ok(repeats) => repeats,
+            Err(error) => {
+                debug!("reading the repeats of a message: {error}");
+                return false;
+            }
+        };
+        for asked in &repeats {
+            let Ok(repeat) = serde_json::from_str::<AmqpMessage>(asked) else { continue };
+            if self.reply(&repeat.properties(), answer, false).await.is_err() {
+                return false;
+            }
+        }
+        self.store.drop_repeats(&self.scope, &chain).await.is_ok()
+    }
+}

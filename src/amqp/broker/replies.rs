@@ -1,0 +1,155 @@
+//! Answers. One that its queue does not take is tried for a bounded time beside the work, then dropped:
+//! a client that reads no answers holds up nobody.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::{debug, warn};
+
+use super::shared::{BrokerCounts, Shared};
+use crate::amqp::link::{LinkError, Outgoing};
+use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT, TRACEPARENT};
+use crate::amqp::topology::OWNER;
+use crate::store::Backoff;
+
+/// The time that an answer holds up its message.
+const QUICK: Duration = Duration::from_secs(1);
+/// The time that an answer is tried after that.
+const WITHIN: Duration = Duration::from_secs(30);
+/// The bytes of all answers that are tried beside the work, in KiB.
+pub(super) const WAITING_KIB_MAX: usize = 16 << 10;
+/// The attempts to publish once the process is to end.
+const LAST_ATTEMPTS: u32 = 3;
+
+/// An answer on its way.
+struct PendingAnswer {
+    to: String,
+    body: Vec<u8>,
+    properties: Properties,
+}
+
+impl PendingAnswer {
+    fn out(&self) -> Outgoing<'_> {
+        let Self { to, body, properties } = self;
+        Outgoing { exchange: "", key: to, body, properties }
+    }
+}
+
+impl Shared {
+    /// Publishes the answer, if one is asked for. One that its queue rejects, or does not confirm, is tried
+    /// beside the work; one that cannot be delivered is dropped. `insists` tries again while RabbitMQ is
+    /// away.
+    ///
+    /// # Errors
+    /// [`LinkError`] if RabbitMQ is away.
+    pub(super) async fn reply(
+        self: &Arc<Self>,
+        asked: &Properties,
+        answer: &MessageAnswer,
+        insists: bool,
+    ) -> Result<(), LinkError> {
+        let Some(reply) = self.reply_of(asked, answer) else { return Ok(()) };
+        let (mut backoff, mut last) = (Backoff::default(), 0);
+        loop {
+            let error = match timeout(QUICK, self.link.publish(reply.out())).await {
+                Ok(Ok(())) => {
+                    BrokerCounts::add(&self.counts.answers);
+                    self.rabbit_answered();
+                    return Ok(());
+                }
+                Ok(Err(LinkError::Rejected { .. } | LinkError::NotPermitted { .. })) => {
+                    self.try_beside(reply);
+                    return Ok(());
+                }
+                Ok(Err(error @ LinkError::Unroutable { .. })) => {
+                    debug!("nobody waits for an answer: {error}");
+                    return Ok(());
+                }
+                // Another message may have closed the channel, as its exchange is gone.
+                Ok(Err(error)) => error,
+                // RabbitMQ confirms nothing for a queue that has lost its majority.
+                Err(_) => match timeout(QUICK, self.link.counts(OWNER)).await {
+                    Ok(Ok(_)) if !self.link.is_blocked().await => {
+                        self.try_beside(reply);
+                        return Ok(());
+                    }
+                    Ok(Err(error)) => error,
+                    _ => LinkError::Unreachable {
+                        address: self.link.address().to_owned(),
+                        reason: "does not confirm an answer".to_owned(),
+                    },
+                },
+            };
+            if !insists || last >= LAST_ATTEMPTS {
+                return Err(error);
+            }
+            self.rabbit_failed("publishing an answer", &error);
+            last += u32::from(self.is_leaving());
+            tokio::time::sleep(backoff.failed()).await;
+        }
+    }
+
+    fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<PendingAnswer> {
+        let to = asked.reply_to.as_deref().filter(|to| !to.is_empty())?;
+        if self.is_own_queue(to) {
+            warn!("an answer was asked for in the queue {to}, which is no queue of answers");
+            return None;
+        }
+        let traced = |name: &&str| asked.headers.contains_key(*name);
+        let headers = [ROOT, CHAIN, TRACEPARENT].into_iter().filter(traced);
+        let properties = Properties {
+            kind: Some("reply".to_owned()),
+            correlation_id: asked.correlation_id.clone(),
+            headers: headers.map(|name| (name.to_owned(), asked.headers[name].clone())).collect(),
+            ..Properties::default()
+        };
+        Some(PendingAnswer { to: to.to_owned(), body: answer.body(), properties })
+    }
+
+    /// Returns true for a queue of the topology: an answer there would be a message.
+    fn is_own_queue(&self, name: &str) -> bool {
+        let is_of = |queue: &crate::amqp::topology::AmqpQueue| queue.name == name;
+        name.starts_with(OWNER) || self.work.values().any(|work| work.queues().any(is_of))
+    }
+
+    fn try_beside(self: &Arc<Self>, reply: PendingAnswer) {
+        let kib = u32::try_from(reply.body.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        match Arc::clone(&self.replies).try_acquire_many_owned(kib) {
+            Ok(room) => _ = tokio::spawn(Arc::clone(self).try_for_a_time(reply, room)),
+            Err(_) => self.drop_reply(&reply, "too many answers wait for queues that reject them"),
+        }
+    }
+
+    async fn try_for_a_time(self: Arc<Self>, reply: PendingAnswer, room: OwnedSemaphorePermit) {
+        let (end, mut backoff) = (Instant::now() + WITHIN, Backoff::default());
+        let reason = loop {
+            tokio::time::sleep(backoff.failed()).await;
+            match timeout_at(end, self.link.publish(reply.out())).await {
+                Ok(Ok(())) => {
+                    BrokerCounts::add(&self.counts.answers);
+                    return;
+                }
+                Ok(Err(error @ LinkError::Unroutable { .. })) => break error.to_string(),
+                Ok(Err(error)) if Instant::now() >= end => break error.to_string(),
+                Ok(Err(error)) => debug!("publishing an answer: {error}; trying again"),
+                Err(_) => break "RabbitMQ does not confirm it".to_owned(),
+            }
+        };
+        self.drop_reply(&reply, &reason);
+        drop(room);
+    }
+
+    fn drop_reply(&self, reply: &PendingAnswer, reason: &str) {
+        let dropped = self.counts.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+        // A client that reads no answer is one line, then one per doubling.
+        if dropped.is_power_of_two() {
+            warn!(
+                "an answer to the queue {} is dropped: {reason}; {dropped} dropped since the start",
+                reply.to
+            );
+        }
+    }
+}

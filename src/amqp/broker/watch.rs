@@ -1,0 +1,59 @@
+//! Looks at the topology from time to time: a queue or a binding that was removed while brokers run
+//! would lose messages in silence.
+
+use std::sync::Arc;
+
+use tracing::{debug, warn};
+
+use super::shared::Shared;
+use crate::amqp::compare::unbound;
+use crate::amqp::link::LinkError;
+use crate::amqp::topology::{EXCHANGES, Pool, Work};
+
+/// Looks until the process is to end.
+pub(super) async fn run(shared: Arc<Shared>, pools: Vec<Arc<Pool>>) {
+    let mut ticks = tokio::time::interval(shared.settings.amqp.topology_interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The start has declared everything.
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shared.left() => return,
+        }
+        match look(&shared, &pools).await {
+            Ok(()) => {}
+            Err(error) if error.is_transient() => debug!("looking at the topology: {error}"),
+            Err(error) => warn!("looking at the topology: {error}"),
+        }
+    }
+}
+
+async fn look(shared: &Shared, pools: &[Arc<Pool>]) -> Result<(), LinkError> {
+    for (name, _) in EXCHANGES {
+        if !shared.link.has_exchange(name).await? {
+            warn!("the exchange {name} is gone: declaring it again");
+        }
+    }
+    let management = shared.link.management(&shared.settings.amqp);
+    let found = match &management {
+        Some(management) => management.queues().await.ok(),
+        None => None,
+    };
+    for pool in pools {
+        let work: &Work = &pool.work;
+        for queue in work.queues() {
+            let name = &queue.name;
+            if shared.link.counts(name).await?.is_none() {
+                warn!("the queue {name} is gone: declaring it again");
+            } else if let Some(found) = found.as_ref().and_then(|found| found.get(name))
+                && let Some((exchange, key)) = unbound(queue, found)
+            {
+                warn!("the queue {name} is not bound to {exchange} by {key} any more: binding it");
+            }
+        }
+        // The protocol does not list bindings; one that exists stays as it is.
+        shared.declare(work).await?;
+    }
+    Ok(())
+}

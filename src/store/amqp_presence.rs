@@ -1,0 +1,112 @@
+//! The presence of brokers of RabbitMQ: each notes its state with its heartbeat.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Store, StoreError};
+
+/// The age from which a broker is gone.
+const GONE_AFTER: Duration = Duration::from_secs(15);
+/// The time that the state of a broker that is gone is kept.
+const KEPT: Duration = Duration::from_hours(24);
+
+/// The state of one process with the role `broker`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BrokerPresence {
+    /// Its unit.
+    pub unit: String,
+    /// Its machine.
+    pub host: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The node of the matrix whose brokers it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The dispatchers that it should have, and those that consume.
+    pub dispatchers: u64,
+    /// See `dispatchers`.
+    pub consuming: u64,
+    /// The messages that are being served.
+    pub in_work: u64,
+    /// The messages since its start, by routing key and end: `job`, `done`, `retried`, `dead`.
+    pub messages: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Answers that were published, and those that were dropped.
+    pub answers: u64,
+    /// See `answers`.
+    pub answers_dropped: u64,
+    /// Log events that wait in its spool.
+    pub spooled: u64,
+    /// Log events that are neither published nor kept.
+    pub log_events_lost: u64,
+    /// The seconds for which RabbitMQ, Redis or MariaDB has been away, by name.
+    pub outages: BTreeMap<String, u64>,
+    /// When this was noted, in microseconds of Redis's clock.
+    pub at_us: i64,
+    /// False if its heartbeat is late.
+    #[serde(skip_deserializing)]
+    pub is_alive: bool,
+}
+
+impl BrokerPresence {
+    /// Returns its name: `{unit}@{host}`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.unit, self.host)
+    }
+
+    /// Returns the number of messages with this end.
+    pub fn ended(&self, end: &str) -> u64 {
+        self.messages.values().filter_map(|ends| ends.get(end)).sum()
+    }
+}
+
+impl Store {
+    /// Notes the state of a broker, at the time of Redis.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_broker(
+        &self,
+        scope: &str,
+        presence: &BrokerPresence,
+    ) -> Result<(), StoreError> {
+        const DOING: &str = "noting the state of a broker";
+        let document = serde_json::to_string(presence).unwrap_or_default();
+        let mut script = self.scripts.amqp_appear.prepare_invoke();
+        script.arg(scope).arg(presence.name()).arg(document).arg(KEPT.as_secs());
+        self.invoke::<u64>(DOING, &script).await.map(drop)
+    }
+
+    /// Forgets the state of a broker that ends in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HDEL");
+        command.arg(self.keys.amqp_brokers(scope)).arg(name);
+        self.link.query("forgetting the state of a broker", &command).await
+    }
+
+    /// Returns the state of each broker of a scope, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_brokers(scope));
+        let found: BTreeMap<String, String> =
+            self.link.query("reading the state of brokers", &command).await?;
+        let now_us = self.now().await?.as_microsecond();
+        let gone_us = i64::try_from(GONE_AFTER.as_micros()).unwrap_or(i64::MAX);
+        let parsed = found.values().filter_map(|document| {
+            let (at_us, document) = document.split_once(' ')?;
+            let mut presence: BrokerPresence = serde_json::from_str(document).ok()?;
+            presence.at_us = at_us.parse().ok()?;
+            presence.is_alive = now_us - presence.at_us < gone_us;
+            Some(presence)
+        });
+        Ok(parsed.collect())
+    }
+}
