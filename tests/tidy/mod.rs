@@ -15,13 +15,14 @@ use std::path::Path;
 use source::{identifiers, is_test, numbered};
 
 /// The modules in their order: each imports only from those before it, and none of its own row.
-const ORDER: [&[&str]; 13] = [
+const ORDER: [&[&str]; 14] = [
     &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
     &["store", "sandbox", "artifacts"],
     &["engine"],
     &["client"],
+    &["view"],
     &["metrics"],
     &["actor", "supervisor", "amqp"],
     &["rpc"],

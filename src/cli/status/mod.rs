@@ -1,22 +1,18 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
 mod document;
-mod start;
 mod tables;
 mod verdict;
 
 use std::process::ExitCode;
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::{Global, output};
-use crate::client::{Client, ClientError, Overview};
-use crate::config::CheckConfig;
+use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
-pub(super) use start::{has_systemd, start_of};
+use crate::view::{HealthRules, Moment};
 use verdict::CheckVerdict;
-pub(super) use verdict::{CheckReason, CheckState};
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
 #[derive(Debug, Args)]
@@ -40,15 +36,14 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
-            Ok((overview, thresholds)) if self.check => {
-                checked(global.json, &overview, &CheckVerdict::of(&overview, &thresholds))
+            Ok((moment, rules)) if self.check => {
+                checked(global.json, &moment, &CheckVerdict::of(&moment, &rules))
             }
-            Ok((overview, _)) => {
-                let now = Timestamp::now();
+            Ok((moment, _)) => {
                 output::print(
                     global.json,
-                    || document::of(&overview),
-                    || tables::of(&overview, now, global.look()),
+                    || document::of(&moment),
+                    || tables::of(&moment, global.look()),
                 )?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -58,24 +53,19 @@ impl Status {
     }
 }
 
-/// Returns what is wrong, the worst first.
-pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<CheckReason> {
-    CheckVerdict::of(overview, thresholds).into_reasons()
-}
-
-/// Reads the state, and the thresholds to compare it with.
-fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
+/// Reads the state, and the rules by which it is judged.
+fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
     let read = async {
-        match Overview::read(&client, address).await {
-            Ok(overview) => Ok(overview),
+        match Moment::read(&client, address).await {
+            Ok(moment) => Ok(moment),
             Err(error) => Err(named(&client, config.redis.shards, error).await),
         }
     };
-    let overview = super::block_on(read)?;
-    Ok((overview, config.check))
+    let moment = super::block_on(read)?;
+    Ok((moment, HealthRules::from(&config)))
 }
 
 /// Names the shards that are away in an error, if others are there.
@@ -92,11 +82,11 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
 }
 
 /// Prints the verdict, and returns its exit code.
-fn checked(json: bool, overview: &Overview, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
+fn checked(json: bool, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
     output::print(
         json,
         || {
-            let mut document = document::of(overview);
+            let mut document = document::of(moment);
             document["check"] = verdict.document();
             document
         },

@@ -38,7 +38,7 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 11] = [
+const TOOLS: [AgentTool; 12] = [
     AgentTool {
         name: "run_script",
         description: "Runs a script in a sandbox and returns its output, or its error and log. If it takes \
@@ -100,6 +100,13 @@ const TOOLS: [AgentTool; 11] = [
         name: "script_types",
         description: "Lists the script types, and tells the version of Hero.",
         method: "system.info",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "health",
+        description: "Returns what is wrong now, each problem with its severity and its remedy.",
+        method: "system.health",
         reads: true,
         settings: &[],
     },
