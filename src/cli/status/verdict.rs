@@ -256,6 +256,7 @@ mod tests {
     fn worst_reason_comes_first_and_the_others_have_lines_of_their_own() {
         let verdict = verdict(|of| {
             of.queues[0].1 = 0;
+            of.types[0].due = 0;
             of.supervisors.clear();
         });
         let text = verdict.text();

@@ -57,6 +57,7 @@ pub struct AddedField {
 
 /// A field of a job.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says where the field is shown")]
 pub struct JobField {
     /// Its name in the hash, in JSON and on the command line.
     pub name: &'static str,

@@ -34,7 +34,14 @@ fn every_rule_has_its_severity_and_its_sentence() {
     let hour =
         |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
     let cases: [(Change<'_>, Severity, &str); 19] = [
-        (&|of| of.supervisors.clear(), Critical, "0 live supervisors (threshold 1)"),
+        (
+            &|of| {
+                of.supervisors.clear();
+                of.types[0].due = 0;
+            },
+            Critical,
+            "0 live supervisors (threshold 1)",
+        ),
         (
             &|of| of.supervisors[0].redis = "failing".to_owned(),
             Warning,
@@ -165,6 +172,7 @@ fn queue_of_a_type_that_is_not_configured_is_told_with_the_one_that_is_meant() {
 
 #[test]
 fn worst_problem_comes_first_and_notes_come_last() {
+    use Severity::{Critical, Note, Warning};
     let health = health(
         |of| {
             of.queues[0].1 = 0;
@@ -174,7 +182,6 @@ fn worst_problem_comes_first_and_notes_come_last() {
         &HealthRules::default(),
     );
     let severities: Vec<Severity> = health.problems.iter().map(|of| of.severity).collect();
-    use Severity::{Critical, Note, Warning};
     assert_eq!(severities, [Critical, Critical, Warning, Note]);
     assert_eq!((health.state, health.wrong().count()), (HealthState::Critical, 3));
 }
