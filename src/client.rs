@@ -97,8 +97,9 @@ use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
-use crate::store::{JobSummary, ListQuery, Page, Shards, Store, StoreError, Submitted};
-use changes::moved;
+use crate::store::{
+    JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, StoreError, Submitted,
+};
 use wait::Waiters;
 
 /// A handle on the jobs of one system: of its namespace, and of its further shards if it has some.
@@ -332,5 +333,24 @@ fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
             doing: "submitting a job",
             reason: format!("the key {key} is not a list; remove it"),
         })),
+    }
+}
+
+fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobStatus, ClientError> {
+    let wrong = |status: String| ClientError::WrongState { doing, id: id.clone(), status };
+    match outcome {
+        RetryOutcome::Moved(status) => Ok(status),
+        RetryOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
+        RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
+        RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
+        RetryOutcome::Duplicate(other) => {
+            Err(wrong(format!("blocked: job {other} holds its unique key")))
+        }
+        RetryOutcome::FailedPrerequisite(cause) => {
+            Err(ClientError::FailedPrerequisite { id: id.clone(), cause })
+        }
+        RetryOutcome::LostPrerequisite(lost) => {
+            Err(ClientError::LostPrerequisite { id: id.clone(), lost })
+        }
     }
 }

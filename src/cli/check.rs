@@ -110,7 +110,7 @@ impl Check {
     }
 }
 
-/// What the configuration says of script types, periodic jobs and secrets.
+/// Returns the lines about script types, periodic jobs and secrets.
 fn lines_of(config: &Config, crontab: &Crontab, secrets: &SecretFiles) -> Vec<String> {
     let mut lines = vec!["configuration: valid".to_owned()];
     let types = availability(config);

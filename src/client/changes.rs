@@ -1,8 +1,8 @@
 //! Changes of one job: stop, retry, delete; and the deletion of all.
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, moved};
 use crate::proto::job::{JobId, JobStatus};
-use crate::store::{DeleteOutcome, ListQuery, RetryOutcome, StopOutcome};
+use crate::store::{DeleteOutcome, ListQuery, StopOutcome};
 
 impl Client {
     /// Stops a job: at once if it has not started, through its actor if it runs. Returns whether
@@ -100,29 +100,5 @@ impl Client {
             }
         }
         Ok(deleted)
-    }
-}
-
-/// Returns the new state of a job that was to be moved.
-pub(super) fn moved(
-    doing: &'static str,
-    id: &JobId,
-    outcome: RetryOutcome,
-) -> Result<JobStatus, ClientError> {
-    let wrong = |status: String| ClientError::WrongState { doing, id: id.clone(), status };
-    match outcome {
-        RetryOutcome::Moved(status) => Ok(status),
-        RetryOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-        RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
-        RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
-        RetryOutcome::Duplicate(other) => {
-            Err(wrong(format!("blocked: job {other} holds its unique key")))
-        }
-        RetryOutcome::FailedPrerequisite(cause) => {
-            Err(ClientError::FailedPrerequisite { id: id.clone(), cause })
-        }
-        RetryOutcome::LostPrerequisite(lost) => {
-            Err(ClientError::LostPrerequisite { id: id.clone(), lost })
-        }
     }
 }

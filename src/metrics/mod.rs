@@ -11,7 +11,7 @@ use crate::config::MetricsConfig;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
 use crate::store::{QueueState, RedisState, TypeState};
-use crate::view::{Health, HealthRules, HealthState, Moment};
+use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
@@ -41,7 +41,7 @@ const REASONS: [&str; 5] = ["script", "timeout", "stopped", "invalid", "discarde
 /// The state that is written as metrics.
 pub struct Metrics {
     moment: Moment,
-    health: Health,
+    health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
 }
 
@@ -58,7 +58,7 @@ impl Metrics {
         rules: &HealthRules,
     ) -> Result<Self, ClientError> {
         let mut moment = Moment::read(client, address).await?;
-        let health = Health::of(&moment, rules);
+        let health = NamespaceHealth::of(&moment, rules);
         let used = |of: &ScriptType| moment.types.iter().any(|state| state.script_type == *of);
         let unused: Vec<ScriptType> = rules.types.iter().filter(|of| !used(of)).cloned().collect();
         moment.types.extend(unused.into_iter().map(TypeState::unused));

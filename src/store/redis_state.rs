@@ -31,7 +31,7 @@ pub enum ClusterPlace {
 pub struct RedisRisk {
     /// Its kind.
     pub kind: RiskKind,
-    /// What Redis does: a sentence without its subject.
+    /// The risk: a sentence without its subject.
     pub text: String,
     /// The remedy.
     pub remedy: String,

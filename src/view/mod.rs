@@ -6,7 +6,9 @@ mod minutes;
 pub(crate) mod moment;
 mod start;
 
-pub use health::{Health, HealthRules, HealthState, Problem, ProblemKind, Severity, Subject};
+pub use health::{
+    HealthRules, HealthState, NamespaceHealth, Problem, ProblemKind, Severity, Subject,
+};
 pub use minutes::Minute;
 pub use moment::{ActorCount, LatestJobs, Moment, counted};
 pub use start::{has_systemd, start_of};

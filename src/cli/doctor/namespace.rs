@@ -6,7 +6,7 @@ use super::finding::{DoctorFinding, FindingArea};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
-use crate::view::{Health, HealthRules, Moment};
+use crate::view::{HealthRules, Moment, NamespaceHealth};
 
 const REDIS: FindingArea = FindingArea::Redis;
 const JOBS: FindingArea = FindingArea::Jobs;
@@ -43,7 +43,7 @@ async fn looked(
 ) -> Result<Vec<DoctorFinding>, ClientError> {
     let answers = round_trip(client, address).await?;
     let moment = Moment::read(client, address.to_owned()).await?;
-    let health = Health::of(&moment, &HealthRules::from(config));
+    let health = NamespaceHealth::of(&moment, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
     let has = |findings: &[DoctorFinding], area| {

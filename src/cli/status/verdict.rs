@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
-use crate::view::{Health, HealthRules, HealthState, Moment, Problem};
+use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth, Problem};
 
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ pub(super) struct CheckVerdict {
 impl CheckVerdict {
     /// Judges a moment.
     pub(super) fn of(moment: &Moment, rules: &HealthRules) -> Self {
-        let health = Health::of(moment, rules);
+        let health = NamespaceHealth::of(moment, rules);
         let reason = |problem: &Problem| CheckReason {
             state: HealthState::from(problem.severity).into(),
             text: problem.text.clone(),

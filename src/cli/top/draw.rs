@@ -16,7 +16,7 @@ use super::screen::{KEYS, Screen, ScreenView};
 use super::snapshot::{Rates, Snapshot};
 use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
-use crate::view::{ActorCount, Problem, Severity};
+use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
 
 /// Below this width or height, one list is shown at a time.
 const SMALL: (u16, u16) = (80, 18);
@@ -150,7 +150,7 @@ fn waiting(snapshot: &Snapshot) -> String {
 /// The worst that is wrong, in one line.
 fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
     let health = screen.snapshot.as_ref().map(|of| &of.health);
-    let problems: Vec<&Problem> = health.into_iter().flat_map(|of| of.wrong()).collect();
+    let problems: Vec<&Problem> = health.into_iter().flat_map(NamespaceHealth::wrong).collect();
     let (tone, text) = match (&screen.trouble, problems.as_slice()) {
         (Some(trouble), _) => (Tone::Bad, format!("Old numbers: {trouble}")),
         (None, [first, rest @ ..]) => {

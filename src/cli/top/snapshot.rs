@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
-use crate::view::{Health, HealthRules, LatestJobs, Moment};
+use crate::view::{HealthRules, LatestJobs, Moment, NamespaceHealth};
 
 /// The running jobs and the failures that are read, the newest of each.
 const JOBS_MAX: usize = 200;
@@ -15,7 +15,7 @@ const JOBS_MAX: usize = 200;
 pub(super) struct Snapshot {
     pub(super) moment: Moment,
     pub(super) latest: LatestJobs,
-    pub(super) health: Health,
+    pub(super) health: NamespaceHealth,
     /// None in the first snapshot.
     pub(super) rates: Option<Rates>,
     counted: Counted,
@@ -51,7 +51,7 @@ impl Snapshot {
         let counted = Counted::read(client, &types).await?;
         Ok(Self {
             latest: LatestJobs::read(client, JOBS_MAX).await?,
-            health: Health::of(&moment, rules),
+            health: NamespaceHealth::of(&moment, rules),
             rates: before.map(|before| counted.since(&before.counted)),
             counted,
             moment,
@@ -117,7 +117,7 @@ pub(super) mod tests {
         let mut moment = Moment { at, ..moment() };
         moment.queues[0].1 = 0;
         Snapshot {
-            health: Health::of(&moment, &HealthRules::default()),
+            health: NamespaceHealth::of(&moment, &HealthRules::default()),
             moment,
             latest: LatestJobs {
                 running: vec![job(long, JobStatus::Started, &running)],

@@ -8,19 +8,19 @@ use super::value::FieldKind;
 /// The part of a picture of a job in which a field stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldGroup {
-    /// What it is.
+    /// Its name and the like.
     Job,
-    /// Where it runs.
+    /// The place where it runs.
     Place,
     /// Its state and its attempts.
     State,
     /// Its times.
     Times,
-    /// What its submitter asked for.
+    /// The settings of its submitter.
     Settings,
-    /// What its script is given.
+    /// The inputs of its script.
     Inputs,
-    /// What it used and left.
+    /// The resources that it used, and the results that it left.
     Results,
     /// The jobs before and after it.
     Relations,

@@ -10,7 +10,7 @@ use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
 use super::super::seen::moment_within;
 use super::params::Nothing;
-use crate::view::{Health, HealthRules, Moment};
+use crate::view::{HealthRules, Moment, NamespaceHealth};
 
 /// The program that answers.
 #[derive(Serialize, JsonSchema)]
@@ -82,7 +82,7 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
     })
 }
 
-async fn health(context: CallContext, _: Nothing) -> Result<Health, RpcError> {
+async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth, RpcError> {
     let address = context.address.as_ref().to_owned();
     let moment = Moment::read(&context.client, address).await?;
     let moment = if context.caller.bounds == Bounds::default() {
@@ -90,7 +90,7 @@ async fn health(context: CallContext, _: Nothing) -> Result<Health, RpcError> {
     } else {
         moment_within(&moment, &context.caller)
     };
-    Ok(Health::of(&moment, &HealthRules::from(&*context.config)))
+    Ok(NamespaceHealth::of(&moment, &HealthRules::from(&*context.config)))
 }
 
 async fn whoami(context: CallContext, _: Nothing) -> Result<Who, RpcError> {

@@ -1,12 +1,12 @@
-//! What is wrong at a moment: one list of problems, from one set of rules. The thresholds are those of `[check]`.
+//! The problems of a moment: one list, from one set of rules. The thresholds are those of `[check]`.
 //!
-//! A part of the system has a file here with its rules, and a line in [`Health::of`].
+//! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
 
 mod daemons;
 mod jobs;
 mod problem;
 mod queues;
-mod redis;
+mod servers;
 
 pub use problem::{Problem, ProblemKind, Severity, Subject};
 pub use queues::lacks_actor;
@@ -37,7 +37,7 @@ impl From<&Config> for HealthRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
-    /// Nothing needs anybody; notes may be there.
+    /// Nothing is wrong; notes may be there.
     Ok,
     /// A warning is the worst.
     Warning,
@@ -57,21 +57,21 @@ impl From<Severity> for HealthState {
 
 /// The problems of a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Health {
+pub struct NamespaceHealth {
     /// The state of the namespace.
     pub state: HealthState,
     /// The problems, the worst first, with notes at the end.
     pub problems: Vec<Problem>,
 }
 
-impl Health {
+impl NamespaceHealth {
     /// Judges a moment.
     pub fn of(moment: &Moment, rules: &HealthRules) -> Self {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
-        redis::servers(moment, rules, &mut found);
-        redis::keys(moment, &mut found);
-        redis::clocks(moment, &mut found);
+        servers::all(moment, rules, &mut found);
+        servers::keys(moment, &mut found);
+        servers::clocks(moment, &mut found);
         queues::all(moment, rules, &mut found);
         jobs::last_hour(moment, rules, &mut found);
         jobs::rising(moment, rules, &mut found);

@@ -30,9 +30,9 @@ pub struct Problem {
 pub enum Severity {
     /// Worth knowing, and not wrong.
     Note,
-    /// Needs somebody soon.
+    /// Wrong; look at it soon.
     Warning,
-    /// Needs somebody now.
+    /// Wrong; look at it now.
     Critical,
 }
 

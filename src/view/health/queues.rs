@@ -101,7 +101,7 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
     );
 }
 
-/// Somebody has paused a queue, so it is only worth knowing. Many are said together.
+/// A person has paused a queue, so it is only worth knowing. Many are said together.
 fn paused(moment: &Moment, found: &mut Found) {
     let of = (ProblemKind::QueuePaused, Severity::Note);
     let paused: Vec<_> = moment.queues.iter().filter(|(state, _)| state.paused).collect();

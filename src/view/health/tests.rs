@@ -11,10 +11,10 @@ use crate::view::moment::tests::moment;
 /// A change of a healthy moment.
 type Change<'a> = &'a dyn Fn(&mut Moment);
 
-fn health(change: impl Fn(&mut Moment), rules: &HealthRules) -> Health {
+fn health(change: impl Fn(&mut Moment), rules: &HealthRules) -> NamespaceHealth {
     let mut moment = moment();
     change(&mut moment);
-    Health::of(&moment, rules)
+    NamespaceHealth::of(&moment, rules)
 }
 
 fn texts(change: impl Fn(&mut Moment)) -> Vec<(Severity, String)> {

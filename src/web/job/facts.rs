@@ -72,9 +72,9 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
         },
         (_, "priority") => html! { (priority(job)) },
         (_, "boot_id") => html! { code { (text) } },
-        _ => match address(field.name, &text, links) {
-            Some(address) => html! { a href=(address) { (text) } },
-            None => html! { (text) },
+        _ => html! {
+            @if let Some(address) = address(field.name, &text, links) { a href=(address) { (text) } }
+            @else { (text) }
         },
     };
     html! { dt { (field.label) } dd { (value) } }

@@ -1,10 +1,10 @@
 //! The problems of the namespace now, each with the page that shows more of it.
 
 use super::super::links::SiteLinks;
-use super::super::parts::{PageProblem, things};
+use super::super::parts::{PageProblem, count};
 use super::super::snapshot::SiteSnapshot;
 use crate::config::Config;
-use crate::view::{Health, HealthRules, Problem, ProblemKind, Subject};
+use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Subject};
 
 /// The most problems of one kind that are named.
 const NAMED_MAX: usize = 5;
@@ -12,14 +12,14 @@ const NAMED_MAX: usize = 5;
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five
 /// and a number.
 pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<PageProblem> {
-    let health = Health::of(&now.moment, &HealthRules::from(config));
+    let health = NamespaceHealth::of(&now.moment, &HealthRules::from(config));
     let mut found = Vec::new();
     let all: Vec<&Problem> = health.wrong().collect();
     for same in all.chunk_by(|one, next| (one.kind, one.severity) == (next.kind, next.severity)) {
         found.extend(same.iter().take(NAMED_MAX).map(|problem| named(problem, links)));
         let more = same.len().saturating_sub(NAMED_MAX);
         if let Some(first) = same.first().filter(|_| more > 0) {
-            let text = format!("and {}", things(more as u64, "more like these"));
+            let text = format!("and {} more of this kind", count(more as u64));
             found.push(PageProblem { text, remedy: String::new(), ..named(first, links) });
         }
     }
@@ -96,6 +96,6 @@ mod tests {
             now.moment.queues.extend(std::iter::repeat_n(one, 7));
         });
         assert_eq!(said.len(), 6);
-        assert_eq!(said[5].text, "and 3 more like these");
+        assert_eq!(said[5].text, "and 3 more of this kind");
     }
 }

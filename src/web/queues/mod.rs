@@ -20,7 +20,7 @@ use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;
 use crate::view::health::lacks_actor;
-use crate::view::{Health, HealthRules, HealthState, ProblemKind};
+use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind};
 
 pub(super) use list::{list, live, no_queue, part_of, table};
 
@@ -30,7 +30,7 @@ pub(super) struct QueueRow<'a> {
     /// The ready actors that claim from it.
     pub(super) actors: u64,
     /// Its problems.
-    pub(super) health: Health,
+    pub(super) health: NamespaceHealth,
     /// True if the visitor may pause and resume.
     pub(super) may_operate: bool,
 }
@@ -108,7 +108,7 @@ impl QueueRow<'_> {
 pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
     let (rules, may_operate) = (HealthRules::from(&*site.config()), visitor.may(Scope::Operate));
     let row = |(state, actors): &'a (QueueState, u64)| {
-        let health = Health::of_queue(state, *actors, &rules);
+        let health = NamespaceHealth::of_queue(state, *actors, &rules);
         QueueRow { state, actors: *actors, health, may_operate }
     };
     now.moment.queues.iter().map(row).collect()

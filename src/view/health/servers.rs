@@ -18,7 +18,7 @@ const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 const PRESENCE_AGE_MAX: Duration = Duration::from_mins(1);
 
 /// Each server of the namespace.
-pub(super) fn servers(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     for (shard, redis) in moment.servers() {
         server(&Subject::Redis(shard), redis, rules, found);
     }
