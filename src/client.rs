@@ -25,6 +25,7 @@ mod attempts;
 mod backup;
 mod batch_document;
 mod builder;
+mod changes;
 mod clone;
 mod confirm;
 mod dead;
@@ -45,7 +46,6 @@ mod many;
 mod migration;
 mod new_batch;
 mod objects;
-pub(crate) mod overview;
 mod periodic_jobs;
 mod placement;
 mod queues;
@@ -81,7 +81,6 @@ pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGrap
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
-pub use overview::{ActorCount, Overview, ShardServer};
 pub use run::AwaitedJob;
 pub use samples::{SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
@@ -90,6 +89,7 @@ pub(crate) use scripts::{function_documents, script_groups};
 pub(crate) use scripts::{osis_engine, sal_engine};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
 pub use stats::{Counters, TypeStats};
+pub use status::ShardServer;
 pub use tokens::{NewToken, Token, TokenError};
 
 use std::collections::BTreeMap;
@@ -100,8 +100,7 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicat
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, Page, RetryOutcome, Shards, StopOutcome, Store,
-    StoreError, Submitted,
+    JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, StoreError, Submitted,
 };
 use confirm::{STORED, confirmed, will_confirm};
 use wait::Waiters;
@@ -298,103 +297,6 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, ClientError> {
         Ok(self.shards.list_jobs(query).await?)
-    }
-
-    /// Stops a job: at once if it has not started, through its actor if it runs. Returns whether
-    /// it has ended already; if not, its actor has been told.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it ended before, or its hash
-    /// does not name its actor.
-    pub async fn stop_job(&self, id: &JobId) -> Result<bool, ClientError> {
-        let wrong = |status: &str| ClientError::WrongState {
-            doing: "stop",
-            id: id.clone(),
-            status: status.to_owned(),
-        };
-        match self.of(id)?.stop(id, self.job.kept(), None).await? {
-            StopOutcome::Stopped => Ok(true),
-            StopOutcome::Requested | StopOutcome::Own => Ok(false),
-            StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
-            StopOutcome::Ended => Err(wrong("over already")),
-            StopOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-        }
-    }
-
-    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for those of its
-    /// prerequisites that have not finished. Returns its new state.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended;
-    /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
-    /// without an input.
-    pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        moved("retry", id, self.of(id)?.retry(id).await?)
-    }
-
-    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that
-    /// failed because a prerequisite did. Returns each with its new state, the job itself first,
-    /// or the reason why a dependent stays as it is.
-    ///
-    /// # Errors
-    /// As [`Client::retry_job`]; the job may have any state.
-    pub async fn retry_job_with_dependents(
-        &self,
-        id: &JobId,
-    ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
-        let graph = self.of(id)?.retry_with_dependents(id).await?;
-        let own = moved("retry", id, graph.outcome)?;
-        let mut jobs = vec![(id.clone(), Ok(own))];
-        jobs.extend(graph.retried.into_iter().map(|(id, status)| (id, Ok(status))));
-        jobs.extend(graph.stay.into_iter().map(|(id, why)| {
-            let why = moved("retry", &id, why);
-            (id, why)
-        }));
-        Ok(jobs)
-    }
-
-    /// Deletes a job that is not running, and its log. Its waiting dependents fail.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
-    pub async fn delete_job(&self, id: &JobId) -> Result<(), ClientError> {
-        match self.of(id)?.delete(id, self.job.kept()).await? {
-            DeleteOutcome::Deleted => Ok(()),
-            DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-            DeleteOutcome::Running => {
-                let status = "started; stop it first".to_owned();
-                Err(ClientError::WrongState { doing: "delete", id: id.clone(), status })
-            }
-        }
-    }
-
-    /// Deletes every job that is not running. Returns their number.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`]; the jobs before it are deleted.
-    pub async fn clear_all_jobs(&self) -> Result<u64, ClientError> {
-        let mut deleted = 0;
-        let states = JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Started);
-        let all = self.shards.all().iter();
-        for (store, status) in all.flat_map(|store| states.clone().map(move |of| (store, of))) {
-            let mut query = ListQuery {
-                statuses: vec![status],
-                limit: ListQuery::LIMIT_MAX,
-                ..ListQuery::default()
-            };
-            loop {
-                let page = store.list_jobs(&query).await?;
-                for job in &page.items {
-                    let outcome = store.delete(&job.id, self.job.kept()).await?;
-                    deleted += u64::from(outcome == DeleteOutcome::Deleted);
-                }
-                match page.next {
-                    Some(next) => query.cursor = Some(next),
-                    None => break,
-                }
-            }
-        }
-        Ok(deleted)
     }
 
     /// Returns the counters of a script type: submitted, started, finished, failed, retried, dead,

@@ -1,7 +1,7 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, sandbox, artifacts → engine → client → metrics → actor, supervisor, amqp → rpc → web → daemon → cli
+//! error → proto → config → store, sandbox, artifacts → engine → client → view → metrics → actor, supervisor, amqp → rpc → web → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
@@ -22,6 +22,7 @@ pub mod rpc;
 pub mod sandbox;
 pub mod store;
 pub mod supervisor;
+pub mod view;
 pub mod web;
 
 #[cfg(test)]

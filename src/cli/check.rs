@@ -12,7 +12,9 @@ use super::check_shards::{ShardsCheck, redis_document, state_of};
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
-use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, SecretFiles, Unit};
+use crate::config::{
+    Config, ConfigError, Crontab, DEFAULT_FILE, EngineKind, FileReader, SecretFiles, Unit,
+};
 use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
@@ -96,42 +98,43 @@ impl Check {
         if self.show {
             output::text(&format!("{}\n", config.to_toml()?))?;
         }
-        output::line("configuration: valid")?;
-        for (script_type, unavailable) in availability(&config) {
-            output::line(&said(&script_type, unavailable.as_deref()))?;
-        }
-        for (script_type, sandbox) in sandboxes(&config) {
-            output::line(&format!("{script_type}: sandbox: {sandbox}"))?;
-        }
-        for entry in &crontab.entries {
-            output::line(&format!("cron {}: {}", entry.name, entry.schedule))?;
-        }
-        if !secrets.names.is_empty() {
-            output::line(&format!("secrets: {}", secrets.names.join(", ")))?;
-        }
-        for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
-            output::line(&line)?;
-        }
+        let mut lines = lines_of(&config, &crontab, &secrets);
+        lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
         if let Some((name, unit)) = &unit
             && let Some(said) = own_sandbox(&config, global, unit)?
         {
-            output::line(&format!("unit {name}: its process is sandboxed: it {said}"))?;
+            lines.push(format!("unit {name}: its process is sandboxed: it {said}"));
         }
-        if let Some(state) = redis {
-            output::line("redis: answers, and no key has the wrong type")?;
-            for fact in state.facts() {
-                output::line(&format!("redis: {fact}"))?;
-            }
-            output::line(&format!("redis: keeps {}", state.keeps()))?;
-            if silence.is_none() {
-                output::line("redis: tells at once of jobs that programs push")?;
-            }
+        lines.extend(redis.iter().flat_map(lines_of_redis));
+        if self.redis && silence.is_none() {
+            lines.push("redis: tells at once of jobs that programs push".to_owned());
         }
-        for line in shards.iter().flat_map(ShardsCheck::lines) {
-            output::line(&line)?;
-        }
+        lines.extend(shards.iter().flat_map(ShardsCheck::lines));
+        lines.iter().try_for_each(|line| output::line(line))?;
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
+}
+
+/// Returns the lines about script types, periodic jobs and secrets.
+fn lines_of(config: &Config, crontab: &Crontab, secrets: &SecretFiles) -> Vec<String> {
+    let mut lines = vec!["configuration: valid".to_owned()];
+    let types = availability(config);
+    lines.extend(types.iter().map(|(of, unavailable)| said(of, unavailable.as_deref())));
+    let sandboxes = sandboxes(config);
+    lines.extend(sandboxes.iter().map(|(of, sandbox)| format!("{of}: sandbox: {sandbox}")));
+    let entries = crontab.entries.iter();
+    lines.extend(entries.map(|entry| format!("cron {}: {}", entry.name, entry.schedule)));
+    if !secrets.names.is_empty() {
+        lines.push(format!("secrets: {}", secrets.names.join(", ")));
+    }
+    lines
+}
+
+fn lines_of_redis(state: &RedisState) -> Vec<String> {
+    let mut lines = vec!["redis: answers, and no key has the wrong type".to_owned()];
+    lines.extend(state.facts().iter().map(|fact| format!("redis: {fact}")));
+    lines.push(format!("redis: keeps {}", state.keeps()));
+    lines
 }
 
 /// Rejects files that the user of the daemon may not read.

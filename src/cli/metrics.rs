@@ -8,6 +8,7 @@ use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::metrics::{Format, Metrics};
+use crate::view::HealthRules;
 
 /// Print metrics as Prometheus reads them
 #[derive(Debug, Args)]
@@ -32,7 +33,7 @@ impl MetricsCommand {
         let config = global.config()?;
         let client = Client::open(&config)?;
         let address = config.redis.redacted_url();
-        let metrics = Metrics::read(&client, address, config.types.keys().cloned()).await?;
+        let metrics = Metrics::read(&client, address, &HealthRules::from(&config)).await?;
         let format = if self.openmetrics { Format::OpenMetrics } else { Format::Classic };
         output::text(&metrics.text(format, &config.metrics))?;
         Ok(ExitCode::SUCCESS)

@@ -79,6 +79,20 @@ impl MigrationReport {
 
     fn text(&self) -> String {
         let mut text = String::new();
+        for table in [self.queue_table(), self.circle_table(), self.other_table()] {
+            text += &table.map(|table| table.render() + "\n").unwrap_or_default();
+        }
+        text += &["next phase: ", self.next(), "\n"].concat();
+        if !self.queues.is_empty() {
+            text += if self.blockers.is_empty() { "safe: yes\n" } else { "safe: not yet\n" };
+        }
+        for blocker in &self.blockers {
+            text += &["  ", blocker, "\n"].concat();
+        }
+        text
+    }
+
+    fn queue_table(&self) -> Option<TextTable> {
         let mut table = TextTable::new(&[
             "LEGACY QUEUE",
             "TYPE",
@@ -105,10 +119,10 @@ impl MigrationReport {
                 state.ago(state.since_ms).map(brief).unwrap_or_default(),
             ]);
         }
-        if !self.queues.is_empty() {
-            text += &table.render();
-            text.push('\n');
-        }
+        (!self.queues.is_empty()).then_some(table)
+    }
+
+    fn circle_table(&self) -> Option<TextTable> {
         let mut table = TextTable::new(&[
             "CIRCLE",
             "TYPE",
@@ -136,26 +150,15 @@ impl MigrationReport {
                     .unwrap_or_default(),
             ]);
         }
-        if !self.circles.is_empty() {
-            text += &table.render();
-            text.push('\n');
-        }
+        (!self.circles.is_empty()).then_some(table)
+    }
+
+    fn other_table(&self) -> Option<TextTable> {
         let mut table = TextTable::new(&["NOT CONFIGURED", ">DEPTH"]);
         for (list, length) in &self.others {
             table.row([list.clone(), length.map(|length| length.to_string()).unwrap_or_default()]);
         }
-        if !self.others.is_empty() {
-            text += &table.render();
-            text.push('\n');
-        }
-        text += &["next phase: ", self.next(), "\n"].concat();
-        if !self.queues.is_empty() {
-            text += if self.blockers.is_empty() { "safe: yes\n" } else { "safe: not yet\n" };
-        }
-        for blocker in &self.blockers {
-            text += &["  ", blocker, "\n"].concat();
-        }
-        text
+        (!self.others.is_empty()).then_some(table)
     }
 
     fn document(&self) -> Value {

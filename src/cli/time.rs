@@ -5,6 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+pub(super) use crate::proto::units::brief;
+
 /// Returns the time zone of the person who calls: that of `TZ`, else of /etc/localtime, else UTC.
 pub(super) fn local_zone() -> TimeZone {
     let zone = TimeZone::system();
@@ -38,19 +40,6 @@ pub(super) fn wall_clock(text: &str, zone: &TimeZone) -> String {
 /// Formats a time in RFC 3339 as the clock of a zone shows it. Returns any other text as it is.
 pub(super) fn local_text(text: &str, zone: &TimeZone) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |time| local(time, zone))
-}
-
-/// Formats a duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
-pub(super) fn brief(duration: Duration) -> String {
-    let secs = duration.as_secs();
-    match secs {
-        0 if duration.as_millis() == 0 => format!("{}us", duration.as_micros()),
-        0 => format!("{}ms", duration.as_millis()),
-        1..60 => format!("{:.2}s", duration.as_secs_f64()),
-        60..3600 => format!("{}m{:02}s", secs / 60, secs % 60),
-        3600..86_400 => format!("{}h{:02}m", secs / 3600, secs / 60 % 60),
-        _ => format!("{}d{}h", secs / 86_400, secs / 3600 % 24),
-    }
 }
 
 /// The age of a time without fractions, or `in …` for a time in the future.

@@ -5,7 +5,6 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use futures_util::future::join_all;
 
-use super::overview::ShardServer;
 use super::{Client, ClientError};
 use crate::proto::job::JobStatus;
 use crate::proto::message::SupervisorPresence;
@@ -13,6 +12,17 @@ use crate::proto::queue::Queue;
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::target::ScriptType;
 use crate::store::{QueueState, RedisState, Store, StoreError, TypeState};
+
+/// A shard, and the server that has it.
+#[derive(Debug, Clone)]
+pub struct ShardServer {
+    /// The shard.
+    pub shard: Shard,
+    /// The address of Redis, without a password.
+    pub address: String,
+    /// The state of Redis.
+    pub redis: RedisState,
+}
 
 impl Client {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`

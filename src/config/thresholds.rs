@@ -1,4 +1,4 @@
-//! `[check]`: the thresholds of `hero status --check`.
+//! `[check]`: the thresholds of problems, for every command and page that names them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{Fault, KeyPath};
 use super::units;
 
-/// `[check]`: the thresholds of `hero status --check`. Zero switches one off.
+/// `[check]`: the thresholds of problems. Zero switches one off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CheckConfig {
@@ -23,10 +23,16 @@ pub struct CheckConfig {
     pub depth_warning: u64,
     /// The jobs in one queue that are critical.
     pub depth_critical: u64,
+    /// The held jobs of one queue that are a warning.
+    pub held_warning: u64,
+    /// The held jobs of one queue that are critical.
+    pub held_critical: u64,
     /// The jobs that ended in `error` in the last hour, of all types, that are a warning.
     pub failed_warning: u64,
     /// The jobs that ended in `error` in the last hour, of all types, that are critical.
     pub failed_critical: u64,
+    /// The share of failed jobs in the last ten minutes, in times of that before, that is a warning.
+    pub failures_rise: u64,
     /// The dead letters of the last hour, of all types, that are a warning.
     pub dead_warning: u64,
     /// The dead letters of the last hour, of all types, that are critical.
@@ -47,8 +53,11 @@ impl Default for CheckConfig {
             wait_critical: Duration::from_mins(30),
             depth_warning: 0,
             depth_critical: 0,
+            held_warning: 0,
+            held_critical: 0,
             failed_warning: 0,
             failed_critical: 0,
+            failures_rise: 2,
             dead_warning: 1,
             dead_critical: 0,
             memory_warning: 80,
@@ -65,6 +74,7 @@ impl CheckConfig {
         for (warning, critical, pair) in [
             ("wait_warning", "wait_critical", [self.wait_warning, self.wait_critical].map(seconds)),
             ("depth_warning", "depth_critical", [self.depth_warning, self.depth_critical]),
+            ("held_warning", "held_critical", [self.held_warning, self.held_critical]),
             ("failed_warning", "failed_critical", [self.failed_warning, self.failed_critical]),
             ("dead_warning", "dead_critical", [self.dead_warning, self.dead_critical]),
             ("memory_warning", "memory_critical", [self.memory_warning, self.memory_critical]),

@@ -283,47 +283,7 @@ fn merge(
     let who = layer.who.clone().or_else(known).unwrap_or_default();
     check_callers(&who, &key("who"))?;
     if engine != EngineKind::Command {
-        for (set, key) in [
-            (layer.command.is_some(), key("command")),
-            (layer.extension.is_some(), key("extension")),
-            (layer.more_extensions.is_some(), key("more_extensions")),
-            (layer.env.is_some(), key("env")),
-            (layer.cwd.is_some(), key("cwd")),
-            (layer.compile.is_some(), key("compile")),
-            (layer.check.is_some(), key("check")),
-            (layer.warm.is_some(), key("warm")),
-            (layer.preload.is_some(), key("preload")),
-            (layer.output_overflow.is_some(), key("output_overflow")),
-            (layer.dependencies.is_some(), key("dependencies")),
-            (layer.sandbox.is_some(), key("sandbox")),
-        ] {
-            if set {
-                return Err(Fault::new(key, "is for engine = \"command\" only"));
-            }
-        }
-        let limits = layer.limits.unwrap_or_default();
-        if engine == EngineKind::HeroScript {
-            let known = default.map(|default| default.modules.clone());
-            let modules = layer.modules.or(known).unwrap_or_default();
-            if layer.eval.is_some() {
-                return Err(Fault::new(key("eval"), "is for engine = \"osis\" and \"sal\" only"));
-            }
-            return Ok(TypeConfig { limits, fallback, who, ..heroscript(modules) });
-        }
-        let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
-        let (options, modules) = (CommandOptions::default(), layer.modules.unwrap_or_default());
-        return Ok(TypeConfig {
-            engine,
-            command,
-            extension,
-            options,
-            modules,
-            eval: layer.eval.unwrap_or_default(),
-            limits,
-            sandbox,
-            fallback,
-            who,
-        });
+        return merge_rhai(name, engine, default, layer, who);
     }
     let of_all = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
     for (set, key, message) in [
@@ -355,6 +315,59 @@ fn merge(
         options,
         modules,
         eval,
+        limits,
+        sandbox,
+        fallback,
+        who,
+    })
+}
+
+/// Merges a type whose scripts run inside the actor.
+fn merge_rhai(
+    name: &ScriptType,
+    engine: EngineKind,
+    default: Option<&TypeConfig>,
+    layer: TypeLayer,
+    who: Vec<String>,
+) -> Result<TypeConfig, Fault> {
+    let key = |key| KeyPath::of(&["type", name.as_str(), key]);
+    let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
+    for (set, key) in [
+        (layer.command.is_some(), key("command")),
+        (layer.extension.is_some(), key("extension")),
+        (layer.more_extensions.is_some(), key("more_extensions")),
+        (layer.env.is_some(), key("env")),
+        (layer.cwd.is_some(), key("cwd")),
+        (layer.compile.is_some(), key("compile")),
+        (layer.check.is_some(), key("check")),
+        (layer.warm.is_some(), key("warm")),
+        (layer.preload.is_some(), key("preload")),
+        (layer.output_overflow.is_some(), key("output_overflow")),
+        (layer.dependencies.is_some(), key("dependencies")),
+        (layer.sandbox.is_some(), key("sandbox")),
+    ] {
+        if set {
+            return Err(Fault::new(key, "is for engine = \"command\" only"));
+        }
+    }
+    let limits = layer.limits.unwrap_or_default();
+    if engine == EngineKind::HeroScript {
+        let known = default.map(|default| default.modules.clone());
+        let modules = layer.modules.or(known).unwrap_or_default();
+        if layer.eval.is_some() {
+            return Err(Fault::new(key("eval"), "is for engine = \"osis\" and \"sal\" only"));
+        }
+        return Ok(TypeConfig { limits, fallback, who, ..heroscript(modules) });
+    }
+    let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
+    let (options, modules) = (CommandOptions::default(), layer.modules.unwrap_or_default());
+    Ok(TypeConfig {
+        engine,
+        command,
+        extension,
+        options,
+        modules,
+        eval: layer.eval.unwrap_or_default(),
         limits,
         sandbox,
         fallback,

@@ -6,11 +6,12 @@ pub use text::Format;
 
 use std::collections::BTreeMap;
 
-use crate::client::{Client, ClientError, Overview};
+use crate::client::{Client, ClientError};
 use crate::config::MetricsConfig;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
 use crate::store::{QueueState, RedisState, TypeState};
+use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
@@ -39,7 +40,8 @@ const REASONS: [&str; 5] = ["script", "timeout", "stopped", "invalid", "discarde
 
 /// The state that is written as metrics.
 pub struct Metrics {
-    overview: Overview,
+    moment: Moment,
+    health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
 }
 
@@ -53,24 +55,25 @@ impl Metrics {
     pub async fn read(
         client: &Client,
         address: String,
-        configured: impl IntoIterator<Item = ScriptType>,
+        rules: &HealthRules,
     ) -> Result<Self, ClientError> {
-        let mut overview = Overview::read(client, address).await?;
-        let used = |of: &ScriptType| overview.types.iter().any(|state| state.script_type == *of);
-        let unused: Vec<ScriptType> = configured.into_iter().filter(|of| !used(of)).collect();
-        overview.types.extend(unused.into_iter().map(TypeState::unused));
-        overview.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
-        let types: Vec<ScriptType> =
-            overview.types.iter().map(|of| of.script_type.clone()).collect();
+        let mut moment = Moment::read(client, address).await?;
+        let health = NamespaceHealth::of(&moment, rules);
+        let used = |of: &ScriptType| moment.types.iter().any(|state| state.script_type == *of);
+        let unused: Vec<ScriptType> = rules.types.iter().filter(|of| !used(of)).cloned().collect();
+        moment.types.extend(unused.into_iter().map(TypeState::unused));
+        moment.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
+        let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
         let counters = client.counters_of(&types).await?;
-        Ok(Self { overview, counters: types.into_iter().zip(counters).collect() })
+        Ok(Self { moment, health, counters: types.into_iter().zip(counters).collect() })
     }
 
     /// Writes them. The bounds of the configuration keep the number of samples small.
     pub fn text(&self, format: Format, bounds: &MetricsConfig) -> String {
         let mut text = Exposition::new(format);
-        let types: Vec<&TypeState> = self.overview.types.iter().take(bounds.types_max).collect();
+        let types: Vec<&TypeState> = self.moment.types.iter().take(bounds.types_max).collect();
         self.service(&mut text);
+        self.problems(&mut text, bounds.queues_max);
         self.actors(&mut text, bounds.types_max);
         self.queues(&mut text, bounds.queues_max);
         jobs(&mut text, &types);
@@ -82,9 +85,9 @@ impl Metrics {
     fn service(&self, text: &mut Exposition) {
         text.metric("hero_build_info", Kind::Gauge, "The version of Hero; always 1.");
         text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-        let supervisors = self.overview.supervisors.len() as u64;
+        let supervisors = self.moment.supervisors.len() as u64;
         gauge(text, "hero_supervisors", "Live supervisors.", supervisors);
-        let servers = self.overview.servers();
+        let servers = self.moment.servers();
         let mut of_redis = |name, help, value: fn(&RedisState) -> Option<u64>| {
             let values = servers.iter().filter_map(|(shard, redis)| Some((*shard, value(redis)?)));
             for (number, (shard, value)) in values.enumerate() {
@@ -110,8 +113,30 @@ impl Metrics {
         );
     }
 
+    /// The state of the namespace, and its problems.
+    fn problems(&self, text: &mut Exposition, problems_max: usize) {
+        let state = match self.health.state {
+            HealthState::Ok => 0,
+            HealthState::Warning => 1,
+            HealthState::Critical => 2,
+        };
+        let help = "0 if nothing is wrong, 1 with a warning, 2 if something is critical.";
+        gauge(text, "hero_health", help, state);
+        let help = "1 for each problem. The worst are those that a bound leaves.";
+        text.metric("hero_problems", Kind::Gauge, help);
+        for problem in self.health.problems.iter().take(problems_max) {
+            let subject = problem.subject.to_string();
+            let labels = [
+                ("kind", problem.kind.as_str()),
+                ("severity", problem.severity.as_str()),
+                ("subject", subject.as_str()),
+            ];
+            text.sample(&labels, 1.0);
+        }
+    }
+
     fn actors(&self, text: &mut Exposition, types_max: usize) {
-        let actors = || self.overview.actors.iter().take(types_max);
+        let actors = || self.moment.actor_counts.iter().take(types_max);
         text.metric("hero_actors", Kind::Gauge, "Live actors by state.");
         for (script_type, count) in actors() {
             let states = [
@@ -135,7 +160,7 @@ impl Metrics {
 
     /// The longest queues one by one, and the others together.
     fn queues(&self, text: &mut Exposition, queues_max: usize) {
-        let mut queues: Vec<&(QueueState, u64)> = self.overview.queues.iter().collect();
+        let mut queues: Vec<&(QueueState, u64)> = self.moment.queues.iter().collect();
         queues.sort_by_key(|(state, _)| std::cmp::Reverse(state.depth + state.held));
         let (shown, others) = queues.split_at(queues.len().min(queues_max));
         let names: Vec<String> = shown.iter().map(|(state, _)| state.queue.to_string()).collect();

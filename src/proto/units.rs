@@ -131,6 +131,19 @@ fn format(amount: u64, kind: &AmountKind) -> String {
         .map_or_else(String::new, |(name, worth)| format!("{}{name}", amount / worth))
 }
 
+/// Formats a duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
+pub fn brief(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match secs {
+        0 if duration.as_millis() == 0 => format!("{}us", duration.as_micros()),
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => format!("{:.2}s", duration.as_secs_f64()),
+        60..3600 => format!("{}m{:02}s", secs / 60, secs % 60),
+        3600..86_400 => format!("{}h{:02}m", secs / 3600, secs / 60 % 60),
+        _ => format!("{}d{}h", secs / 86_400, secs / 3600 % 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

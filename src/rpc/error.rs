@@ -9,7 +9,7 @@ use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::object::ObjectError;
-use crate::proto::target::IllegalName;
+use crate::proto::target::{ActorId, IllegalName};
 use crate::store::StoreError;
 
 /// The codes of errors: those of JSON-RPC 2.0, then Hero's own.
@@ -97,6 +97,10 @@ impl From<ClientError> for RpcError {
     fn from(error: ClientError) -> Self {
         let message = error.to_string();
         let new = |code| Self::new(code, message.clone());
+        let of_actor = |code, actor: ActorId| new(code).with("actor", actor.to_string());
+        let of_prerequisite =
+            |id: String| new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id);
+        let texts = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         match error {
             ClientError::Store(error) => error.into(),
             // A retry with the same id tells whether it was accepted.
@@ -110,42 +114,30 @@ impl From<ClientError> for RpcError {
                 .with("id", id.as_str()),
             ClientError::Object(error) => error.into(),
             ClientError::Invalid(error) => error.into(),
-            ClientError::File(ArtifactError::TooLarge { .. }) => new(code::INVALID_PARAMS),
-            ClientError::File(ArtifactError::Missing { .. }) => new(code::NOT_FOUND),
-            ClientError::File(_) => new(code::INTERNAL),
+            ClientError::File(error) => new(code_of_file(&error)),
             ClientError::Name(error) => error.into(),
             ClientError::NoSuchJob(id) | ClientError::NoSuchGraph(id) => {
                 new(code::NOT_FOUND).with("id", id.as_str())
             }
             ClientError::AmbiguousId { part, first, .. } => {
-                let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
-                new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", first)
+                new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", texts(&first))
             }
             ClientError::AmbiguousGraph { part, first, .. } => {
-                let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
-                new(code::INVALID_PARAMS).with("id", part.as_str()).with("graphs", first)
+                new(code::INVALID_PARAMS).with("id", part.as_str()).with("graphs", texts(&first))
             }
             ClientError::ShortIdNotFound { part, .. }
             | ClientError::ShortGraphNotFound { part, .. } => {
                 new(code::NOT_FOUND).with("id", part.as_str())
             }
-            ClientError::NoSuchActor(actor) => {
-                new(code::NOT_FOUND).with("actor", actor.to_string())
-            }
-            ClientError::NoPong { actor, .. } => {
-                new(code::GAVE_UP).with("actor", actor.to_string())
-            }
+            ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
+            ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
             ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
                 new(code::CONFLICT).with("id", id.as_str())
             }
-            ClientError::UnknownPrerequisite(id) => {
-                new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id)
-            }
+            ClientError::UnknownPrerequisite(id) => of_prerequisite(id),
             ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
             ClientError::PrerequisitesApart { second: id, .. }
-            | ClientError::OtherShard { id, .. } => {
-                new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id.as_str())
-            }
+            | ClientError::OtherShard { id, .. } => of_prerequisite(id.to_string()),
             ClientError::Refused { place, name, error } => {
                 let inner = Self::from(*error);
                 Self { message, ..inner }.with("place", place).with("name", name)
@@ -175,6 +167,14 @@ impl From<ClientError> for RpcError {
                 new(code::GAVE_UP).with("id", id.as_str())
             }
         }
+    }
+}
+
+fn code_of_file(error: &ArtifactError) -> i32 {
+    match error {
+        ArtifactError::TooLarge { .. } => code::INVALID_PARAMS,
+        ArtifactError::Missing { .. } => code::NOT_FOUND,
+        _ => code::INTERNAL,
     }
 }
 

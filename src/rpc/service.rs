@@ -18,6 +18,7 @@ use super::table::MethodTable;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
+use crate::view::HealthRules;
 
 /// The time for which metrics that were read are served again.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
@@ -146,9 +147,9 @@ impl ApiService {
 
     /// Returns the metrics, at most a second old.
     pub(super) async fn metrics(&self, format: Format) -> Result<String, ClientError> {
-        let (bounds, types) = {
+        let (bounds, rules) = {
             let config = self.0.config.borrow();
-            (config.metrics.clone(), config.types.keys().cloned().collect::<Vec<_>>())
+            (config.metrics.clone(), HealthRules::from(&**config))
         };
         // One reader at a time; the others wait for what it reads.
         let mut kept = self.0.metrics.lock().await;
@@ -156,7 +157,7 @@ impl ApiService {
             Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),
             _ => {
                 let address = self.0.address.as_ref().to_owned();
-                let metrics = Arc::new(Metrics::read(&self.0.client, address, types).await?);
+                let metrics = Arc::new(Metrics::read(&self.0.client, address, &rules).await?);
                 *kept = Some((Instant::now(), Arc::clone(&metrics)));
                 metrics
             }

@@ -10,7 +10,7 @@ use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Shards, Store, StoreError};
-use crate::proto::job::{JobId, JobStatus, json_of_field};
+use crate::proto::job::{JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::{IllegalName, ScriptType};
 
@@ -113,29 +113,6 @@ pub(super) fn write_fields<M: SerializeMap>(
     fields
         .try_for_each(|(name, text)| map.serialize_entry(name, &json_of_field(name, text.clone())))
 }
-
-/// The fields in a list, without script and output, which may be large.
-pub(crate) const SUMMARY_FIELDS: [&str; 19] = [
-    "name",
-    "graph_id",
-    "tags",
-    "script_type",
-    "group",
-    "instance",
-    "priority",
-    "attempt",
-    "actor",
-    "caller_id",
-    "context_id",
-    "created_at",
-    "started_at",
-    "finished_at",
-    "run_at",
-    "held_by",
-    "progress",
-    "progress_text",
-    "error",
-];
 
 impl Store {
     /// One page of jobs, state by state, the newest of each first.
@@ -242,10 +219,11 @@ impl Store {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
+        let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors();
         for id in &ids {
-            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg("status").arg(&SUMMARY_FIELDS);
+            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg("status").arg(&names);
         }
         let hashes: Vec<Value> = self.link.pipeline("listing jobs", &pipeline).await?;
         let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
@@ -276,8 +254,8 @@ fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
     };
     let (status, rest) = fields.split_first()?;
     let status: String = cut(status, CHARS_MAX)?;
-    let fields = SUMMARY_FIELDS
-        .into_iter()
+    let fields = JobField::listed_fields()
+        .map(|field| field.name)
         .zip(rest)
         .filter_map(|(name, value)| Some((name, cut(value, most(name))?)))
         .collect();

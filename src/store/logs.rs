@@ -171,8 +171,17 @@ impl Store {
         let doing = "writing the log of a job";
         let answers: Vec<RedisResult<()>> =
             self.link.pipeline(doing, pipeline.ignore_errors()).await?;
+        self.refused_lines(doing, sent.into_iter().zip(answers))
+    }
+
+    /// Returns the lines that Redis refused. Any other failure is one of the whole call.
+    fn refused_lines<'a>(
+        &self,
+        doing: &'static str,
+        answers: impl Iterator<Item = ((&'a JobId, u64), RedisResult<()>)>,
+    ) -> Result<Vec<RefusedLines>, StoreError> {
         let mut refused: Vec<RefusedLines> = Vec::new();
-        for ((id, lines), answer) in sent.into_iter().zip(answers) {
+        for ((id, lines), answer) in answers {
             let Err(error) = answer else { continue };
             let said = StoreError::new(self.address(), doing, &error);
             if said.is_transient() && error.code() != Some("OOM") {

@@ -26,6 +26,30 @@ pub enum ClusterPlace {
     Alone,
 }
 
+/// A reason why accepted jobs can be lost or refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisRisk {
+    /// Its kind.
+    pub kind: RiskKind,
+    /// The risk: a sentence without its subject.
+    pub text: String,
+    /// The remedy.
+    pub remedy: String,
+}
+
+/// The kind of a risk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RiskKind {
+    /// Redis may lose accepted jobs.
+    Forgets,
+    /// It cannot write its append-only file.
+    CannotAppend,
+    /// It cannot write its snapshot.
+    CannotSave,
+    /// It is a node of a cluster that is named alone.
+    NamedAlone,
+}
+
 /// The state of Redis, as far as its user may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RedisState {
@@ -215,50 +239,58 @@ impl RedisState {
         }
     }
 
-    /// Returns the reasons why accepted jobs can be lost, each with what to do.
+    /// Returns the reasons why accepted jobs can be lost or refused, each with what to do, as lines.
     pub fn dangers(&self) -> Vec<String> {
-        let mut dangers = Vec::new();
+        let line = |risk: RedisRisk| format!("redis {}; {}", risk.text, risk.remedy);
+        self.risks().into_iter().map(line).collect()
+    }
+
+    /// Returns the reasons why accepted jobs can be lost or refused.
+    pub fn risks(&self) -> Vec<RedisRisk> {
+        let mut risks = Vec::new();
+        let mut add = |kind, text: String, remedy: &str| {
+            risks.push(RedisRisk { kind, text, remedy: remedy.to_owned() });
+        };
         match (self.appends, self.fsync.as_deref()) {
-            (Some(false), _) => dangers.push(format!(
-                "redis forgets accepted jobs when it is killed or restarted: it appends to no file \
-                 (appendonly no); {REMEDY}"
-            )),
-            (Some(true), Some("no")) => dangers.push(format!(
-                "redis forgets the jobs of the last half minute in a power failure: it leaves \
-                 writing to the kernel (appendfsync no); {REMEDY}"
-            )),
+            (Some(false), _) => {
+                let text = "forgets accepted jobs when it is killed or restarted: it appends to no \
+                            file (appendonly no)";
+                add(RiskKind::Forgets, text.to_owned(), REMEDY);
+            }
+            (Some(true), Some("no")) => {
+                let text = "forgets the jobs of the last half minute in a power failure: it leaves \
+                            writing to the kernel (appendfsync no)";
+                add(RiskKind::Forgets, text.to_owned(), REMEDY);
+            }
             _ => {}
         }
+        let look = "see its log, and whether its disk is full";
         if self.append_failed {
-            dangers.push(
-                "redis cannot write its append-only file, and refuses writes; see its log, and \
-                 whether its disk is full"
-                    .to_owned(),
-            );
+            let text = "cannot write its append-only file, and refuses writes";
+            add(RiskKind::CannotAppend, text.to_owned(), look);
         }
         if self.save_failed {
-            dangers.push(
-                "redis cannot write its snapshot, and may refuse writes \
-                 (stop-writes-on-bgsave-error); see its log, and whether its disk is full"
-                    .to_owned(),
-            );
+            let text = "cannot write its snapshot, and may refuse writes \
+                        (stop-writes-on-bgsave-error)";
+            add(RiskKind::CannotSave, text.to_owned(), look);
         }
         if self.cluster == ClusterPlace::Alone {
-            dangers.push(
-                "redis is a node of a cluster, but redis.url names it alone: when another node \
-                 takes over its slots, hero stops; set redis.url to redis+cluster://HOST:PORT/, \
-                 with some nodes of the cluster"
-                    .to_owned(),
-            );
+            let text = "is a node of a cluster, but redis.url names it alone: when another node \
+                        takes over its slots, hero stops";
+            let remedy =
+                "set redis.url to redis+cluster://HOST:PORT/, with some nodes of the cluster";
+            add(RiskKind::NamedAlone, text.to_owned(), remedy);
         }
         if let Some(policy) = self.eviction_policy.as_deref().filter(|of| *of != SAFE_POLICY) {
-            dangers.push(format!(
-                "redis may evict accepted jobs when its memory is full: its maxmemory-policy is \
-                 {policy}; run: redis-cli CONFIG SET maxmemory-policy {SAFE_POLICY}, redis-cli \
-                 CONFIG REWRITE"
-            ));
+            let text = format!(
+                "may evict accepted jobs when its memory is full: its maxmemory-policy is {policy}"
+            );
+            let remedy = format!(
+                "run: redis-cli CONFIG SET maxmemory-policy {SAFE_POLICY}, redis-cli CONFIG REWRITE"
+            );
+            add(RiskKind::Forgets, text, &remedy);
         }
-        dangers
+        risks
     }
 }
 

@@ -1,11 +1,13 @@
 //! Searches through jobs by what no index has: a bounded look at the latest.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{FailureCause, STOP_ERRORS, error_kind};
-use crate::proto::job::{JobStatus, Tags};
+use crate::proto::job::{JobField, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -20,7 +22,7 @@ pub struct JobSearch {
     pub tags: Vec<String>,
     /// Only jobs whose error contains this text.
     pub error: Option<String>,
-    /// Only jobs whose id begins with this text, or whose name or error contains it.
+    /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     pub text: Option<String>,
     /// Only jobs whose error is of this kind, as [`error_kind`] returns it.
     pub error_kind: Option<String>,
@@ -37,6 +39,11 @@ pub struct JobSearch {
     /// Only jobs that were created at this time or before it.
     pub until: Option<Timestamp>,
 }
+
+/// The fields into which a search for a text looks, beside the id.
+static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    JobField::listed_fields().filter(|field| field.is_searched).map(|field| field.name).collect()
+});
 
 /// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +80,7 @@ impl JobSearch {
             |name: &str, wanted: &str| field(name).to_lowercase().contains(&wanted.to_lowercase());
         let of_text = |text: &str| {
             let begins = job.id.as_str().to_lowercase().starts_with(&text.to_lowercase());
-            begins || has("name", text) || has("error", text)
+            begins || SEARCHED.iter().any(|name| has(name, text))
         };
         let created = || job.time("created_at");
         self.caller.as_ref().is_none_or(|caller| field("caller_id") == caller)

@@ -55,7 +55,7 @@ pub(super) async fn list(
         @if seen.jobs.is_empty() {
             (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
         } @else {
-            (table(&seen.jobs, site.links(), now.at))
+            (table(&seen.jobs, site.links(), now.moment.at))
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
@@ -123,7 +123,7 @@ pub(super) async fn show(
     let line = html! {
         (state(&job))
         @if let Some(at) = job.time("disabled_at") {
-            " since " (ago(at, now.at))
+            " since " (ago(at, now.moment.at))
             @if !job.text("disabled_by").is_empty() { " by " (job.text("disabled_by")) }
         }
     };
@@ -142,7 +142,7 @@ pub(super) async fn show(
                 }
                 dt { "Catch up" } dd { (job.text("catch_up")) }
                 dt { "Overlap" } dd { (job.text("overlap")) }
-                dt { "Last" } dd { (last(&job, links, now.at)) }
+                dt { "Last" } dd { (last(&job, links, now.moment.at)) }
                 dt { "Firings" } dd { (count(job.whole("fired").unwrap_or_default())) }
                 dt { "Left out" } dd { (count(job.whole("left_out").unwrap_or_default())) }
             }
@@ -150,7 +150,7 @@ pub(super) async fn show(
         section {
             (bar("Next", "", None))
             @if !is_enabled(&job) { p.dim { "It does not fire while it is disabled." } }
-            ul { @for at in upcoming(&job) { li { (until(at, now.at)) } } }
+            ul { @for at in upcoming(&job) { li { (until(at, now.moment.at)) } } }
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))

@@ -74,7 +74,7 @@ pub(super) async fn list(
                 (visitor.forgery_field())
                 input type="hidden" name="type" value=(query.script_type);
                 input type="hidden" name="q" value=(query.q);
-                (table(&letters, links, now.at, visitor.may(Scope::Operate)))
+                (table(&letters, links, now.moment.at, visitor.may(Scope::Operate)))
                 @if visitor.may(Scope::Operate) { (buttons(&visitor)) }
                 (pager(&shown, first.as_deref(), next.as_deref()))
             }

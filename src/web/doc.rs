@@ -48,12 +48,13 @@ impl JobDoc {
         self.0.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns the text or the number of a field, as text.
+    /// Returns the value of a field as text; those of a list with spaces between them.
     pub(super) fn plain(&self, field: &str) -> String {
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match self.0.get(field) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            _ => String::new(),
+            None | Some(Value::Null) => String::new(),
+            Some(Value::Array(values)) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+            Some(value) => plain(value),
         }
     }
 

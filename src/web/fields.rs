@@ -23,6 +23,11 @@ impl Fields {
         named.into_iter().find(|(_, thing)| !thing.is_empty())
     }
 
+    /// Returns the names and values, in their order.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Returns all values of a field.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())

@@ -55,7 +55,7 @@ pub(super) async fn list(
         @if graphs.is_empty() {
             (empty(&html! { "No graphs. " code { "hero submit --graph FILE" } " submits one." }))
         } @else {
-            (graphs_table(&graphs, site.links(), now.at))
+            (graphs_table(&graphs, site.links(), now.moment.at))
         }
         (pages(site.links(), "/graphs", &answer, &query, &things(graphs.len() as u64, "graph")))
     };
@@ -86,7 +86,7 @@ pub(super) async fn show(
             @else { (jobs_table(&jobs, links)) }
             (pages(links, &address(&graph), &answer, &query, &things(jobs.len() as u64, "job")))
         }
-        (facts(&graph, links, now.at))
+        (facts(&graph, links, now.moment.at))
     };
     Ok(site.page(&visitor, &now, &WebPage::still(format!("Graph {title}"), Nav::Graphs, main)))
 }

@@ -230,8 +230,8 @@ impl SideCounts {
         Self {
             jobs: number_of("jobs", now.and_then(SiteSnapshot::jobs), false),
             states: states.into(),
-            queues: number_of("queues", len(|now| now.overview.queues.len()), false),
-            actors: number_of("actors", len(|now| now.actors.len()), false),
+            queues: number_of("queues", len(|now| now.moment.queues.len()), false),
+            actors: number_of("actors", len(|now| now.moment.actors.len()), false),
             periodic_jobs: number_of("cron", now.and_then(|now| now.periodic_jobs), false),
             dead: number_of("dead", dead, dead.is_some_and(|dead| dead > 0)),
             limits: number_of("limits", now.map(|now| now.limits), false),

@@ -51,12 +51,16 @@ fn each_fault_is_found_with_what_to_do() {
         ("may evict accepted jobs", "CONFIG SET maxmemory-policy noeviction"),
         ("0 live supervisors", "systemctl enable --now hero@supervisor"),
         ("queue type:osis:group:io has 1 job and no live actor", "hero@osis-io-1"),
-        ("queue type:python is paused", "hero queue resume type:python"),
     ] {
         let of = found(&all, text);
         assert!(of["remedy"].as_str().is_some_and(|of| of.contains(remedy)), "{of}");
         assert!(matches!(of["state"].as_str(), Some("warning" | "error")), "{of}");
     }
+    let paused = found(&all, "queue type:python is paused");
+    assert_eq!(
+        (&paused["state"], &paused["remedy"]),
+        (&"note".into(), &"resume it: hero queue resume type:python".into())
+    );
     assert_eq!(hero.run(&["doctor"]).code, 1);
 }
 

@@ -9,6 +9,19 @@ pub(crate) fn code_of(text: &str) -> String {
     without_tests(blanked(text))
 }
 
+/// Returns the numbered lines of a file outside of the items under `#[cfg(test)]`, with literals. Lines that are comments
+/// are empty.
+pub(crate) fn lines_outside_tests(text: &str) -> Vec<(usize, &str)> {
+    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+    let spans = test_items(blanked(text)).1.into_iter();
+    let tests: Vec<Range<usize>> =
+        spans.map(|span| line_of(span.start)..line_of(span.end) + 1).collect();
+    numbered(text)
+        .filter(|(number, _)| !tests.iter().any(|lines| lines.contains(number)))
+        .map(|(number, line)| (number, if line.trim_start().starts_with("//") { "" } else { line }))
+        .collect()
+}
+
 /// Returns the literals of a file with the numbers of their first lines.
 pub(crate) fn literals(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
@@ -92,8 +105,14 @@ fn char_end(rest: &[u8]) -> Option<usize> {
 }
 
 /// Replaces every item under `#[cfg(test)]` by spaces.
-fn without_tests(mut code: Vec<u8>) -> String {
+fn without_tests(code: Vec<u8>) -> String {
+    String::from_utf8_lossy(&test_items(code).0).into_owned()
+}
+
+/// Returns the code with every item under `#[cfg(test)]` replaced by spaces, and the bytes of each.
+fn test_items(mut code: Vec<u8>) -> (Vec<u8>, Vec<Range<usize>>) {
     const MARK: &[u8] = b"#[cfg(test)]";
+    let mut items = Vec::new();
     while let Some(start) = find(&code, MARK) {
         let end = start + MARK.len() + item_end(&code[start + MARK.len()..]);
         for byte in &mut code[start..end] {
@@ -101,8 +120,9 @@ fn without_tests(mut code: Vec<u8>) -> String {
                 *byte = b' ';
             }
         }
+        items.push(start..end);
     }
-    String::from_utf8_lossy(&code).into_owned()
+    (code, items)
 }
 
 /// Returns the end of the item that begins here: its `;` or `,` outside of braces, or the brace
@@ -154,6 +174,8 @@ fn comments_literals_and_tests_become_spaces() {
     let words: Vec<&str> = identifiers(&code).collect();
     assert_eq!(words, ["let", "a", "let", "b", "let", "c", "let", "d", "a", "str", "fn", "h"]);
     assert_eq!(code.lines().count(), text.lines().count());
+    let outside: Vec<usize> = lines_outside_tests(text).iter().map(|(number, _)| *number).collect();
+    assert_eq!(outside, [1, 2, 9]);
     let literals: Vec<(usize, &str)> = literals(text).collect();
     assert_eq!(literals, [(1, "\"x::y\""), (2, "r#\"q\"u\"#"), (2, "'\"'")]);
 }

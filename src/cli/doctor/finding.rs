@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::proto::text::escape;
+use crate::view::{Problem, ProblemKind, Severity, Subject};
 
 /// The part of the system that a finding is about. Findings are printed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -37,23 +38,52 @@ pub(super) struct DoctorFinding {
     pub(super) text: String,
     /// The remedy; empty if nothing is wrong.
     pub(super) remedy: String,
+    /// The kind of the problem of the namespace that it tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<ProblemKind>,
+}
+
+impl From<Problem> for DoctorFinding {
+    fn from(problem: Problem) -> Self {
+        let Problem { kind, severity, subject, text, remedy } = problem;
+        let area = match subject {
+            Subject::Redis(_) | Subject::Machine(_) => FindingArea::Redis,
+            Subject::Supervisors
+            | Subject::Supervisor(..)
+            | Subject::Actors(_)
+            | Subject::Queue(_)
+            | Subject::Queues
+            | Subject::Jobs
+            | Subject::DeadLetters => FindingArea::Jobs,
+        };
+        let state = match severity {
+            Severity::Note => FindingState::Note,
+            Severity::Warning => FindingState::Warning,
+            Severity::Critical => FindingState::Error,
+        };
+        Self { area, state, text, remedy, kind: Some(kind) }
+    }
 }
 
 impl DoctorFinding {
+    fn new(area: FindingArea, state: FindingState, text: impl Into<String>, remedy: &str) -> Self {
+        Self { area, state, text: text.into(), remedy: remedy.to_owned(), kind: None }
+    }
+
     pub(super) fn ok(area: FindingArea, text: impl Into<String>) -> Self {
-        Self { area, state: FindingState::Ok, text: text.into(), remedy: String::new() }
+        Self::new(area, FindingState::Ok, text, "")
     }
 
     pub(super) fn note(area: FindingArea, text: impl Into<String>) -> Self {
-        Self { area, state: FindingState::Note, text: text.into(), remedy: String::new() }
+        Self::new(area, FindingState::Note, text, "")
     }
 
     pub(super) fn warning(area: FindingArea, text: impl Into<String>, remedy: &str) -> Self {
-        Self { area, state: FindingState::Warning, text: text.into(), remedy: remedy.to_owned() }
+        Self::new(area, FindingState::Warning, text, remedy)
     }
 
     pub(super) fn error(area: FindingArea, text: impl Into<String>, remedy: &str) -> Self {
-        Self { area, state: FindingState::Error, text: text.into(), remedy: remedy.to_owned() }
+        Self::new(area, FindingState::Error, text, remedy)
     }
 
     /// True for a warning and for an error.

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::io::{Read, Seek};
 
-use super::super::status::has_systemd;
 use super::finding::{DoctorFinding, FindingArea};
 use crate::engine::process::{Service, ServiceSpec, find_program};
+use crate::view::has_systemd;
 
 const UNITS: FindingArea = FindingArea::Units;
 /// The bytes of systemctl's answer that are read.

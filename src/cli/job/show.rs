@@ -15,7 +15,9 @@ use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::error_kind::STOP_ERRORS;
-use crate::proto::job::{Job, JobAttempt, JobId, JobStatus};
+use crate::proto::job::{
+    FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
+};
 use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;
 use crate::proto::units::readable_size;
@@ -62,66 +64,6 @@ const WAYS: [(&str, TreeDirection); 2] =
 const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
-/// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 52] = [
-    "id",
-    "name",
-    "tags",
-    "status",
-    "script_type",
-    "group",
-    "instance",
-    "priority",
-    "attempt",
-    "retries",
-    "backoff",
-    "retry_if",
-    "postponed",
-    "crashes",
-    "actor",
-    "boot_id",
-    "hostname",
-    "created_at",
-    "run_at",
-    "started_at",
-    "finished_at",
-    "updated_at",
-    "timeout",
-    "memory",
-    "cpu",
-    "network",
-    "retention",
-    "output_overflow",
-    "concurrent",
-    "unique_key",
-    "unique_for",
-    "unique_by",
-    "on_duplicate",
-    "caller_id",
-    "context_id",
-    "args",
-    "params",
-    "secrets",
-    "env_vars",
-    "log_path",
-    "progress",
-    "progress_text",
-    "exit_code",
-    "signal",
-    "limit",
-    "cpu_time",
-    "memory_peak",
-    "log_missing",
-    "output_truncated",
-    "input_files",
-    "output_files",
-    "files_not_kept",
-];
-/// The fields that are times.
-const TIMES: [&str; 5] = ["created_at", "run_at", "started_at", "finished_at", "updated_at"];
-/// Texts of any length, shown last.
-const TEXTS: [&str; 3] = ["output", "error", "script"];
-
 /// Returns a job as lines: its fields, its attempts, its prerequisites and dependents, and its texts.
 pub(in crate::cli) fn readable(
     job: &Job,
@@ -135,10 +77,9 @@ pub(in crate::cli) fn readable(
     if !trees.is_empty() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
     }
-    let known = ORDER.iter().filter_map(|name| fields.get_key_value(*name));
-    let others = fields
-        .iter()
-        .filter(|(name, _)| !ORDER.contains(&name.as_str()) && !TEXTS.contains(&name.as_str()));
+    let known = JOB_FIELDS.iter().filter(|field| field.group != FieldGroup::Texts);
+    let known = known.filter_map(|field| fields.get_key_value(field.name));
+    let others = fields.iter().filter(|(name, _)| JobField::of(name).is_none());
     let lines: Vec<(&String, String)> =
         known.chain(others).map(|(name, value)| (name, with_unit(name, value))).collect();
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
@@ -156,8 +97,8 @@ pub(in crate::cli) fn readable(
             write_branches(&mut text, root, 1);
         }
     }
-    for name in TEXTS {
-        if let Some(value) = fields.get(name) {
+    for JobField { name, .. } in JOB_FIELDS.iter().filter(|of| of.group == FieldGroup::Texts) {
+        if let Some(value) = fields.get(*name) {
             let _ = write!(text, "\n{name}:\n  {}\n", indented(&shown(value)));
         }
     }
@@ -230,21 +171,21 @@ fn coloured(text: &str, job: &Job, look: OutputLook) -> String {
 /// Returns the value of a field, seconds and bytes with their unit.
 fn with_unit(name: &str, value: &Value) -> String {
     let seconds = || value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    match name {
-        "timeout" | "retention" | "cpu_time" => match seconds() {
+    match JobField::of(name).map_or(FieldUnit::None, |field| field.unit) {
+        FieldUnit::Seconds => match seconds() {
             Some(time) if time.subsec_nanos() == 0 && time.as_secs() < 60 => {
                 format!("{}s", time.as_secs())
             }
             Some(time) => brief(time),
             None => shown(value),
         },
-        "memory_peak" => value.as_u64().map_or_else(|| shown(value), readable_size),
-        "progress" => match value.as_f64() {
+        FieldUnit::Bytes => value.as_u64().map_or_else(|| shown(value), readable_size),
+        FieldUnit::Share => match value.as_f64() {
             Some(part) => format!("{:.0} %", part * 100.0),
             None => shown(value),
         },
-        _ if TIMES.contains(&name) => local_text(&shown(value), &local_zone()),
-        _ => shown(value),
+        FieldUnit::Time => local_text(&shown(value), &local_zone()),
+        FieldUnit::None => shown(value),
     }
 }
 

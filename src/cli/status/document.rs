@@ -2,25 +2,26 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Overview, QueueDocument, ShardServer};
+use crate::client::{QueueDocument, ShardServer};
 use crate::store::{LastHour, RedisState};
+use crate::view::Moment;
 
 /// The whole state as one document.
-pub(super) fn of(overview: &Overview) -> Value {
+pub(super) fn of(moment: &Moment) -> Value {
     let mut document = json!({
-        "redis": redis(&overview.address, &overview.redis),
-        "supervisors": overview.supervisors,
-        "actors": actors(overview),
-        "queues": queues(overview),
-        "types": types(overview),
+        "redis": redis(&moment.address, &moment.redis),
+        "supervisors": moment.supervisors,
+        "actors": actors(moment),
+        "queues": queues(moment),
+        "types": types(moment),
     });
-    if !overview.shards.is_empty() {
+    if !moment.shards.is_empty() {
         let shard = |of: &ShardServer| {
             let mut document = redis(&of.address, &of.redis);
             document["shard"] = json!(of.shard.number());
             document
         };
-        document["shards"] = overview.shards.iter().map(shard).collect();
+        document["shards"] = moment.shards.iter().map(shard).collect();
     }
     document
 }
@@ -42,8 +43,8 @@ fn redis(address: &str, redis: &RedisState) -> Value {
     })
 }
 
-fn actors(overview: &Overview) -> Vec<Value> {
-    let counts = overview.actors.iter();
+fn actors(moment: &Moment) -> Vec<Value> {
+    let counts = moment.actor_counts.iter();
     counts
         .map(|(script_type, count)| {
             json!({
@@ -59,8 +60,8 @@ fn actors(overview: &Overview) -> Vec<Value> {
         .collect()
 }
 
-fn queues(overview: &Overview) -> Vec<Value> {
-    let queues = overview.queues.iter();
+fn queues(moment: &Moment) -> Vec<Value> {
+    let queues = moment.queues.iter();
     queues
         .map(|(state, actors)| {
             let mut document = json!(QueueDocument::from(state));
@@ -70,8 +71,8 @@ fn queues(overview: &Overview) -> Vec<Value> {
         .collect()
 }
 
-fn types(overview: &Overview) -> Vec<Value> {
-    let types = overview.types.iter();
+fn types(moment: &Moment) -> Vec<Value> {
+    let types = moment.types.iter();
     types
         .map(|of| {
             json!({
@@ -79,7 +80,7 @@ fn types(overview: &Overview) -> Vec<Value> {
                 "waiting_for_prerequisites": of.waiting,
                 "scheduled": of.scheduled,
                 "due": of.due,
-                "held": overview.held(&of.script_type),
+                "held": moment.held(&of.script_type),
                 "dead_letters": of.dead,
                 "last_hour": of.hour.map(last_hour),
             })

@@ -1,24 +1,21 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
 mod document;
-mod start;
 mod tables;
 mod verdict;
 
 use std::process::ExitCode;
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::amqp::{broker_lines, brokers};
 use super::{Global, output};
-use crate::client::{Client, ClientError, Overview};
-use crate::config::CheckConfig;
+use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::store::BrokerPresence;
+use crate::view::{HealthRules, Moment};
 pub(super) use start::{has_systemd, start_of};
 use verdict::CheckVerdict;
-pub(super) use verdict::{CheckReason, CheckState};
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
 #[derive(Debug, Args)]
@@ -42,20 +39,19 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
-            Ok((overview, thresholds, _)) if self.check => {
-                checked(global.json, &overview, &CheckVerdict::of(&overview, &thresholds))
+            Ok((moment, rules, _)) if self.check => {
+                checked(global.json, &moment, &CheckVerdict::of(&moment, &rules))
             }
-            Ok((overview, _, brokers)) => {
-                let now = Timestamp::now();
+            Ok((moment, _, brokers)) => {
                 output::print(
                     global.json,
                     || {
-                        let mut document = document::of(&overview);
+                        let mut document = document::of(&moment);
                         document["brokers"] = serde_json::json!(brokers);
                         document
                     },
                     || {
-                        let tables = tables::of(&overview, now, global.look());
+                        let tables = tables::of(&moment, global.look());
                         format!("{tables}{}", broker_lines(&brokers))
                     },
                 )?;
@@ -67,25 +63,20 @@ impl Status {
     }
 }
 
-/// Returns what is wrong, the worst first.
-pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<CheckReason> {
-    CheckVerdict::of(overview, thresholds).into_reasons()
-}
-
-/// Reads the state, the thresholds to compare it with, and the state of the brokers of RabbitMQ.
-fn look(global: &Global) -> Result<(Overview, CheckConfig, Vec<BrokerPresence>), Error> {
+/// Reads the state, the rules by which it is judged, and the state of the brokers of RabbitMQ.
+fn look(global: &Global) -> Result<(Moment, HealthRules, Vec<BrokerPresence>), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
     let read = async {
-        match Overview::read(&client, address).await {
-            Ok(overview) if config.amqp.url.is_empty() => Ok((overview, Vec::new())),
-            Ok(overview) => Ok((overview, brokers(&config).await.unwrap_or_default())),
+        match Moment::read(&client, address).await {
+            Ok(moment) if config.amqp.url.is_empty() => Ok((moment, Vec::new())),
+            Ok(moment) => Ok((moment, brokers(&config).await.unwrap_or_default())),
             Err(error) => Err(named(&client, config.redis.shards, error).await),
         }
     };
-    let (overview, brokers) = super::block_on(read)?;
-    Ok((overview, config.check, brokers))
+    let (moment, brokers) = super::block_on(read)?;
+    Ok((moment, HealthRules::from(&config), brokers))
 }
 
 /// Names the shards that are away in an error, if others are there.
@@ -102,11 +93,11 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
 }
 
 /// Prints the verdict, and returns its exit code.
-fn checked(json: bool, overview: &Overview, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
+fn checked(json: bool, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
     output::print(
         json,
         || {
-            let mut document = document::of(overview);
+            let mut document = document::of(moment);
             document["check"] = verdict.document();
             document
         },

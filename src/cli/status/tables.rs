@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use super::super::look::OutputLook;
 use super::super::table::TextTable;
 use super::super::time::{age, brief};
-use crate::client::Overview;
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 use crate::store::{QueueState, RedisState};
+use crate::view::Moment;
+use crate::view::health::lacks_actor;
 
 /// Queues that are shown; the others are counted.
 const QUEUES_SHOWN: usize = 20;
@@ -20,42 +21,42 @@ const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text.
-pub(super) fn of(overview: &Overview, now: Timestamp, look: OutputLook) -> String {
-    let mut parts = vec![redis(overview), supervisors(overview, now, look)];
-    parts.push(if overview.actors.is_empty() {
+pub(super) fn of(moment: &Moment, look: OutputLook) -> String {
+    let mut parts = vec![redis(moment), supervisors(moment, look)];
+    parts.push(if moment.actor_counts.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
-        actors(overview, look)
+        actors(moment, look)
     });
-    parts.extend([queues(overview, look), types(overview, look)]);
+    parts.extend([queues(moment, look), types(moment, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-fn redis(overview: &Overview) -> String {
-    let redis = &overview.redis;
+fn redis(moment: &Moment) -> String {
+    let redis = &moment.redis;
     let unknown = "unknown".to_owned();
     let version = redis.version.clone().unwrap_or_else(|| unknown.clone());
     let role = redis.role.clone().unwrap_or(unknown);
     let replicas = counted(redis.replicas, "replica", "replicas");
-    let mut text = format!("redis   {}\n", overview.address);
+    let mut text = format!("redis   {}\n", moment.address);
     let _ = writeln!(text, "        version {version}, {role}, {replicas}");
     let _ = writeln!(text, "memory  {}", memory(redis));
     let _ = writeln!(text, "keeps   {}", redis.keeps());
     for danger in redis.dangers() {
         text.push_str(&wrapped("danger", &danger));
     }
-    text.push_str(&shards(overview));
+    text.push_str(&shards(moment));
     text
 }
 
 /// One line: the number of shards, and the servers beside the first.
-fn shards(overview: &Overview) -> String {
-    let number = overview.shards.len();
+fn shards(moment: &Moment) -> String {
+    let number = moment.shards.len();
     if number == 0 {
         return String::new();
     }
-    let servers = overview.servers();
+    let servers = moment.servers();
     let mut text =
         format!("shards  {number}, on {}\n", counted(servers.len() as u64, "server", "servers"));
     for (shard, redis) in servers.into_iter().filter_map(|(shard, redis)| Some((shard?, redis))) {
@@ -74,17 +75,21 @@ fn memory(redis: &RedisState) -> String {
     format!("{} in use, {most}, {policy}", readable_size(redis.memory_used_bytes))
 }
 
-fn supervisors(overview: &Overview, now: Timestamp, look: OutputLook) -> String {
-    if overview.supervisors.is_empty() {
+fn supervisors(moment: &Moment, look: OutputLook) -> String {
+    if moment.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"
             .to_owned();
     }
     let mut table =
         TextTable::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "*REDIS", "VERSION"]);
-    let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
+    let ago = |time: &str| {
+        time.parse::<Timestamp>()
+            .map(|time| age(time.min(moment.at), moment.at))
+            .unwrap_or_default()
+    };
     let mut notes = String::new();
-    for of in &overview.supervisors {
+    for of in &moment.supervisors {
         let is_ok = of.redis == "ok";
         table.row([
             fitted(&of.unit, NAME_WIDTH),
@@ -102,7 +107,7 @@ fn supervisors(overview: &Overview, now: Timestamp, look: OutputLook) -> String 
     table.show(look) + notes.as_str()
 }
 
-fn actors(overview: &Overview, look: OutputLook) -> String {
+fn actors(moment: &Moment, look: OutputLook) -> String {
     let mut table = TextTable::new(&[
         "ACTORS OF TYPE",
         ">LIVE",
@@ -112,7 +117,7 @@ fn actors(overview: &Overview, look: OutputLook) -> String {
         ">RUNNING",
         ">TASKS",
     ]);
-    for (script_type, count) in &overview.actors {
+    for (script_type, count) in &moment.actor_counts {
         table.row([
             fitted(script_type.as_str(), NAME_WIDTH),
             count.live.to_string(),
@@ -126,13 +131,13 @@ fn actors(overview: &Overview, look: OutputLook) -> String {
     table.show(look)
 }
 
-fn queues(overview: &Overview, look: OutputLook) -> String {
-    let mut shown: Vec<&(QueueState, u64)> = overview.queues.iter().collect();
+fn queues(moment: &Moment, look: OutputLook) -> String {
+    let mut shown: Vec<&(QueueState, u64)> = moment.queues.iter().collect();
     if shown.is_empty() {
         return String::new();
     }
     // Trouble first: jobs without an actor, then the longest wait.
-    let is_served = |of: &(QueueState, u64)| of.0.depth == 0 || of.1 > 0 || of.0.paused;
+    let is_served = |of: &(QueueState, u64)| !lacks_actor(&of.0, of.1);
     shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
     let mut table = TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "*STATE"]);
     for (state, actors) in shown.iter().take(QUEUES_SHOWN) {
@@ -155,8 +160,8 @@ fn queues(overview: &Overview, look: OutputLook) -> String {
     table.show(look) + more.as_str()
 }
 
-fn types(overview: &Overview, look: OutputLook) -> String {
-    if overview.types.is_empty() {
+fn types(moment: &Moment, look: OutputLook) -> String {
+    if moment.types.is_empty() {
         return String::new();
     }
     let mut table = TextTable::new(&[
@@ -169,14 +174,14 @@ fn types(overview: &Overview, look: OutputLook) -> String {
         ">FAILED/H",
         ">DEAD/H",
     ]);
-    for of in &overview.types {
+    for of in &moment.types {
         let hour = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
         table.row([
             fitted(of.script_type.as_str(), NAME_WIDTH),
             of.waiting.to_string(),
             of.scheduled.to_string(),
             of.due.to_string(),
-            overview.held(&of.script_type).to_string(),
+            moment.held(&of.script_type).to_string(),
             hour(of.hour.map(|hour| hour.finished)),
             hour(of.hour.map(|hour| hour.failed)),
             hour(of.hour.map(|hour| hour.dead)),
@@ -218,16 +223,15 @@ fn wrapped(first: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::overview::tests::overview;
-
-    fn at() -> Timestamp {
-        "2026-01-31T13:00:02Z".parse().expect("a time")
-    }
+    use crate::view::moment::tests::moment;
 
     #[test]
     fn state_is_plain_tables() {
+        let at = "2026-01-31T13:00:02Z".parse().expect("a time");
+        let mut moment = Moment { at, ..moment() };
+        "0.1.0".clone_into(&mut moment.supervisors[0].version);
         assert_eq!(
-            of(&overview(), at(), OutputLook::PLAIN),
+            of(&moment, OutputLook::PLAIN),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -249,27 +253,27 @@ mod tests {
 
     #[test]
     fn long_names_large_numbers_and_dangers_fit_80_columns() {
-        let mut overview = overview();
-        overview.redis.appends = Some(false);
-        overview.redis.memory_max_bytes = 0;
-        overview.supervisors[0].hostname = "a-host-with-a-very-long-name.example.org".to_owned();
-        overview.supervisors[0].unit = "a-unit-with-a-very-long-name-of-its-own".to_owned();
-        overview.supervisors[0].pid = 4_194_304;
-        overview.supervisors[0].redis = "sampling statistics: no ".repeat(10);
+        let mut moment = moment();
+        moment.redis.appends = Some(false);
+        moment.redis.memory_max_bytes = 0;
+        moment.supervisors[0].hostname = "a-host-with-a-very-long-name.example.org".to_owned();
+        moment.supervisors[0].unit = "a-unit-with-a-very-long-name-of-its-own".to_owned();
+        moment.supervisors[0].pid = 4_194_304;
+        moment.supervisors[0].redis = "sampling statistics: no ".repeat(10);
         let name = format!("type:{}:group:{}:inst:7:prio:2", "t".repeat(30), "g".repeat(30));
-        overview.queues[0].0.queue = name.parse().expect("legal");
-        overview.queues[0].0.depth = 1_000_000;
-        overview.queues[0].0.held = 100_000;
-        overview.types[0].scheduled = 1_000_000;
-        overview.types[0].hour = Some(crate::store::LastHour {
+        moment.queues[0].0.queue = name.parse().expect("legal");
+        moment.queues[0].0.depth = 1_000_000;
+        moment.queues[0].0.held = 100_000;
+        moment.types[0].scheduled = 1_000_000;
+        moment.types[0].hour = Some(crate::store::LastHour {
             finished: 10_000_000,
             failed: 1_000_000,
             dead: 10_000,
             since: std::time::Duration::from_hours(1),
         });
-        let first = overview.queues[0].clone();
-        overview.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&overview, at(), OutputLook::PLAIN);
+        let first = moment.queues[0].clone();
+        moment.queues.extend(std::iter::repeat_n(first, 30));
+        let text = of(&moment, OutputLook::PLAIN);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -279,10 +283,10 @@ mod tests {
 
     #[test]
     fn missing_supervisor_and_actors_are_said_with_what_to_do() {
-        let mut overview = overview();
-        overview.supervisors.clear();
-        overview.actors.clear();
-        let text = of(&overview, at(), OutputLook::PLAIN);
+        let mut moment = moment();
+        moment.supervisors.clear();
+        moment.actor_counts.clear();
+        let text = of(&moment, OutputLook::PLAIN);
         assert!(text.contains("systemctl start hero@supervisor"), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }

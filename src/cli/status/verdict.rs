@@ -7,18 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::time::brief;
-use super::start::start_of;
-use crate::client::Overview;
-use crate::config::{CheckConfig, format_duration};
+use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
-use crate::proto::text::counted;
-use crate::store::RedisState;
+use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth, Problem};
 
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(in crate::cli) enum CheckState {
+pub(super) enum CheckState {
     Ok = 0,
     Warning = 1,
     Critical = 2,
@@ -42,13 +38,22 @@ impl From<CheckState> for ExitCode {
     }
 }
 
-/// A reason for a state other than OK.
+impl From<HealthState> for CheckState {
+    fn from(state: HealthState) -> Self {
+        match state {
+            HealthState::Ok => Self::Ok,
+            HealthState::Warning => Self::Warning,
+            HealthState::Critical => Self::Critical,
+        }
+    }
+}
+
+/// A reason for a state other than OK: a problem, or why there is nothing to judge.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) struct CheckReason {
-    pub(in crate::cli) state: CheckState,
-    pub(in crate::cli) text: String,
-    /// The remedy.
-    pub(in crate::cli) remedy: String,
+struct CheckReason {
+    state: CheckState,
+    text: String,
+    problem: Option<Problem>,
 }
 
 /// The verdict with its reasons, the worst first.
@@ -62,43 +67,21 @@ pub(super) struct CheckVerdict {
 }
 
 impl CheckVerdict {
-    /// Compares the state with the thresholds.
-    pub(super) fn of(overview: &Overview, thresholds: &CheckConfig) -> Self {
-        let mut judge = Judge { reasons: Vec::new() };
-        judge.supervisors(overview, thresholds);
-        for (shard, redis) in overview.servers() {
-            let name = shard.map_or("redis".to_owned(), |shard| format!("redis of shard {shard}"));
-            judge.redis(&name, redis, thresholds);
+    /// Judges a moment.
+    pub(super) fn of(moment: &Moment, rules: &HealthRules) -> Self {
+        let health = NamespaceHealth::of(moment, rules);
+        let reason = |problem: &Problem| CheckReason {
+            state: HealthState::from(problem.severity).into(),
+            text: problem.text.clone(),
+            problem: Some(problem.clone()),
+        };
+        let totals = Totals::of(moment);
+        Self {
+            state: health.state.into(),
+            reasons: health.wrong().map(reason).collect(),
+            summary: totals.summary(moment),
+            figures: totals.figures(moment, &rules.check),
         }
-        judge.queues(overview, thresholds);
-        let totals = Totals::of(overview);
-        let last_hour = [
-            (
-                "failed job",
-                totals.failed,
-                thresholds.failed_warning,
-                thresholds.failed_critical,
-                "see why: hero job errors",
-            ),
-            (
-                "dead letter",
-                totals.dead,
-                thresholds.dead_warning,
-                thresholds.dead_critical,
-                "see why: hero dead list; then: hero dead retry ID, or: hero dead delete ID",
-            ),
-        ];
-        for (what, number, warning, critical, remedy) in last_hour {
-            let ended = counted(number, what, &format!("{what}s"));
-            judge.over(number, warning, critical, remedy, |from| {
-                format!("{ended} in the last hour (threshold {from})")
-            });
-        }
-        // The order of reasons of one state is that of the questions.
-        judge.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.state));
-        let state = judge.reasons.first().map_or(CheckState::Ok, |reason| reason.state);
-        let (summary, figures) = (totals.summary(overview), totals.figures(overview, thresholds));
-        Self { state, reasons: judge.reasons, summary, figures }
     }
 
     /// The verdict if the state cannot be read: critical if Redis does not answer.
@@ -107,8 +90,7 @@ impl CheckVerdict {
             Exit::Unavailable => CheckState::Critical,
             _ => CheckState::Unknown,
         };
-        let reasons =
-            vec![CheckReason { state, text: error.message.clone(), remedy: String::new() }];
+        let reasons = vec![CheckReason { state, text: error.message.clone(), problem: None }];
         Self { state, reasons, summary: String::new(), figures: String::new() }
     }
 
@@ -132,120 +114,22 @@ impl CheckVerdict {
         text
     }
 
-    /// The reasons, the worst first.
-    pub(super) fn into_reasons(self) -> Vec<CheckReason> {
-        self.reasons
-    }
-
     pub(super) fn document(&self) -> Value {
         let state = |state: CheckState| state.as_str().to_lowercase();
         let reasons: Vec<Value> = self
             .reasons
             .iter()
-            .map(|of| json!({ "state": state(of.state), "reason": of.text }))
+            .map(|of| {
+                let mut reason = json!({ "state": state(of.state), "reason": of.text });
+                if let Some(Problem { kind, subject, remedy, .. }) = &of.problem {
+                    reason["kind"] = json!(kind);
+                    reason["subject"] = json!(subject);
+                    reason["remedy"] = json!(remedy);
+                }
+                reason
+            })
             .collect();
         json!({ "state": state(self.state), "reasons": reasons })
-    }
-}
-
-const LOOK_AT_REDIS: &str = "see the log of redis, and whether its disk is full";
-
-/// Collects the reasons for a state other than OK.
-struct Judge {
-    reasons: Vec<CheckReason>,
-}
-
-impl Judge {
-    fn add(&mut self, state: CheckState, text: impl Into<String>, remedy: impl Into<String>) {
-        self.reasons.push(CheckReason { state, text: text.into(), remedy: remedy.into() });
-    }
-
-    /// Compares a number with two thresholds, of which 0 is off. `said` gets the one that it reaches.
-    fn over(
-        &mut self,
-        number: u64,
-        warning: u64,
-        critical: u64,
-        remedy: &str,
-        said: impl Fn(u64) -> String,
-    ) {
-        let reached = |threshold| threshold > 0 && number >= threshold;
-        if reached(critical) {
-            self.add(CheckState::Critical, said(critical), remedy);
-        } else if reached(warning) {
-            self.add(CheckState::Warning, said(warning), remedy);
-        }
-    }
-
-    fn supervisors(&mut self, overview: &Overview, thresholds: &CheckConfig) {
-        let (live, least) = (overview.supervisors.len() as u64, thresholds.supervisors_min);
-        if live < least {
-            let live = counted(live, "live supervisor", "live supervisors");
-            let reason = format!("{live} (threshold {least})");
-            let remedy = format!(
-                "nothing recovers jobs or fires schedules without one; run on one machine or more: {}",
-                start_of("supervisor")
-            );
-            self.add(CheckState::Critical, reason, remedy);
-        }
-        for of in overview.supervisors.iter().filter(|of| of.redis != "ok") {
-            let reason = format!("supervisor {} on {}: {}", of.unit, of.hostname, of.redis);
-            let remedy = format!("see its log on {}: journalctl -u hero@{}", of.hostname, of.unit);
-            self.add(CheckState::Warning, reason, remedy);
-        }
-    }
-
-    fn redis(&mut self, name: &str, redis: &RedisState, thresholds: &CheckConfig) {
-        if redis.role.as_deref() == Some("slave") {
-            let remedy = "let redis.url name the primary";
-            let reason = format!("{name} is a replica, and refuses writes");
-            self.add(CheckState::Critical, reason, remedy);
-        }
-        if redis.append_failed {
-            let reason = format!("{name} cannot write its append-only file");
-            self.add(CheckState::Critical, reason, LOOK_AT_REDIS);
-        }
-        if redis.save_failed {
-            let reason = format!("{name} cannot write its snapshot");
-            self.add(CheckState::Warning, reason, LOOK_AT_REDIS);
-        }
-        if thresholds.durable && !redis.append_failed && redis.is_durable() == Some(false) {
-            let remedy = redis.dangers().join("; ");
-            self.add(CheckState::Warning, format!("{name} keeps {}", redis.keeps()), remedy);
-        }
-        if let Some(used) = percent(redis.memory_used_bytes, redis.memory_max_bytes) {
-            let (warning, critical) = (thresholds.memory_warning, thresholds.memory_critical);
-            let remedy = "give it more memory (maxmemory), or keep ended jobs for a shorter time \
-                          (job.retention)";
-            self.over(used, warning, critical, remedy, |from| {
-                format!("{name} uses {used} % of its maxmemory (threshold {from} %)")
-            });
-        }
-    }
-
-    fn queues(&mut self, overview: &Overview, thresholds: &CheckConfig) {
-        for (state, actors) in &overview.queues {
-            let (queue, depth) = (&state.queue, state.depth);
-            let jobs = counted(depth, "job", "jobs");
-            let more = "start more actors for it, or raise `tasks` of a unit";
-            self.over(depth, thresholds.depth_warning, thresholds.depth_critical, more, |from| {
-                format!("queue {queue} has {jobs} (threshold {from})")
-            });
-            if state.paused {
-                continue;
-            }
-            if depth > 0 && *actors == 0 {
-                let reason = format!("queue {queue} has {jobs} and no live actor");
-                let remedy = format!("start one: {}", start_of(&queue.target.first_unit()));
-                self.add(CheckState::Warning, reason, remedy);
-            }
-            let wait = state.oldest_wait.unwrap_or_default();
-            let (warning, critical) = (thresholds.wait_warning, thresholds.wait_critical);
-            self.over(millis(wait), millis(warning), millis(critical), more, |from| {
-                let (wait, from) = (brief(wait), format_duration(Duration::from_millis(from)));
-                format!("the first job of queue {queue} waits for {wait} (threshold {from})")
-            });
-        }
     }
 }
 
@@ -263,34 +147,34 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(overview: &Overview) -> Self {
-        let depths = || overview.queues.iter().map(|(state, _)| state.depth);
-        let open = overview.queues.iter().filter(|(state, _)| !state.paused);
-        let hours = || overview.types.iter().filter_map(|of| of.hour);
+    fn of(moment: &Moment) -> Self {
+        let depths = || moment.queues.iter().map(|(state, _)| state.depth);
+        let open = moment.queues.iter().filter(|(state, _)| !state.paused);
+        let hours = || moment.types.iter().filter_map(|of| of.hour);
         Self {
-            actors: overview.actors.values().map(|count| count.live).sum(),
+            actors: moment.actor_counts.values().map(|count| count.live).sum(),
             depth: depths().sum(),
             deepest: depths().max().unwrap_or_default(),
-            held: overview.queues.iter().map(|(state, _)| state.held).sum(),
-            due: overview.types.iter().map(|of| of.due).sum(),
+            held: moment.queues.iter().map(|(state, _)| state.held).sum(),
+            due: moment.types.iter().map(|of| of.due).sum(),
             failed: hours().map(|hour| hour.failed).sum(),
             dead: hours().map(|hour| hour.dead).sum(),
             oldest_wait: open.filter_map(|(state, _)| state.oldest_wait).max().unwrap_or_default(),
         }
     }
 
-    fn summary(&self, overview: &Overview) -> String {
-        let supervisors = overview.supervisors.len();
+    fn summary(&self, moment: &Moment) -> String {
+        let supervisors = moment.supervisors.len();
         let Self { actors, depth, held, .. } = self;
         format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {depth}, held: {held}")
     }
 
-    fn figures(&self, overview: &Overview, thresholds: &CheckConfig) -> String {
+    fn figures(&self, moment: &Moment, thresholds: &CheckConfig) -> String {
         // A figure alerts above its threshold, a threshold of `[check]` from its value on.
         let above = |threshold: u64| threshold.checked_sub(1).map(|below| below.to_string());
         let off = |value: u64| (value > 0).then(|| value.to_string());
         let seconds = |wait: Duration| off(wait.as_secs());
-        let redis = &overview.redis;
+        let redis = &moment.redis;
         let of_memory = |percent| off(redis.memory_max_bytes / 100 * percent);
         let figure = |name: &str, value: String, warning: Option<String>, critical| {
             let (warning, critical): (_, Option<String>) = (warning.unwrap_or_default(), critical);
@@ -301,7 +185,7 @@ impl Totals {
             format!("{least}:")
         });
         let mut figures = vec![
-            figure("supervisors", overview.supervisors.len().to_string(), None, least),
+            figure("supervisors", moment.supervisors.len().to_string(), None, least),
             figure("actors", self.actors.to_string(), None, None),
             figure("jobs", self.depth.to_string(), None, None),
             figure(
@@ -345,26 +229,15 @@ impl Totals {
     }
 }
 
-fn percent(part: u64, whole: u64) -> Option<u64> {
-    part.saturating_mul(100).checked_div(whole)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::overview::tests::overview;
+    use crate::view::moment::tests::moment;
 
-    /// A change of a healthy state.
-    type Change<'a> = &'a dyn Fn(&mut Overview);
-
-    fn verdict(change: impl Fn(&mut Overview)) -> CheckVerdict {
-        let mut overview = overview();
-        change(&mut overview);
-        CheckVerdict::of(&overview, &CheckConfig::default())
+    fn verdict(change: impl Fn(&mut Moment)) -> CheckVerdict {
+        let mut moment = moment();
+        change(&mut moment);
+        CheckVerdict::of(&moment, &HealthRules::default())
     }
 
     #[test]
@@ -380,75 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn every_threshold_decides_the_state_and_is_named() {
-        use CheckState::{Critical, Warning};
-        let hour = |failed, dead| crate::store::LastHour {
-            finished: 0,
-            failed,
-            dead,
-            since: Duration::from_hours(1),
-        };
-        let cases: [(Change<'_>, CheckState, &str); 10] = [
-            (&|of| of.supervisors.clear(), Critical, "0 live supervisors (threshold 1)"),
-            (
-                &|of| of.supervisors[0].redis = "failing".to_owned(),
-                Warning,
-                "supervisor supervisor on one: failing",
-            ),
-            (&|of| of.queues[0].1 = 0, Warning, "queue type:osis has 3 jobs and no live actor"),
-            (
-                &|of| of.queues[0].0.oldest_wait = Some(Duration::from_mins(5)),
-                Warning,
-                "the first job of queue type:osis waits for 5m00s (threshold 5m)",
-            ),
-            (
-                &|of| of.queues[0].0.oldest_wait = Some(Duration::from_hours(1)),
-                Critical,
-                "the first job of queue type:osis waits for 1h00m (threshold 30m)",
-            ),
-            (
-                &|of| of.types[0].hour = Some(hour(9, 1)),
-                Warning,
-                "1 dead letter in the last hour (threshold 1)",
-            ),
-            (
-                &|of| of.redis.appends = Some(false),
-                Warning,
-                "redis keeps snapshots at most (appendonly no)",
-            ),
-            (
-                &|of| of.redis.memory_used_bytes = 96 << 20,
-                Critical,
-                "redis uses 96 % of its maxmemory (threshold 95 %)",
-            ),
-            (
-                &|of| of.redis.role = Some("slave".to_owned()),
-                Critical,
-                "redis is a replica, and refuses writes",
-            ),
-            (
-                &|of| of.redis.append_failed = true,
-                Critical,
-                "redis cannot write its append-only file",
-            ),
-        ];
-        for (change, state, reason) in cases {
-            let found = verdict(change);
-            assert_eq!((found.state, found.reasons[0].text.as_str()), (state, reason));
-            assert_eq!(found.reasons.len(), 1, "{found:?}");
-        }
-        let paused = verdict(|of| {
-            of.queues[0].0.paused = true;
-            of.queues[0].0.oldest_wait = Some(Duration::from_hours(1));
-            of.queues[0].1 = 0;
-        });
-        assert_eq!(paused.state, CheckState::Ok);
-    }
-
-    #[test]
     fn worst_reason_comes_first_and_the_others_have_lines_of_their_own() {
         let verdict = verdict(|of| {
             of.queues[0].1 = 0;
+            of.types[0].due = 0;
             of.supervisors.clear();
         });
         let text = verdict.text();
@@ -457,7 +265,11 @@ mod tests {
             lines[0].starts_with("CRITICAL - 0 live supervisors (threshold 1) (and 1 more) | ")
         );
         assert_eq!(lines[1..], ["WARNING - queue type:osis has 3 jobs and no live actor"]);
-        assert_eq!(verdict.document()["reasons"][1]["state"], "warning");
+        let reason = &verdict.document()["reasons"][1];
+        assert_eq!(
+            (&reason["state"], &reason["kind"]),
+            (&"warning".into(), &"queue_without_actor".into())
+        );
     }
 
     #[test]

@@ -14,9 +14,9 @@ use super::job_view::JobView;
 use super::panes::{Cell, ListRow, Pane, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
 use super::snapshot::{Rates, Snapshot};
-use crate::client::ActorCount;
 use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
+use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
 
 /// Below this width or height, one list is shown at a time.
 const SMALL: (u16, u16) = (80, 18);
@@ -107,14 +107,14 @@ fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
         return;
     };
     let style = if screen.trouble.is_some() { look.style(Tone::Dim) } else { Style::new() };
-    let address = format!("hero on {}", escape(&snapshot.overview.address));
+    let address = format!("hero on {}", escape(&snapshot.moment.address));
     let lines = [
         cut(&address, area.width.saturating_sub(14).into(), look),
         live(snapshot),
         waiting(snapshot),
     ];
     frame.render_widget(Paragraph::new(lines.map(Line::from).to_vec()).style(style), area);
-    let time = snapshot.at.strftime("%H:%M:%S").to_string();
+    let time = snapshot.moment.at.strftime("%H:%M:%S").to_string();
     let time = Paragraph::new(format!("{time} UTC")).alignment(Alignment::Right);
     let width = area.width.min(13);
     let corner = Rect { x: area.right() - width, width, height: area.height.min(1), ..area };
@@ -123,11 +123,11 @@ fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
 
 /// Returns the line of who is live, and of what comes and ends.
 fn live(snapshot: &Snapshot) -> String {
-    let overview = &snapshot.overview;
-    let sum = |of: fn(&ActorCount) -> usize| overview.actors.values().map(of).sum::<usize>();
+    let moment = &snapshot.moment;
+    let sum = |of: fn(&ActorCount) -> usize| moment.actor_counts.values().map(of).sum::<usize>();
     let (running, tasks) = (sum(|count| count.running), sum(|count| count.tasks));
-    let supervisors = counted(overview.supervisors.len() as u64, "supervisor", "supervisors");
-    let actors = counted(snapshot.actors.len() as u64, "actor", "actors");
+    let supervisors = counted(moment.supervisors.len() as u64, "supervisor", "supervisors");
+    let actors = counted(snapshot.moment.actors.len() as u64, "actor", "actors");
     let line = format!("{supervisors}, {actors}, {running} of {tasks} tasks busy");
     let Some(Rates { submitted, finished, failed }) = snapshot.rates else { return line };
     format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")
@@ -135,10 +135,10 @@ fn live(snapshot: &Snapshot) -> String {
 
 /// The jobs that wait for something.
 fn waiting(snapshot: &Snapshot) -> String {
-    let overview = &snapshot.overview;
-    let queued: u64 = overview.queues.iter().map(|(state, _)| state.depth).sum();
-    let held: u64 = overview.queues.iter().map(|(state, _)| state.held).sum();
-    let sum = |of: fn(&TypeState) -> u64| overview.types.iter().map(of).sum::<u64>();
+    let moment = &snapshot.moment;
+    let queued: u64 = moment.queues.iter().map(|(state, _)| state.depth).sum();
+    let held: u64 = moment.queues.iter().map(|(state, _)| state.held).sum();
+    let sum = |of: fn(&TypeState) -> u64| moment.types.iter().map(of).sum::<u64>();
     let (waiting, scheduled) = (sum(|of| of.waiting), sum(|of| of.scheduled));
     let dead = sum(|of| of.dead);
     format!(
@@ -149,15 +149,18 @@ fn waiting(snapshot: &Snapshot) -> String {
 
 /// The worst that is wrong, in one line.
 fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
-    let problems = screen.snapshot.as_ref().map(|of| of.problems.as_slice()).unwrap_or_default();
-    let (tone, text) = match (&screen.trouble, problems) {
+    let health = screen.snapshot.as_ref().map(|of| &of.health);
+    let problems: Vec<&Problem> = health.into_iter().flat_map(NamespaceHealth::wrong).collect();
+    let (tone, text) = match (&screen.trouble, problems.as_slice()) {
         (Some(trouble), _) => (Tone::Bad, format!("Old numbers: {trouble}")),
-        (None, [(is_critical, first), rest @ ..]) => {
+        (None, [first, rest @ ..]) => {
             let more = match rest.len() {
                 0 => String::new(),
-                more => format!(" (and {more} more: hero status --check)"),
+                more => format!(" (and {more} more: hero doctor)"),
             };
-            (if *is_critical { Tone::Bad } else { Tone::Warning }, format!("{first}{more}"))
+            let is_critical = first.severity == Severity::Critical;
+            let tone = if is_critical { Tone::Bad } else { Tone::Warning };
+            (tone, format!("{}{more}", first.text))
         }
         (None, []) if screen.snapshot.is_some() => (Tone::Dim, "Nothing needs you.".to_owned()),
         (None, []) => (Tone::Dim, String::new()),
@@ -313,7 +316,7 @@ mod tests {
         for part in [
             "1 supervisor, 0 actors, 1 of 8 tasks busy",
             "in 12.0/s, done 11.5/s",
-            "no supervisor is live",
+            "queue type:osis has 3 jobs and no live actor",
             "type:osis",
             "No actor is live.",
             "7f9c2ba4",

@@ -27,12 +27,13 @@ use tokio::task::JoinHandle;
 use super::job::show::without_secrets;
 use super::{Global, output};
 use crate::client::{Client, UntoldShard};
-use crate::config::{CheckConfig, Config, parse_duration};
+use crate::config::{Config, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::Control;
 use crate::store::LogLine;
+use crate::view::HealthRules;
 use draw::{Look, draw};
 use screen::{Act, Screen};
 use snapshot::Snapshot;
@@ -166,7 +167,7 @@ fn read_keyboard(notices: &mpsc::Sender<Notice>) {
 struct SnapshotSource {
     client: Client,
     address: String,
-    thresholds: CheckConfig,
+    rules: HealthRules,
     /// The names of variables whose values are masked.
     redact: Vec<String>,
 }
@@ -176,13 +177,13 @@ impl SnapshotSource {
         Ok(Self {
             client: Client::open(config)?,
             address: config.redis.redacted_url(),
-            thresholds: config.check.clone(),
+            rules: HealthRules::from(config),
             redact: config.log.redact.clone(),
         })
     }
 
     async fn read(&self, before: Option<&Snapshot>) -> Result<Snapshot, Error> {
-        Snapshot::read(&self.client, &self.address, &self.thresholds, before).await
+        Snapshot::read(&self.client, &self.address, &self.rules, before).await
     }
 }
 

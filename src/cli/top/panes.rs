@@ -8,6 +8,7 @@ use crate::proto::job::JobId;
 use crate::proto::message::ActorState;
 use crate::proto::text::escape;
 use crate::store::JobSummary;
+use crate::view::health::lacks_actor;
 
 /// A list of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,9 +113,11 @@ impl Pane {
         let mut rows = match self {
             Self::Queues => queues(snapshot),
             Self::Actors => actors(snapshot),
-            Self::Running => snapshot.running.iter().map(|job| running(job, snapshot.at)).collect(),
+            Self::Running => {
+                snapshot.latest.running.iter().map(|job| running(job, snapshot.moment.at)).collect()
+            }
             Self::Failures => {
-                snapshot.failures.iter().map(|job| failure(job, snapshot.at)).collect()
+                snapshot.latest.failed.iter().map(|job| failure(job, snapshot.moment.at)).collect()
             }
         };
         let filter = filter.to_lowercase();
@@ -134,21 +137,21 @@ fn count(number: u64, tone: Tone) -> Cell {
 }
 
 fn queues(snapshot: &Snapshot) -> Vec<ListRow> {
-    let rows = snapshot.overview.queues.iter().map(|(state, actors)| {
+    let rows = snapshot.moment.queues.iter().map(|(state, actors)| {
         let name = state.queue.to_string();
         let wait = match state.oldest_wait {
             _ if state.paused => cell("paused", Tone::Warning),
             Some(wait) => cell(brief(wait), Tone::Plain),
             None => cell("-", Tone::Dim),
         };
-        let is_left_alone = *actors == 0 && state.depth > 0;
+        let lacks_actor = lacks_actor(state, *actors);
         ListRow {
             cells: vec![
                 cell(&name, Tone::Plain),
                 count(state.depth, Tone::Plain),
                 count(state.held, Tone::Warning),
                 wait,
-                cell(actors.to_string(), if is_left_alone { Tone::Bad } else { Tone::Plain }),
+                cell(actors.to_string(), if lacks_actor { Tone::Bad } else { Tone::Plain }),
             ],
             key: name,
         }
@@ -157,7 +160,7 @@ fn queues(snapshot: &Snapshot) -> Vec<ListRow> {
 }
 
 fn actors(snapshot: &Snapshot) -> Vec<ListRow> {
-    let rows = snapshot.actors.iter().map(|of| {
+    let rows = snapshot.moment.actors.iter().map(|of| {
         let presence = &of.presence;
         let (state, tone) = match (&presence.state, &presence.holding) {
             (ActorState::Ready, Some(_)) => ("holding", Tone::Warning),

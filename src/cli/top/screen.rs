@@ -246,7 +246,7 @@ impl Screen {
         let (state, _) = self
             .snapshot
             .as_ref()?
-            .overview
+            .moment
             .queues
             .iter()
             .find(|(state, _)| state.queue.to_string() == key)?;
@@ -256,7 +256,8 @@ impl Screen {
 
     fn drain(&self) -> Option<Act> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Actors)?;
-        let of = self.snapshot.as_ref()?.actors.iter().find(|of| of.actor.to_string() == key)?;
+        let of =
+            self.snapshot.as_ref()?.moment.actors.iter().find(|of| of.actor.to_string() == key)?;
         let actor = of.actor.clone();
         match of.presence.state {
             ActorState::Ready => Some(Act::Drain(actor)),
@@ -292,7 +293,7 @@ mod tests {
         press(&mut screen, KeyCode::BackTab);
         press(&mut screen, KeyCode::Down);
         let mut newer = snapshot();
-        newer.failures.insert(0, job("newest", JobStatus::Error, &[]));
+        newer.latest.failed.insert(0, job("newest", JobStatus::Error, &[]));
         screen.show(newer);
         assert_eq!(press(&mut screen, KeyCode::Char('r')), Some(Act::Retry(id("early"))));
     }
@@ -316,7 +317,7 @@ mod tests {
         let queue: Queue = "type:osis".parse().expect("legal");
         assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Pause(queue.clone())));
         let mut paused = snapshot();
-        paused.overview.queues[0].0.paused = true;
+        paused.moment.queues[0].0.paused = true;
         screen.show(paused);
         assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Resume(queue)));
     }

@@ -2,15 +2,10 @@
 
 use std::time::Instant;
 
-use jiff::Timestamp;
-
-use crate::cli::status::{self, CheckState};
-use crate::client::{Client, Overview};
-use crate::config::CheckConfig;
+use crate::client::Client;
 use crate::error::Error;
-use crate::proto::job::JobStatus;
 use crate::proto::target::ScriptType;
-use crate::store::{JobSummary, ListQuery, PresenceOf};
+use crate::view::{HealthRules, LatestJobs, Moment, NamespaceHealth};
 
 /// The running jobs and the failures that are read, the newest of each.
 const JOBS_MAX: usize = 200;
@@ -18,13 +13,9 @@ const JOBS_MAX: usize = 200;
 /// The state of the namespace at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
-    pub(super) at: Timestamp,
-    pub(super) overview: Overview,
-    pub(super) actors: Vec<PresenceOf>,
-    pub(super) running: Vec<JobSummary>,
-    pub(super) failures: Vec<JobSummary>,
-    /// The problems, a sentence each, the worst first; true if it is critical.
-    pub(super) problems: Vec<(bool, String)>,
+    pub(super) moment: Moment,
+    pub(super) latest: LatestJobs,
+    pub(super) health: NamespaceHealth,
     /// None in the first snapshot.
     pub(super) rates: Option<Rates>,
     counted: Counted,
@@ -52,34 +43,18 @@ impl Snapshot {
     pub(super) async fn read(
         client: &Client,
         address: &str,
-        thresholds: &CheckConfig,
+        rules: &HealthRules,
         before: Option<&Self>,
     ) -> Result<Self, Error> {
-        let overview = Overview::read(client, address.to_owned()).await?;
-        let types: Vec<ScriptType> =
-            overview.types.iter().map(|of| of.script_type.clone()).collect();
+        let moment = Moment::read(client, address.to_owned()).await?;
+        let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
         let counted = Counted::read(client, &types).await?;
-        let list = async |status| {
-            let query = ListQuery {
-                statuses: vec![status],
-                script_type: None,
-                limit: JOBS_MAX,
-                cursor: None,
-            };
-            client.list_jobs(&query).await.map(|page| page.items)
-        };
         Ok(Self {
-            at: client.now().await?,
-            actors: client.list_actors(None).await?,
-            running: list(JobStatus::Started).await?,
-            failures: list(JobStatus::Error).await?,
-            problems: status::problems(&overview, thresholds)
-                .into_iter()
-                .map(|of| (of.state == CheckState::Critical, of.text))
-                .collect(),
+            latest: LatestJobs::read(client, JOBS_MAX).await?,
+            health: NamespaceHealth::of(&moment, rules),
             rates: before.map(|before| counted.since(&before.counted)),
             counted,
-            overview,
+            moment,
         })
     }
 }
@@ -114,7 +89,9 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::client::overview::tests::overview;
+    use crate::proto::job::JobStatus;
+    use crate::store::JobSummary;
+    use crate::view::moment::tests::moment;
 
     pub(in super::super) fn job(
         id: &str,
@@ -136,16 +113,19 @@ pub(super) mod tests {
             ("progress_text", "half\u{1b}[2J"),
             ("actor", "osis:default:1"),
         ];
+        let at = "2026-01-31T13:00:12.000Z".parse().expect("a time");
+        let mut moment = Moment { at, ..moment() };
+        moment.queues[0].1 = 0;
         Snapshot {
-            at: "2026-01-31T13:00:12.000Z".parse().expect("a time"),
-            overview: overview(),
-            actors: Vec::new(),
-            running: vec![job(long, JobStatus::Started, &running)],
-            failures: vec![
-                job("late", JobStatus::Error, &[("error", "no such file\nat line 3")]),
-                job("early", JobStatus::Error, &[("error", "timed out")]),
-            ],
-            problems: vec![(true, "no supervisor is live".to_owned())],
+            health: NamespaceHealth::of(&moment, &HealthRules::default()),
+            moment,
+            latest: LatestJobs {
+                running: vec![job(long, JobStatus::Started, &running)],
+                failed: vec![
+                    job("late", JobStatus::Error, &[("error", "no such file\nat line 3")]),
+                    job("early", JobStatus::Error, &[("error", "timed out")]),
+                ],
+            },
             rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
             counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },
         }

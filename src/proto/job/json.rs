@@ -3,16 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::bounds::InvalidJob;
-use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
-use super::hash::{LegacyFields, OUTPUT};
+use super::fields::JobField;
+use super::hash::LegacyFields;
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
 use super::value::FieldKind;
 use crate::proto::text::{did_you_mean, nearest, shown};
-
-/// Numbers that actors add to the hash.
-const EXTRA_NUMBERS: [&str; 6] =
-    ["progress", "signal", "cpu_time", "memory_peak", "log_missing", "output_truncated"];
 
 impl Job {
     /// Returns the job as one JSON object, its members named as the fields of the hash: numbers
@@ -75,18 +71,12 @@ pub fn json_of_field(name: &str, text: String) -> Value {
 fn kind_of(name: &str) -> FieldKind {
     let setting = Setting::of_field(name).map(|setting| setting.kind);
     let own = || OWN_FIELDS.iter().find(|own| own.name == name).map(|own| own.kind);
-    let extra = match name {
-        name if EXTRA_NUMBERS.contains(&name) => FieldKind::Number,
-        INPUT_FILES | OUTPUT_FILES => FieldKind::List,
-        _ => FieldKind::Text,
-    };
-    setting.or_else(own).unwrap_or(extra)
+    let added = || JobField::of(name)?.added.map(|added| added.kind);
+    setting.or_else(own).or_else(added).unwrap_or(FieldKind::Text)
 }
 
 fn not_a_setting(name: &str) -> InvalidJob {
-    if ["status", OUTPUT, INPUT_FILES, OUTPUT_FILES, FILES_NOT_KEPT].contains(&name)
-        || OWN_FIELDS.iter().any(|own| own.name == name)
-    {
+    if JobField::of(name).is_some() {
         return InvalidJob::new(name, "is written by hero alone");
     }
     // The word that people write elsewhere, such as `env` for `env_vars`.

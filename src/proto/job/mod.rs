@@ -6,6 +6,7 @@ mod bounds;
 mod content_key;
 mod copy;
 mod exit_codes;
+mod fields;
 mod files;
 mod foreign_spelling;
 mod given;
@@ -30,6 +31,7 @@ pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;
+pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 pub use files::{
     Artifact, ContentHash, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles,
     OUTPUT_FILES, file_names,

@@ -38,7 +38,7 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 13] = [
+const TOOLS: [AgentTool; 14] = [
     AgentTool {
         name: "run_script",
         description: "Runs a script and returns its output, or its error and log. If it takes longer than \
@@ -115,6 +115,13 @@ const TOOLS: [AgentTool; 13] = [
         description: "Lists the script types that you may use and those among them that are not sandboxed, and \
                       tells the version of Hero.",
         method: "system.info",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "health",
+        description: "Returns what is wrong now, each problem with its severity and its remedy.",
+        method: "system.health",
         reads: true,
         settings: &[],
     },

@@ -102,12 +102,12 @@ struct ChangedDead {
     /// or is gone, or they are not dead letters any more.
     left: u64,
     /// The reasons, for dead letters that were named.
-    problems: Vec<Problem>,
+    problems: Vec<UnchangedDead>,
 }
 
 /// A dead letter that stays as it is.
 #[derive(Serialize, JsonSchema)]
-struct Problem {
+struct UnchangedDead {
     /// The id of the job.
     id: String,
     /// The reason.
@@ -151,7 +151,9 @@ impl Choice {
                 Ok(()) => tally.done += 1,
                 Err(error) => {
                     tally.left += 1;
-                    tally.problems.push(Problem { id: id.to_string(), problem: error.message });
+                    tally
+                        .problems
+                        .push(UnchangedDead { id: id.to_string(), problem: error.message });
                 }
             }
         }

@@ -36,7 +36,7 @@ pub(super) struct ListJobs {
     tags: Vec<String>,
     /// Only jobs whose error contains this text.
     error: Option<String>,
-    /// Only jobs whose id begins with this text, or whose name or error contains it.
+    /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     text: Option<String>,
     /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script.
     failed_because: Option<Spelled<FailureCause>>,

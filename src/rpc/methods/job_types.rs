@@ -9,10 +9,8 @@ use serde_json::{Map, Value, json};
 use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
-use crate::proto::job::{
-    FieldKind, INPUT_FILES, Job, JobAttempt, JobStatus, OUTPUT_FILES, SETTINGS,
-};
-use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary, SUMMARY_FIELDS};
+use crate::proto::job::{FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS};
+use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary};
 
 /// The settings of a job to submit.
 #[derive(Deserialize)]
@@ -36,26 +34,6 @@ pub(super) struct ListedDead(pub(super) DeadLetter);
 
 /// The text in place of a value that the caller may not see.
 const MASKED: &str = "***";
-
-/// The fields that actors add to the hash.
-const ADDED: [(&str, &str, &str); 10] = [
-    ("progress", "number", "The progress that the script reported, from 0 to 1"),
-    ("progress_text", "string", "The step that the script reported"),
-    ("signal", "integer", "The signal that ended its process"),
-    ("cpu_time", "number", "The processor time of its last attempt, in seconds"),
-    ("memory_peak", "integer", "The most memory of its last attempt, in bytes"),
-    ("log_missing", "integer", "The lines of its log that Redis refused"),
-    ("output_truncated", "integer", "The bytes that were cut off at the begin of its output"),
-    ("files_not_kept", "string", "The files that its script left and that are not kept, and why"),
-    ("held_by", "string", "The limit that holds it"),
-    ("limit", "string", "The limit of resources that ended it"),
-];
-
-/// The fields that name the files of a job.
-const FILES: [(&str, &str); 2] = [
-    (INPUT_FILES, "The names of the files that it is given; `-` is its standard input"),
-    (OUTPUT_FILES, "The names of the files that its script left"),
-];
 
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
@@ -90,9 +68,11 @@ impl JobDocument {
     /// Returns a document of a job as the caller may see it.
     pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
         let is_own = document["caller_id"] == context.caller.name.as_str();
-        let variables = document.get_mut("env_vars").and_then(Value::as_object_mut);
-        if let Some(variables) = variables.filter(|_| !is_own && !context.operates()) {
-            variables.values_mut().for_each(|value| *value = MASKED.into());
+        if !is_own && !context.operates() {
+            for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
+                let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
+                values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
+            }
         }
         Self(document)
     }
@@ -131,19 +111,14 @@ fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
     all.extend(Job::own_fields().map(|(name, doc, kind)| (name.to_owned(), field(doc, kind))));
     all.insert("attempts".to_owned(), generator.subschema_for::<Vec<JobAttempt>>().into());
     all["attempts"]["description"] = json!("The latest attempts, the running one included");
-    for (name, doc) in FILES {
-        all.insert(name.to_owned(), field(doc, FieldKind::List));
+    for JobField { name, added, .. } in JOB_FIELDS {
+        let Some(added) = added else { continue };
+        let schema = match added.kind {
+            FieldKind::List => field(added.doc, added.kind),
+            _ => json!({ "description": added.doc, "type": added.json_type }),
+        };
+        all.insert((*name).to_owned(), schema);
     }
-    let added = ADDED.map(|(name, of_type, doc)| {
-        (name.to_owned(), json!({ "description": doc, "type": of_type }))
-    });
-    all.extend(added);
-    let text = |doc: &str| json!({ "description": doc, "type": "string" });
-    all.insert("output".to_owned(), text("The output, once it finished"));
-    all.insert(
-        "output_encoding".to_owned(),
-        text("base64, if the output is not UTF-8 and is given as Base64"),
-    );
     all
 }
 
@@ -206,7 +181,8 @@ impl JsonSchema for ListedJob {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        listed(generator, &SUMMARY_FIELDS, "A job in a list")
+        let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
+        listed(generator, &names, "A job in a list")
     }
 }
 

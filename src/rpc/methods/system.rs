@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::caller::Scope;
+use super::super::caller::{Bounds, Scope};
 use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::seen::moment_within;
 use super::params::Nothing;
+use crate::view::{HealthRules, Moment, NamespaceHealth};
 
 /// The program that answers.
 #[derive(Serialize, JsonSchema)]
@@ -53,8 +55,15 @@ struct WhoBounds {
     contexts: Option<BTreeSet<String>>,
 }
 
-pub(super) fn methods() -> [Method; 2] {
+pub(super) fn methods() -> [Method; 3] {
     [
+        Method::new(
+            "system.health",
+            Scope::Read,
+            "Returns what is wrong now, as `hero status --check` and `hero doctor` tell it: the state of the namespace \
+             and its problems, the worst first.",
+            health,
+        ),
         Method::new(
             "system.info",
             Scope::Read,
@@ -78,6 +87,17 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
             .collect(),
         types: context.usable_types().map(ToString::to_string).collect(),
     })
+}
+
+async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth, RpcError> {
+    let address = context.address.as_ref().to_owned();
+    let moment = Moment::read(&context.client, address).await?;
+    let moment = if context.caller.bounds == Bounds::default() {
+        moment
+    } else {
+        moment_within(&moment, &context.caller)
+    };
+    Ok(NamespaceHealth::of(&moment, &HealthRules::from(&*context.config)))
 }
 
 async fn whoami(context: CallContext, _: Nothing) -> Result<Who, RpcError> {

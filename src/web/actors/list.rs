@@ -97,14 +97,14 @@ pub(in crate::web) fn live(
 }
 
 fn headline(now: &SiteSnapshot) -> Markup {
-    let (busy, tasks) = busy(now.actors.iter());
+    let (busy, tasks) = busy(now.moment.actors.iter());
     let machines = by_machine(now).len();
     let mut versions: Vec<&str> =
-        now.actors.iter().map(|of| of.presence.version.as_str()).collect();
+        now.moment.actors.iter().map(|of| of.presence.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     html! {
-        (count(now.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
+        (count(now.moment.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
         (busy) " of " (tasks) " tasks busy."
         @match versions.as_slice() {
             [] => {},
@@ -120,7 +120,7 @@ fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
 
 fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
     let mut machines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for of in &now.actors {
+    for of in &now.moment.actors {
         let (busy, tasks) = machines.entry(of.presence.hostname.as_str()).or_default();
         *busy += of.presence.running;
         *tasks += of.presence.tasks;
@@ -145,7 +145,8 @@ fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 }
 
 fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
-    let mut types: Vec<&str> = now.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
+    let mut types: Vec<&str> =
+        now.moment.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
     types.dedup();
     let hosts: Vec<&str> = by_machine(now).into_keys().collect();
     let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
@@ -211,7 +212,8 @@ fn is_of(of: &PresenceOf, script_type: &str) -> bool {
 
 /// Returns the actors that the filters take, by type, and the page of them.
 fn chosen<'a>(now: &'a SiteSnapshot, filter: &ActorFilter) -> (Vec<&'a PresenceOf>, Paged) {
-    let mut all: Vec<&PresenceOf> = now.actors.iter().filter(|of| filter.takes(of)).collect();
+    let mut all: Vec<&PresenceOf> =
+        now.moment.actors.iter().filter(|of| filter.takes(of)).collect();
     all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
     let paged = Paged::of(&filter.page, all.len());
     (all, paged)
@@ -278,7 +280,7 @@ fn row(
             }
             td.num.wide.faint role="cell" { (presence.pid) }
             td.num.wide role="cell" {
-                @if let Ok(at) = presence.started_at.parse() { (ago(at, now.at)) } @else { "–" }
+                @if let Ok(at) = presence.started_at.parse() { (ago(at, now.moment.at)) } @else { "–" }
             }
             td.num.wide role="cell" { (heartbeat(now, of)) }
             td.num.m6 role="cell" {
@@ -294,8 +296,8 @@ fn row(
 /// Returns the age of the heartbeat if it is late, so that a healthy row does not change each second.
 fn heartbeat(now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     match of.presence.last_heartbeat.parse() {
-        Ok(at) if elapsed(at, now.at).as_secs() < RECENT_S => html! { span.faint { "now" } },
-        Ok(at) => ago(at, now.at),
+        Ok(at) if elapsed(at, now.moment.at).as_secs() < RECENT_S => html! { span.faint { "now" } },
+        Ok(at) => ago(at, now.moment.at),
         Err(_) => html! { "–" },
     }
 }

@@ -48,7 +48,7 @@ fn jobs(number: usize) -> String {
 }
 
 fn find<'a>(now: &'a SiteSnapshot, name: &str) -> Result<&'a PresenceOf, PageError> {
-    let found = now.actors.iter().find(|of| of.actor.to_string() == name);
+    let found = now.moment.actors.iter().find(|of| of.actor.to_string() == name);
     found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
 }
 
@@ -84,7 +84,7 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
     let age = |text: &str| {
         if let Ok(at) = text.parse() {
-            was(at, now.at)
+            was(at, now.moment.at)
         } else {
             html! { (text) }
         }

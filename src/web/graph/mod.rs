@@ -78,13 +78,13 @@ pub(super) async fn show(
                     a href=(links.job(&id)) title=(id) { (own.label()) } " / Graph"
                 }
                 div.idline { h1.plain-h { "Graph around " (own.label()) } }
-                (headline(&graph, &own, now.at))
+                (headline(&graph, &own, now.moment.at))
             }
         }
-        (figure(&graph, &id, links, now.at))
+        (figure(&graph, &id, links, now.moment.at))
         section.gap {
             (bar("The same as a table", "", None))
-            (table(&graph, &id, links, now.at))
+            (table(&graph, &id, links, now.moment.at))
         }
     };
     let title = format!("Graph around {}", own.label());
@@ -102,9 +102,9 @@ pub(super) async fn live(
     let graph = around(site, visitor, id).await?;
     let links = site.links();
     Ok(vec![
-        LivePart::whole("headline", headline(&graph, &own, now.at)),
-        LivePart::whole("figure", figure(&graph, id, links, now.at)),
-        LivePart::whole("graph-table", table(&graph, id, links, now.at)),
+        LivePart::whole("headline", headline(&graph, &own, now.moment.at)),
+        LivePart::whole("figure", figure(&graph, id, links, now.moment.at)),
+        LivePart::whole("graph-table", table(&graph, id, links, now.moment.at)),
     ])
 }
 

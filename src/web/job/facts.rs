@@ -9,15 +9,11 @@ use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, until, was};
+use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 use crate::proto::pattern::matches_name;
 
 /// The most jobs of a list of prerequisites or dependents.
 pub(super) const RELATED_MAX: usize = 20;
-
-fn seconds(job: &JobDoc, field: &str) -> Option<String> {
-    let seconds = job.number(field)?;
-    Some(Duration::try_from_secs_f64(seconds).map_or_else(|_| seconds.to_string(), duration))
-}
 
 /// Returns a size in its largest unit: `41 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
@@ -26,42 +22,80 @@ pub(super) fn bytes(bytes: u64) -> String {
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
 }
 
-/// Returns a fact; nothing if the text is empty.
-fn fact(name: &str, text: &str) -> Markup {
-    html! { @if !text.is_empty() { dt { (name) } dd { (text) } } }
-}
+/// The groups of the facts, in their order.
+const GROUPS: [FieldGroup; 7] = [
+    FieldGroup::Job,
+    FieldGroup::Place,
+    FieldGroup::State,
+    FieldGroup::Settings,
+    FieldGroup::Inputs,
+    FieldGroup::Times,
+    FieldGroup::Results,
+];
+/// Fields that other parts of the page show.
+const ELSEWHERE: [&str; 7] =
+    ["id", "status", "attempt", "attempts", "progress", "progress_text", "env_vars"];
 
-fn linked(name: &str, text: &str, href: &str) -> Markup {
-    html! { @if !text.is_empty() { dt { (name) } dd { a href=(href) { (text) } } } }
-}
-
-/// Returns the facts that change, and those that do not.
+/// Returns the facts: each field that the job has, by the table of fields.
 pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
-    let queue = job.queue().unwrap_or_default();
-    let caller = job.text("caller_id");
     let json = format!("{}.json", links.job(job.id()));
-    let graph = job.text("graph_id");
+    let of = |group| JOB_FIELDS.iter().filter(move |field: &&JobField| field.group == group);
+    let shown = GROUPS.into_iter().flat_map(of);
+    let shown = shown.filter(|field| !ELSEWHERE.contains(&field.name));
     html! {
         section #facts {
             (bar("Facts", "", Some(("JSON", &json))))
             dl.facts {
-                (fact("Name", job.text("name")))
-                (linked("Type", job.text("script_type"), &links.with("/jobs", &[("type", job.text("script_type"))])))
-                (linked("Queue", &queue, &links.queue(&queue)))
-                (linked("Graph", graph, &links.to(&format!("/graphs/{}", encoded(graph)))))
-                (fact("Priority", priority(job)))
-                (linked("Caller", caller, &links.with("/jobs", &[("caller", caller)])))
-                (fact("Context", job.text("context_id")))
-                (linked("Actor", job.text("actor"), &links.actor(job.text("actor"))))
-                (linked("Held by", job.text("held_by"), &links.to("/limits")))
-                (fact("Limit key", job.text("limit_key")))
-                (fact("Shard key", job.text("shard_key")))
-                (settings(job))
-                (times(job, now))
-                (resources(job))
+                @if let Some(queue) = job.queue() {
+                    dt { "Queue" } dd { a href=(links.queue(&queue)) { (queue) } }
+                }
+                @for field in shown { (fact(field, job, links, now)) }
             }
         }
     }
+}
+
+/// Returns a field with its label and its unit; nothing if the job does not have it.
+fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let text = job.plain(field.name);
+    let value = match (field.unit, field.name) {
+        _ if text.is_empty() => return html! {},
+        (FieldUnit::Time, name) => match job.time(name) {
+            Some(at) if at > now => until(at, now),
+            Some(at) => was(at, now),
+            None => html! { (text) },
+        },
+        (FieldUnit::Seconds, name) => html! { (seconds(job, name).unwrap_or(text)) },
+        (FieldUnit::Bytes, name) => html! { (job.whole(name).map(bytes).unwrap_or(text)) },
+        (_, "tags") => html! {
+            @for tag in job.list("tags") { a href=(links.with("/jobs", &[("tag", tag)])) { (tag) } " " }
+        },
+        (_, "priority") => html! { (priority(job)) },
+        (_, "boot_id") => html! { code { (text) } },
+        _ => html! {
+            @if let Some(address) = address(field.name, &text, links) { a href=(address) { (text) } }
+            @else { (text) }
+        },
+    };
+    html! { dt { (field.label) } dd { (value) } }
+}
+
+/// The page of the thing that a field names.
+fn address(field: &str, text: &str, links: &SiteLinks) -> Option<String> {
+    match field {
+        "script_type" => Some(links.with("/jobs", &[("type", text)])),
+        "caller_id" => Some(links.with("/jobs", &[("caller", text)])),
+        "graph_id" => Some(links.to(&format!("/graphs/{}", encoded(text)))),
+        "actor" => Some(links.actor(text)),
+        "fell_back_from" => Some(links.queue(text)),
+        "held_by" => Some(links.to("/limits")),
+        _ => None,
+    }
+}
+
+fn seconds(job: &JobDoc, field: &str) -> Option<String> {
+    let seconds = job.number(field)?;
+    Some(Duration::try_from_secs_f64(seconds).map_or_else(|_| seconds.to_string(), duration))
 }
 
 fn priority(job: &JobDoc) -> &'static str {
@@ -69,54 +103,6 @@ fn priority(job: &JobDoc) -> &'static str {
         Some(0) => "0, urgent",
         Some(2) => "2, background",
         _ => "1, normal",
-    }
-}
-
-fn settings(job: &JobDoc) -> Markup {
-    let retries = match job.whole("retries") {
-        None | Some(0) => "none".to_owned(),
-        Some(number) => format!("{number}, then a dead letter"),
-    };
-    let timeout = seconds(job, "timeout").map(|time| format!("{time} for each attempt"));
-    let kept = seconds(job, "retention").map(|time| format!("{time} after its end"));
-    html! {
-        (fact("Timeout", &timeout.unwrap_or_default()))
-        (fact("Retries", &retries))
-        (fact("Kept", &kept.unwrap_or_default()))
-        (fact("Unique key", job.text("unique_key")))
-        (fact("Fallback", job.text("fallback")))
-        (fact("Log file", job.text("log_path")))
-    }
-}
-
-fn times(job: &JobDoc, now: Timestamp) -> Markup {
-    let past = |name: &str, field: &str| {
-        html! {
-            @if let Some(at) = job.time(field) { dt { (name) } dd { (was(at, now)) } }
-        }
-    };
-    html! {
-        (past("Created", "created_at"))
-        @if let Some(at) = job.time("run_at") {
-            dt { "Due" } dd { @if at > now { (until(at, now)) } @else { (was(at, now)) } }
-        }
-        (past("Started", "started_at"))
-        (past("Ended", "finished_at"))
-        (past("Updated", "updated_at"))
-    }
-}
-
-fn resources(job: &JobDoc) -> Markup {
-    let number = |field: &str| job.get(field).map(ToString::to_string).unwrap_or_default();
-    let crashes = job.whole("crashes").filter(|crashes| *crashes > 0);
-    html! {
-        (fact("Exit code", &number("exit_code")))
-        (fact("Signal", &number("signal")))
-        (fact("Crashes", &crashes.map(|number| number.to_string()).unwrap_or_default()))
-        (fact("Ended by", job.text("limit")))
-        (fact("CPU time", &seconds(job, "cpu_time").unwrap_or_default()))
-        (fact("Memory peak", &job.whole("memory_peak").map(bytes).unwrap_or_default()))
-        @if !job.text("boot_id").is_empty() { dt { "Boot" } dd { code { (job.text("boot_id")) } } }
     }
 }
 
@@ -215,8 +201,7 @@ mod tests {
             .map(Markup::into_string)
             .concat();
         assert!(!text.contains("<script") && !text.contains("hidden-value"), "{text}");
-        for shown in ["10 min for each attempt", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"]
-        {
+        for shown in ["10 min", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }

@@ -69,7 +69,7 @@ pub(super) async fn show(
     let (attempts, links) = (attempts::of(&job), site.links());
     let is_running = !job.status().is_terminal();
     let main = html! {
-        (head(&site, &visitor, &job, now.at))
+        (head(&site, &visitor, &job, now.moment.at))
         (progress(&job))
         nav.jump.only-m aria-label="On this page" {
             a href="#logh" { "Log" } a href="#output" { "Output" }
@@ -77,17 +77,17 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
-                (attempt_section::section(&job, links, now.at))
+                (attempt_section::section(&job, links, now.moment.at))
                 (source::error(&job))
                 (log_pane::pane(links, &id, &log, &attempts, is_running))
                 (source::output(&job))
                 (source::script(&job))
             }
             aside aria-label="Facts" {
-                (facts::facts(&job, links, now.at))
+                (facts::facts(&job, links, now.moment.at))
                 (files::section(&site, &visitor, &job).await?)
                 (facts::environment(&job, &site.config().log.redact))
-                (relations(&site, &visitor, &job, now.at).await?)
+                (relations(&site, &visitor, &job, now.moment.at).await?)
             }
         }
     };
@@ -107,16 +107,16 @@ pub(super) async fn live(
     let (attempts, links) = (attempts::of(&job), site.links());
     let mut parts = vec![
         LivePart::whole("state", state(&job)),
-        LivePart::whole("headline", headline(&job, links, now.at)),
+        LivePart::whole("headline", headline(&job, links, now.moment.at)),
         LivePart::whole("progress", progress(&job)),
-        LivePart::whole("attempts", attempt_section::section(&job, links, now.at)),
+        LivePart::whole("attempts", attempt_section::section(&job, links, now.moment.at)),
         LivePart::whole("error", source::error(&job)),
         LivePart::whole("log-count", log_pane::count_of(&log)),
         LivePart::rows("log-lines", log_pane::rows(&log, &attempts)),
         LivePart::whole("output", source::output(&job)),
-        LivePart::whole("facts", facts::facts(&job, links, now.at)),
+        LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
         LivePart::whole("files", files::section(site, visitor, &job).await?),
-        LivePart::whole("relations", relations(site, visitor, &job, now.at).await?),
+        LivePart::whole("relations", relations(site, visitor, &job, now.moment.at).await?),
     ];
     if visitor.may(Scope::Operate) {
         parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::super::error::PageError;
 use super::super::fields::Fields;
@@ -86,7 +86,7 @@ pub(in crate::web) async fn change(
     let Some(verb) = Verb::parse(fields.get("do")) else {
         return Err(PageError::wrong("The form asks for nothing that jobs can do."));
     };
-    let filter = filter_of(&fields);
+    let filter = filter_of(fields.pairs())?;
     let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
     if fields.get("all") == "1" && fields.get("sure") != "1" {
         let (found, _) = super::all_matching(&site, &visitor, &filter, JOBS_MAX).await?;
@@ -107,19 +107,14 @@ pub(in crate::web) async fn change(
     Ok(site.done(&back, &said))
 }
 
-fn filter_of(fields: &Fields) -> JobFilter {
-    let of = |name: &str| fields.get(name).to_owned();
-    JobFilter {
-        state: of("state"),
-        q: of("q"),
-        script_type: of("type"),
-        queue: of("queue"),
-        caller: of("caller"),
-        since: of("since"),
-        until: of("until"),
-        kind: of("kind"),
-        ..JobFilter::default()
-    }
+/// Returns the filters of a form; its place in the list is the first page.
+fn filter_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<JobFilter, PageError> {
+    let given: Map<String, Value> =
+        pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let filter: JobFilter = serde_json::from_value(Value::Object(given))
+        .map_err(|error| PageError::wrong(format!("The filter cannot be read: {error}.")))?;
+    let (by, limit, cursor) = (String::new(), String::new(), String::new());
+    Ok(JobFilter { by, limit, cursor, ..filter })
 }
 
 /// Changes each job. Returns a sentence about it.
@@ -194,6 +189,25 @@ mod tests {
             tally(Verb::Delete, 3, 1, Some("Job a is started.")),
             "Deleted 3 jobs. 1 job stayed as before: Job a is started."
         );
+    }
+
+    #[test]
+    fn form_has_every_filter_of_the_list_but_its_place() {
+        let given = [
+            ("do", "delete"),
+            ("state", "error"),
+            ("q", "a"),
+            ("type", "osis"),
+            ("queue", "type:osis"),
+            ("caller", "ann"),
+            ("tag", "nightly"),
+            ("since", "1h"),
+            ("until", "1m"),
+            ("kind", "x"),
+        ];
+        let filter = filter_of(given.into_iter().chain([("cursor", "y")])).expect("a filter");
+        assert_eq!(filter.fields(), given[1..]);
+        assert_eq!(filter.cursor, "");
     }
 
     #[test]

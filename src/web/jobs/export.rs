@@ -3,35 +3,18 @@
 use axum::http::{HeaderName, header};
 
 use super::super::doc::JobDoc;
+use crate::proto::job::JOB_FIELDS;
 
 /// The most jobs of a file.
 pub(super) const EXPORT_MAX: usize = 10_000;
 
-/// The columns of a CSV file.
-const COLUMNS: [&str; 15] = [
-    "id",
-    "name",
-    "status",
-    "script_type",
-    "group",
-    "instance",
-    "priority",
-    "caller_id",
-    "attempt",
-    "actor",
-    "created_at",
-    "started_at",
-    "finished_at",
-    "held_by",
-    "error",
-];
-
 /// Returns jobs as CSV, with a line of names first.
 pub(super) fn csv(jobs: &[JobDoc]) -> String {
-    let mut text = COLUMNS.join(",");
+    let columns = || JOB_FIELDS.iter().filter(|field| field.is_exported).map(|field| field.name);
+    let mut text = columns().collect::<Vec<_>>().join(",");
     text.push_str("\r\n");
     for job in jobs {
-        let cells: Vec<String> = COLUMNS.iter().map(|column| cell(&job.plain(column))).collect();
+        let cells: Vec<String> = columns().map(|column| cell(&job.plain(column))).collect();
         text.push_str(&cells.join(","));
         text.push_str("\r\n");
     }

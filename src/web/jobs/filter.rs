@@ -29,13 +29,14 @@ pub(super) const AGES: [(&str, &str); 5] = [
 pub(in crate::web) struct JobFilter {
     /// The state, by its class.
     pub(super) state: String,
-    /// The start of an id, or a part of the name or of the error.
+    /// The start of an id, or a part of the name, of the tags or of the error.
     pub(super) q: String,
     /// The script type.
     #[serde(rename = "type")]
     pub(super) script_type: String,
     pub(super) queue: String,
     pub(super) caller: String,
+    pub(super) tag: String,
     /// Created since: an age such as `1h`, or a time.
     pub(super) since: String,
     /// Created until: the same.
@@ -62,7 +63,8 @@ impl JobFilter {
 
     /// Returns true if the first page of it costs little: most jobs that are read are shown.
     pub(super) fn is_plain(&self) -> bool {
-        let others = [&self.q, &self.queue, &self.caller, &self.since, &self.until, &self.kind];
+        let others =
+            [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
         let is_rare = self.state() == Some(ShownState::Cancelled);
         others.iter().all(|text| text.trim().is_empty()) && !is_rare
     }
@@ -75,6 +77,7 @@ impl JobFilter {
             ("type", &self.script_type),
             ("queue", &self.queue),
             ("caller", &self.caller),
+            ("tag", &self.tag),
             ("since", &self.since),
             ("until", &self.until),
             ("kind", &self.kind),
@@ -112,6 +115,7 @@ impl JobFilter {
         let search = JobSearch {
             text: given(&self.q),
             caller: given(&self.caller),
+            tags: given(&self.tag).into_iter().collect(),
             error_kind: given(&self.kind),
             queue: parsed("queue", &self.queue)?,
             held: match state {

@@ -44,7 +44,7 @@ pub(super) async fn list(
     if filter.by == "error" {
         return by_error(&site, &visitor, &now, &filter).await;
     }
-    let found = search::find(&site, &visitor, &filter, now.at, filter.size()).await?;
+    let found = search::find(&site, &visitor, &filter, now.moment.at, filter.size()).await?;
     let main = html! {
         (head("Jobs", &headline(&now, &filter, &found), &actions(&site, &visitor)))
         (states(&now, &filter, site.links()))
@@ -83,9 +83,9 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
-    let found = search::find(site, visitor, &filter, now.at, filter.size()).await?;
+    let found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
     let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
-    let rows = rows::rows(&found.jobs, site.links(), now.at, picks);
+    let rows = rows::rows(&found.jobs, site.links(), now.moment.at, picks);
     Ok(vec![
         LivePart::whole("headline", html! { p #headline { (headline(now, &filter, &found)) } }),
         LivePart::rows("job-rows", rows),
@@ -155,7 +155,7 @@ const QUEUES_MAX: usize = 50;
 fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
     let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
     let queues: Vec<String> =
-        now.overview.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
+        now.moment.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
     let ages: Vec<(String, String)> =
         AGES.iter().map(|(value, text)| ((*value).to_owned(), (*text).to_owned())).collect();
     let any = |names: Vec<String>| -> Vec<(String, String)> {
@@ -166,9 +166,9 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
         form.filters action=(site.links().to("/jobs")) role="search" aria-label="Filter jobs" {
             input type="hidden" name="state" value=(filter.state);
             label.grow {
-                span.sr { "Id, name or error" }
+                span.sr { "Id, name, tag or error" }
                 input.w type="search" name="q" value=(filter.q)
-                    placeholder="Id begins with, or name or error contains";
+                    placeholder="Id begins with, or name, tag or error contains";
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
@@ -182,6 +182,9 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
             label.opt { "Created " (choice("since", &filter.since, ages)) }
+            @if !filter.tag.is_empty() {
+                label.opt { "Tag " input name="tag" size="8" value=(filter.tag); }
+            }
             @if !filter.until.is_empty() {
                 label.opt { "until " input name="until" size="18" value=(filter.until); }
             }
@@ -223,7 +226,7 @@ fn body(
             form method="post" action=(links.to("/jobs")) {
                 (visitor.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.at, picks))
+                (rows::table(&found.jobs, links, now.moment.at, picks))
                 @if picks { (bulk::bar()) }
                 (foot(links, filter, found))
             }
@@ -259,13 +262,13 @@ async fn by_error(
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
     let failed = JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() };
-    let (query, search) = failed.search(now.at)?;
+    let (query, search) = failed.search(now.moment.at)?;
     let sees = |job: &_| visitor.sees(job);
     let found = site.client().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
     let main = html! {
         p.crumb { a href=(failed.address(site.links(), "/jobs", &[])) { "Jobs" } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, site.links(), now.at))
+        (failures::table(&found, &failed, site.links(), now.moment.at))
     };
     Ok(site.page(visitor, now, &WebPage::still("Failures", Nav::Jobs(failed.state()), main)))
 }
@@ -276,7 +279,7 @@ async fn all_matching(
     filter: &JobFilter,
     most: usize,
 ) -> Result<(JobListPage, Timestamp), PageError> {
-    let now = site.snapshot(visitor).await?.at;
+    let now = site.snapshot(visitor).await?.moment.at;
     let first = JobFilter { cursor: String::new(), ..filter.clone() };
     let mut found = search::find(site, visitor, &first, now, most).await?;
     if found.jobs.len() > most {

@@ -46,7 +46,7 @@ fn row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Mark
             }
             td.num.mr role="cell" {
                 @match job.next.as_deref().map(str::parse) {
-                    Some(Ok(at)) => (until(at, now.at)),
+                    Some(Ok(at)) => (until(at, now.moment.at)),
                     _ if !job.enabled => span.faint { "disabled" },
                     _ => "–",
                 }

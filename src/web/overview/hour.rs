@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::super::parts::{Tile, count, duration, percent, rate, things};
-use super::super::snapshot::{Minute, SiteSnapshot};
+use super::super::snapshot::SiteSnapshot;
 use crate::store::LastHour;
+use crate::view::Minute;
 
 /// Returns the tiles. Without samples they have numbers and no history.
 pub(super) fn tiles_of(now: &SiteSnapshot) -> Vec<Tile> {
-    match now.minutes.as_ref() {
+    match now.moment.minutes.as_ref() {
         minutes @ [_, .., last] => with_history(now, minutes, last),
         _ => without_history(now),
     }
@@ -60,7 +61,7 @@ fn waiting_time(last: &Minute, history: Vec<f64>) -> Tile {
 }
 
 fn busy(now: &SiteSnapshot, history: Vec<f64>) -> Tile {
-    let actors = || now.overview.actors.values();
+    let actors = || now.moment.actor_counts.values();
     let live: u64 = actors().map(|of| of.live).sum();
     let running: usize = actors().map(|of| of.running).sum();
     let tasks: usize = actors().map(|of| of.tasks).sum();
@@ -69,12 +70,12 @@ fn busy(now: &SiteSnapshot, history: Vec<f64>) -> Tile {
 }
 
 fn without_history(now: &SiteSnapshot) -> Vec<Tile> {
-    let overview = &now.overview;
-    let hours: Vec<LastHour> = overview.types.iter().filter_map(|of| of.hour).collect();
+    let moment = &now.moment;
+    let hours: Vec<LastHour> = moment.types.iter().filter_map(|of| of.hour).collect();
     let sum = |of: fn(&LastHour) -> u64| hours.iter().map(of).sum::<u64>();
     let (finished, failed) = (sum(|hour| hour.finished), sum(|hour| hour.failed));
-    let waiting: u64 = overview.queues.iter().map(|(state, _)| state.depth).sum();
-    let first = overview.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
+    let waiting: u64 = moment.queues.iter().map(|(state, _)| state.depth).sum();
+    let first = moment.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
     let wait = match first {
         Some(wait) => format!("the first for {}", duration(wait)),
         None => "nothing waits".to_owned(),
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn tiles_have_the_last_minute_and_the_history_of_the_hour() {
         let mut now = snapshot();
-        now.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)].into();
+        now.moment.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)].into();
         let tiles = tiles_of(&now);
         let shown: Vec<String> =
             tiles.iter().map(|of| format!("{} {} {}", of.label, of.value, of.unit)).collect();

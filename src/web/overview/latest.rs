@@ -14,7 +14,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     html! {
         section #latest-errors {
             (bar("Latest errors", "", Some(("Show all", &all))))
-            @if now.failed.is_empty() { (empty(&html! { "No job has failed." })) }
+            @if now.latest.failed.is_empty() { (empty(&html! { "No job has failed." })) }
             @else {
                 table.stack.nopick.fix.fails role="table" {
                     caption.sr { "Latest errors" }
@@ -24,7 +24,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                         }
                     }
                     tbody role="rowgroup" {
-                        @for job in now.failed.iter().take(LATEST) {
+                        @for job in now.latest.failed.iter().take(LATEST) {
                             @let error = field(job, "error");
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
@@ -43,7 +43,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 /// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("state", "running")]);
-    let (shown, number) = (now.running.len().min(LATEST), now.count(ShownState::Running));
+    let (shown, number) = (now.latest.running.len().min(LATEST), now.count(ShownState::Running));
     let small = match number {
         _ if shown == 0 => String::new(),
         Some(number) => format!("{shown} of {}, the newest first", count(number)),
@@ -52,7 +52,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     html! {
         section #running-now {
             (bar("Running now", &small, Some(("Show all", &all))))
-            @if now.running.is_empty() { (empty(&html! { "No job runs." })) }
+            @if now.latest.running.is_empty() { (empty(&html! { "No job runs." })) }
             @else {
                 table.stack.nopick.fix.run role="table" {
                     caption.sr { "Running jobs" }
@@ -62,7 +62,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                         }
                     }
                     tbody role="rowgroup" {
-                        @for job in now.running.iter().take(LATEST) {
+                        @for job in now.latest.running.iter().take(LATEST) {
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
                                 td.why.m5.cut role="cell" { (progress(job)) }
@@ -95,7 +95,7 @@ fn first_line(text: &str) -> &str {
 
 fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
     if let Ok(at) = field(job, name).parse() {
-        ago(at, now.at)
+        ago(at, now.moment.at)
     } else {
         html! { "–" }
     }
@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn error_is_cut_to_its_first_line_and_escaped() {
         let mut now = snapshot();
-        now.failed = vec![job(&[("error", "<script>alert(1)</script>\nmore"), ("name", "a&b")])];
+        now.latest.failed =
+            vec![job(&[("error", "<script>alert(1)</script>\nmore"), ("name", "a&b")])];
         let shown = errors(&SiteLinks::new("/x"), &now).into_string();
         assert!(shown.contains(">&lt;script&gt;alert(1)&lt;/script&gt;</td>"), "{shown}");
         assert!(shown.contains("href=\"/x/jobs/j1\"") && shown.contains(">a&amp;b</a>"), "{shown}");

@@ -35,7 +35,7 @@ pub(super) async fn show(
     let now = site.snapshot(&visitor).await?;
     let wrong = wrong::found(&now, &site.config(), site.links());
     let rows = chosen(queues::rows(&site, &visitor, &now));
-    let all = format!("All {}", things(now.overview.queues.len() as u64, "queue"));
+    let all = format!("All {}", things(now.moment.queues.len() as u64, "queue"));
     let queues = site.links().to("/queues");
     let main = html! {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
@@ -87,18 +87,18 @@ fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
 }
 
 fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
-    let supervisors = things(now.overview.supervisors.len() as u64, "supervisor");
+    let supervisors = things(now.moment.supervisors.len() as u64, "supervisor");
     let need = match wrong {
         0 => "Nothing needs you.".to_owned(),
         1 => "1 thing needs you.".to_owned(),
         number => format!("{number} things need you."),
     };
     // Whole milliseconds: this line is sent to each open page when it changes.
-    let answers = match now.redis_took.as_millis() {
+    let answers = match now.moment.redis_took.as_millis() {
         0 => "under 1 ms".to_owned(),
         millis => format!("{millis} ms"),
     };
-    let age = now.read.elapsed().as_secs();
+    let age = now.moment.read.elapsed().as_secs();
     html! {
         (need) " " (supervisors) ", Redis answers in " (answers) "."
         @if age >= AGE_SHOWN_S { " These numbers are " (age) " s old." }

@@ -1,26 +1,20 @@
-//! The list of problems: a sign, a bold subject, one sentence with numbers, one link.
+//! The list of problems: a sign, one bold sentence, the remedy, one link.
 
 use maud::{Markup, html};
 
 use super::state::glyph;
+use crate::view::Severity;
 
-/// The severity of a problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::web) enum Severity {
-    Error,
-    Warning,
-}
-
-/// One thing that is wrong now.
+/// One thing that is wrong now, with the page that shows more of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::web) struct PageProblem {
     pub(in crate::web) severity: Severity,
-    /// The bold subject. It comes in three pieces, of which the middle one is a link.
-    pub(in crate::web) subject: (String, Option<(String, String)>, &'static str),
-    /// One sentence with numbers.
+    /// The bold sentence, lower case, without a full stop.
     pub(in crate::web) text: String,
+    /// The remedy, a line or more; empty without one.
+    pub(in crate::web) remedy: String,
     /// The text of the link and its address.
-    pub(in crate::web) link: Option<(String, String)>,
+    pub(in crate::web) link: Option<(&'static str, String)>,
 }
 
 /// Returns the list, the worst first. Without problems it is one line.
@@ -32,23 +26,27 @@ pub(in crate::web) fn problems(all: &[PageProblem]) -> Markup {
     }
     html! {
         ul #problems .wrong {
-            @for PageProblem { severity, subject: (before, linked, after), text, link } in all {
-                li {
+            @for PageProblem { severity, text, remedy, link } in all {
+                li data-severity=(severity.as_str()) {
                     @match severity {
-                        Severity::Error => span.st.error { (glyph("error")) },
-                        Severity::Warning => span.st.warn { (glyph("warn")) },
+                        Severity::Critical => span.st.error { (glyph("error")) },
+                        Severity::Warning | Severity::Note => span.st.warn { (glyph("warn")) },
                     }
                     p {
-                        strong {
-                            (before)
-                            @if let Some((name, href)) = linked { a href=(href) { (name) } }
-                            (after)
-                        }
-                        " " span { (text) }
+                        strong { (sentence(text)) }
+                        @for line in remedy.lines() { " " span { (sentence(line)) } }
                     }
                     @if let Some((name, href)) = link { a href=(href) { (name) } }
                 }
             }
         }
     }
+}
+
+/// Returns a sentence with its capital and its full stop.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['?', '.']) { "" } else { "." };
+    format!("{first}{}{end}", rest.as_str())
 }

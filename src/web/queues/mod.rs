@@ -2,8 +2,6 @@
 
 mod list;
 
-use std::time::Duration;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -21,6 +19,8 @@ use super::visitor::Visitor;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;
+use crate::view::health::lacks_actor;
+use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind};
 
 pub(super) use list::{list, live, no_queue, part_of, table};
 
@@ -29,8 +29,8 @@ pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
     /// The ready actors that claim from it.
     pub(super) actors: u64,
-    /// The wait of a first job that is too long.
-    pub(super) wait_warning: Duration,
+    /// Its problems.
+    pub(super) health: NamespaceHealth,
     /// True if the visitor may pause and resume.
     pub(super) may_operate: bool,
 }
@@ -38,14 +38,12 @@ pub(super) struct QueueRow<'a> {
 impl QueueRow<'_> {
     /// Returns true if it has jobs and no actor will claim them.
     pub(super) fn lacks_actor(&self) -> bool {
-        self.actors == 0 && self.state.depth > 0 && !self.state.paused
+        lacks_actor(self.state, self.actors)
     }
 
     /// Returns true if its first job waits for longer than the threshold.
     pub(super) fn is_long_wait(&self) -> bool {
-        let most = self.wait_warning;
-        let wait = self.state.oldest_wait.unwrap_or_default();
-        !self.state.paused && !most.is_zero() && wait >= most
+        self.health.problem(ProblemKind::QueueWait).is_some()
     }
 
     /// Returns the id of its row.
@@ -54,26 +52,26 @@ impl QueueRow<'_> {
     }
 
     fn sign(&self) -> Markup {
-        if self.state.paused {
-            sign("still", "pause", "paused")
-        } else if self.lacks_actor() {
-            sign("error", "error", "no actor")
-        } else if self.is_long_wait() {
-            sign("warn", "warn", "long wait")
-        } else {
-            html! { span.faint { "open" } }
+        let word = match (self.state.paused, self.lacks_actor(), self.is_long_wait()) {
+            (true, ..) => return sign("still", "pause", "paused"),
+            (_, true, _) => "no actor",
+            (_, _, true) => "long wait",
+            _ => return html! { span.faint { "open" } },
+        };
+        match self.health.state {
+            HealthState::Critical => sign("error", "error", word),
+            HealthState::Warning | HealthState::Ok => sign("warn", "warn", word),
         }
     }
 
     fn wait(&self) -> Markup {
         let Some(wait) = self.state.oldest_wait else { return html! { span.faint { "–" } } };
         let text = duration(wait);
-        if self.lacks_actor() {
-            html! { span.err { (text) } }
-        } else if self.is_long_wait() {
-            html! { span.warn-t { (text) } }
-        } else {
-            html! { (text) }
+        let is_bad = self.lacks_actor() || self.is_long_wait();
+        match self.health.state {
+            HealthState::Critical if is_bad => html! { span.err { (text) } },
+            HealthState::Warning if is_bad => html! { span.warn-t { (text) } },
+            _ => html! { (text) },
         }
     }
 
@@ -108,12 +106,12 @@ impl QueueRow<'_> {
 
 /// Returns the rows of all queues.
 pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
-    let (wait_warning, may_operate) =
-        (site.config().supervisor.wait_warning, visitor.may(Scope::Operate));
-    let queues = now.overview.queues.iter();
-    queues
-        .map(|(state, actors)| QueueRow { state, actors: *actors, wait_warning, may_operate })
-        .collect()
+    let (rules, may_operate) = (HealthRules::from(&*site.config()), visitor.may(Scope::Operate));
+    let row = |(state, actors): &'a (QueueState, u64)| {
+        let health = NamespaceHealth::of_queue(state, *actors, &rules);
+        QueueRow { state, actors: *actors, health, may_operate }
+    };
+    now.moment.queues.iter().map(row).collect()
 }
 
 /// Pauses or resumes the queue of the button that was pressed.

@@ -2,45 +2,28 @@
 //! or contexts.
 
 use super::SiteSnapshot;
-use crate::client::overview::counted;
-use crate::proto::queue::Queue;
-use crate::rpc::{Belongs, Bounds, Caller};
+use crate::rpc::{Belongs, Caller, moment_within, sees_whole_types};
 use crate::store::JobSummary;
 
 impl SiteSnapshot {
     /// Returns the part that a caller may see. A number that counts more than that is left out.
     pub(in crate::web) fn within(&self, caller: &Caller) -> Self {
-        let Bounds { types, groups, callers, contexts } = &caller.bounds;
-        let mut seen = self.clone();
-        let overview = &mut seen.overview;
-        overview.queues.retain(|(state, _)| admits_queue(caller, &state.queue));
-        seen.actors.retain(|of| {
-            caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str()))
-        });
-        overview.actors = counted(&seen.actors);
-        // Script types are counted as wholes.
-        let is_of_types = groups.is_none() && callers.is_none() && contexts.is_none();
-        overview.types.retain(|of| is_of_types && caller.admits(of.script_type.as_str(), None));
+        let types = &caller.bounds.types;
+        let mut seen = Self { moment: moment_within(&self.moment, caller), ..self.clone() };
         let may_see = |job: &JobSummary| Belongs::of_summary(job).is_within(caller);
-        seen.failed.retain(may_see);
-        seen.running.retain(may_see);
+        seen.latest.failed.retain(may_see);
+        seen.latest.running.retain(may_see);
         let due = self.due.iter().filter(|job| match (types, &job.script_type) {
             (Some(types), Some(of)) => types.contains(of),
             (Some(_), None) => false,
             (None, _) => true,
         });
         seen.due = due.cloned().collect();
-        seen.minutes = [].into();
         (seen.counts, seen.cancelled) = (None, None);
         seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none());
-        seen.is_whole = is_of_types;
+        seen.is_whole = sees_whole_types(caller);
         seen
     }
-}
-
-fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
-    let target = queue.target.to_string();
-    caller.admits(queue.target.script_type().as_str(), target.split(':').nth(3))
 }
 
 #[cfg(test)]
@@ -51,7 +34,7 @@ mod tests {
     use super::super::tests::snapshot;
     use super::*;
     use crate::proto::job::JobStatus;
-    use crate::rpc::{Scope, Scopes};
+    use crate::rpc::{Bounds, Scope, Scopes};
 
     fn caller(bounds: Bounds) -> Caller {
         let scopes: Scopes = [Scope::Read].into_iter().collect();
@@ -70,10 +53,10 @@ mod tests {
 
     fn whole() -> SiteSnapshot {
         let mut now = snapshot();
-        let mut other = now.overview.queues[0].clone();
+        let mut other = now.moment.queues[0].clone();
         other.0.queue = "type:python:group:io".parse().expect("legal");
-        now.overview.queues.push(other);
-        now.failed = vec![
+        now.moment.queues.push(other);
+        now.latest.failed = vec![
             job("j1", &[("script_type", "osis"), ("caller_id", "alice")]),
             job("j2", &[("script_type", "python"), ("group", "io"), ("caller_id", "bob")]),
         ];
@@ -82,8 +65,8 @@ mod tests {
 
     fn seen(bounds: Bounds) -> (Vec<String>, Vec<String>, SiteSnapshot) {
         let seen = whole().within(&caller(bounds));
-        let queues = seen.overview.queues.iter().map(|(state, _)| state.queue.to_string());
-        let jobs = seen.failed.iter().map(|job| job.id.to_string());
+        let queues = seen.moment.queues.iter().map(|(state, _)| state.queue.to_string());
+        let jobs = seen.latest.failed.iter().map(|job| job.id.to_string());
         (queues.collect(), jobs.collect(), seen)
     }
 
@@ -103,7 +86,7 @@ mod tests {
             seen(Bounds { groups: Some(names(&["io"])), ..Bounds::default() });
         assert_eq!(queues, ["type:python:group:io"]);
         assert_eq!((jobs, seen_.dead()), (vec!["j2".to_owned()], None));
-        assert!(seen_.overview.types.is_empty());
+        assert!(seen_.moment.types.is_empty());
         let (_, jobs, own) = seen(Bounds { callers: Some(names(&[])), ..Bounds::default() });
         assert_eq!(jobs, ["j1"]);
         assert_eq!(own.count(ShownState::Queued), None);

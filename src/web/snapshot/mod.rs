@@ -4,15 +4,15 @@ mod bounded;
 mod reader;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use super::parts::ShownState;
-use crate::client::{Client, ClientError, Overview, PeriodicJobDocument, SampleDocument};
+use crate::client::{Client, ClientError, PeriodicJobDocument};
 use crate::config::Config;
 use crate::proto::job::JobStatus;
-use crate::store::{CancelledJobs, JobSummary, ListQuery, PresenceOf};
+use crate::store::CancelledJobs;
+use crate::view::{LatestJobs, Minute, Moment};
 
 pub(super) use reader::SnapshotReader;
 
@@ -24,26 +24,14 @@ const LATEST_READ: usize = 20;
 /// The state of the namespace at one moment, or the part of it that a visitor may see.
 #[derive(Clone)]
 pub(super) struct SiteSnapshot {
-    /// The time of this machine at which it was read.
-    pub(super) read: Instant,
-    /// Redis's time.
-    pub(super) at: Timestamp,
-    /// The time that Redis took for one answer.
-    pub(super) redis_took: Duration,
-    pub(super) overview: Overview,
-    /// The live actors by name.
-    pub(super) actors: Vec<PresenceOf>,
+    pub(super) moment: Moment,
     /// The jobs of each stored state. `None` for a visitor with bounds: nothing counts the jobs of a part.
     counts: Option<Vec<(JobStatus, u64)>>,
     /// The jobs that were stopped, among the latest that ended in error.
     cancelled: Option<CancelledJobs>,
     /// True if the numbers of script types and queues are those of the visitor's jobs.
     is_whole: bool,
-    /// The jobs that failed last, and those that started last.
-    pub(super) failed: Vec<JobSummary>,
-    pub(super) running: Vec<JobSummary>,
-    /// The last hour, the oldest minute first. Empty without samples.
-    pub(super) minutes: Arc<[Minute]>,
+    pub(super) latest: LatestJobs,
     /// The number of periodic jobs, if the visitor sees all, and of limits.
     pub(super) periodic_jobs: Option<u64>,
     pub(super) limits: u64,
@@ -51,32 +39,6 @@ pub(super) struct SiteSnapshot {
     pub(super) has_records: bool,
     /// The periodic jobs that are due next.
     pub(super) due: Arc<[PeriodicJobDocument]>,
-}
-
-/// The jobs of about a minute.
-pub(super) struct Minute {
-    pub(super) length: Duration,
-    pub(super) submitted: u64,
-    pub(super) finished: u64,
-    pub(super) failed: u64,
-    /// Jobs that ran at its end.
-    pub(super) running: u64,
-    /// The time below which 95 of 100 attempts waited.
-    pub(super) wait_p95: Option<Duration>,
-}
-
-impl Minute {
-    fn of(sample: &SampleDocument) -> Self {
-        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
-        Self {
-            length: seconds(sample.seconds),
-            submitted: sample.all.submitted,
-            finished: sample.all.finished,
-            failed: sample.all.failed,
-            running: sample.running,
-            wait_p95: sample.all.wait.p95_s.map(seconds),
-        }
-    }
 }
 
 impl SiteSnapshot {
@@ -87,39 +49,23 @@ impl SiteSnapshot {
         slow: &SlowPart,
         cancelled: Option<CancelledJobs>,
     ) -> Result<Self, ClientError> {
-        let began = Instant::now();
-        let at = client.now().await?;
-        let redis_took = began.elapsed();
-        let overview = Overview::read(client, address.to_owned()).await?;
-        let actors = client.list_actors(None).await?;
-        let counts = Some(client.count_jobs().await?);
-        let latest = async |status| {
-            let query =
-                ListQuery { statuses: vec![status], limit: LATEST_READ, ..ListQuery::default() };
-            Ok::<_, ClientError>(client.list_jobs(&query).await?.items)
-        };
+        let address = address.to_owned();
         Ok(Self {
-            failed: latest(JobStatus::Error).await?,
-            running: latest(JobStatus::Started).await?,
-            minutes: slow.minutes.clone(),
+            moment: Moment::read_beside(client, address, slow.minutes.clone()).await?,
+            latest: LatestJobs::read(client, LATEST_READ).await?,
+            counts: Some(client.count_jobs().await?),
             limits: config.limits.len() as u64,
             has_records: !config.amqp.url.is_empty(),
             periodic_jobs: Some(slow.number),
             due: slow.due.clone(),
             cancelled,
             is_whole: true,
-            read: began,
-            at,
-            redis_took,
-            overview,
-            actors,
-            counts,
         })
     }
 
     /// Returns the number of jobs in a state; `None` if nothing counts them.
     pub(super) fn count(&self, state: ShownState) -> Option<u64> {
-        let queues = || self.overview.queues.iter().map(|(queue, _)| queue);
+        let queues = || self.moment.queues.iter().map(|(queue, _)| queue);
         let held: u64 = queues().map(|queue| queue.held).sum();
         let Some(counts) = &self.counts else {
             return match state {
@@ -157,7 +103,7 @@ impl SiteSnapshot {
 
     /// Returns the number of dead letters, if something counts them.
     pub(super) fn dead(&self) -> Option<u64> {
-        self.is_whole.then(|| self.overview.types.iter().map(|of| of.dead).sum())
+        self.is_whole.then(|| self.moment.types.iter().map(|of| of.dead).sum())
     }
 }
 
@@ -183,7 +129,7 @@ impl SlowPart {
         };
         let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
         let due = client.periodic_job_documents(&table).await?.into();
-        let minutes = client.samples().await?.samples.iter().map(Minute::of).collect();
+        let minutes = Minute::read(client).await?;
         Ok(Self { number, due, minutes })
     }
 }
@@ -191,22 +137,16 @@ impl SlowPart {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::client::overview::tests::overview;
+    use crate::view::moment::tests::moment;
 
     /// A snapshot of a namespace with one queue, at the start of 2026.
     pub(in crate::web) fn snapshot() -> SiteSnapshot {
         SiteSnapshot {
-            at: "2026-01-31T13:00:00Z".parse().expect("a time"),
-            redis_took: Duration::from_micros(200),
-            overview: overview(),
-            actors: Vec::new(),
+            moment: moment(),
+            latest: LatestJobs::default(),
             counts: Some(vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)]),
             cancelled: Some(CancelledJobs { jobs: 1, looked: 2, more: false }),
             is_whole: true,
-            read: Instant::now(),
-            failed: Vec::new(),
-            running: Vec::new(),
-            minutes: Vec::new().into(),
             periodic_jobs: None,
             limits: 0,
             has_records: false,
@@ -217,7 +157,7 @@ pub(super) mod tests {
     #[test]
     fn cancelled_and_held_jobs_are_counted_apart() {
         let mut snapshot = snapshot();
-        snapshot.overview.queues[0].0.held = 1;
+        snapshot.moment.queues[0].0.held = 1;
         assert_eq!(snapshot.count(ShownState::Queued), Some(2));
         assert_eq!(snapshot.count(ShownState::Held), Some(1));
         assert_eq!(snapshot.count(ShownState::Cancelled), Some(1));

@@ -73,7 +73,7 @@ pub(super) async fn change(
         return check(&site, &visitor, &draft).await;
     }
     let now = site.snapshot(&visitor).await?;
-    let refused = match draft.members(now.at) {
+    let refused = match draft.members(now.moment.at) {
         Err(error) => error,
         Ok(job) => match site.call_or_why(&visitor, "job.submit", json!({ "job": job })).await {
             Ok(answer) => {

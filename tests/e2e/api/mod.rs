@@ -2,6 +2,7 @@
 
 mod agents;
 mod files;
+mod health;
 mod listener;
 mod outage;
 mod prometheus;

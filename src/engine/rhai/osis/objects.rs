@@ -73,6 +73,10 @@ osis_set("person", #{id: "cas", age: 41});
             },
         )
         .returns("map or ()");
+    existence(functions);
+}
+
+fn existence(functions: &mut Functions<'_>) {
     functions.add(
         "osis_exists",
         ["type", "id"],
@@ -156,6 +160,10 @@ let next = osis_find("track", query, page[1]);
                 find(job, object_type, Query::parse(query)?, Some(&after))
             })
         });
+    together(functions);
+}
+
+fn together(functions: &mut Functions<'_>) {
     functions.add(
         "osis_batch",
         ["changes"],

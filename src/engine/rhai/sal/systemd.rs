@@ -31,6 +31,11 @@ systemd_status("nginx").active
 // → active"#,
         |unit: &str| operation("systemd_status", unit, |job| status(job, unit)),
     );
+    changes(functions);
+    logs(functions);
+}
+
+fn changes(functions: &mut Functions<'_>) {
     functions.add(
         "systemd_start",
         ["unit"],
@@ -66,6 +71,9 @@ systemd_status("nginx").active
         r#"systemd_disable("nginx");"#,
         |unit: &str| act("systemd_disable", "disable", unit),
     );
+}
+
+fn logs(functions: &mut Functions<'_>) {
     functions.add(
         "systemd_logs",
         ["unit", "lines"],

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 /// Returns true if systemd is the init system of this machine.
-pub(in crate::cli) fn has_systemd() -> bool {
+pub fn has_systemd() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
 /// Returns the command that starts a unit: with systemd for good, else in the foreground.
-pub(in crate::cli) fn start_of(unit: &str) -> String {
+pub fn start_of(unit: &str) -> String {
     start(unit, has_systemd())
 }
 

@@ -1,42 +1,52 @@
-//! The state of the namespace at one moment, as people and monitoring see it.
+//! The state of the namespace at one moment, as people and monitoring see it: one reading, from which every face takes
+//! its numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{Client, ClientError};
+use jiff::Timestamp;
+
+use super::minutes::Minute;
+use crate::client::{Client, ClientError, ShardServer};
+use crate::proto::job::JobStatus;
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
-use crate::store::{PresenceOf, QueueState, RedisState, TypeState};
+use crate::store::{JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState};
 
 /// The state of the namespace at one moment.
 #[derive(Debug, Clone)]
-pub struct Overview {
+pub struct Moment {
+    /// Redis's time.
+    pub at: Timestamp,
+    /// The time of this machine at which it was read.
+    pub read: Instant,
+    /// The time that Redis took for one answer.
+    pub redis_took: Duration,
+    /// The difference between the clocks of this machine and of Redis, as far as that answer shows it.
+    pub clock_difference: Duration,
     /// The address of Redis, without a password.
     pub address: String,
     /// The state of Redis; with several shards, that of the home shard.
     pub redis: RedisState,
     /// All shards, if there are several.
     pub shards: Vec<ShardServer>,
+    /// The keys of the namespace that other programs use, a sentence each.
+    pub wrong_types: Vec<String>,
     /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
+    /// The live actors by name.
+    pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
-    pub actors: BTreeMap<ScriptType, ActorCount>,
+    pub actor_counts: BTreeMap<ScriptType, ActorCount>,
     /// Each queue with the number of ready actors that claim from it.
     pub queues: Vec<(QueueState, u64)>,
     /// The script types, with their jobs counted.
     pub types: Vec<TypeState>,
-}
-
-/// A shard, and the server that has it.
-#[derive(Debug, Clone)]
-pub struct ShardServer {
-    /// The shard.
-    pub shard: Shard,
-    /// The address of Redis, without a password.
-    pub address: String,
-    /// The state of Redis.
-    pub redis: RedisState,
+    /// The last hour, the oldest minute first. Empty without samples.
+    pub minutes: Arc<[Minute]>,
 }
 
 /// The live actors of one script type.
@@ -56,30 +66,67 @@ pub struct ActorCount {
     pub tasks: usize,
 }
 
-impl Overview {
+impl Moment {
     /// Reads it. `address` is that of Redis, without a password.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
+        let minutes = Minute::read(client).await?;
+        Self::read_beside(client, address, minutes).await
+    }
+
+    /// Reads it beside the minutes of the last hour, which change only once a minute.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn read_beside(
+        client: &Client,
+        address: String,
+        minutes: Arc<[Minute]>,
+    ) -> Result<Self, ClientError> {
+        let (ours, read) = (Timestamp::now(), Instant::now());
+        let at = client.now().await?;
+        let redis_took = read.elapsed();
+        // The answer is of some time in the round trip.
+        let later = at.duration_since(ours);
+        let clock_difference = match Duration::try_from(later) {
+            Ok(ahead) => ahead.saturating_sub(redis_took),
+            Err(_) => later.unsigned_abs(),
+        };
         let shards = client.shard_servers().await?;
         let redis = match shards.first() {
             Some(home) => home.redis.clone(),
             None => client.redis_state(false).await?,
         };
+        let wrong_types = client.wrong_types().await?;
         let supervisors = client.list_supervisors().await?;
-        let live = client.list_actors(None).await?;
+        let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
-        let claimed = claimed_by(&live);
-        let others = known_queues(&types, &live);
+        let claimed = claimed_by(&actors);
+        let others = known_queues(&types, &actors);
         let queues = client.list_queues_with(others).await?.into_iter();
         let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
         let queues = queues.map(|state| {
             let actors = served(&state.queue);
             (state, actors)
         });
-        let queues = queues.collect();
-        Ok(Self { address, redis, shards, supervisors, actors: counted(&live), queues, types })
+        Ok(Self {
+            at,
+            read,
+            redis_took,
+            clock_difference,
+            address,
+            redis,
+            shards,
+            wrong_types,
+            supervisors,
+            actor_counts: counted(&actors),
+            actors,
+            queues: queues.collect(),
+            types,
+            minutes,
+        })
     }
 
     /// The servers of the shards, each with its state and its first shard, which is none for the server of the
@@ -97,10 +144,33 @@ impl Overview {
         servers
     }
 
-    /// The held jobs of a script type.
+    /// The jobs that limits hold, of a script type.
     pub fn held(&self, script_type: &ScriptType) -> u64 {
         let of_type = |state: &QueueState| state.queue.target.script_type() == script_type;
         self.queues.iter().filter(|(state, _)| of_type(state)).map(|(state, _)| state.held).sum()
+    }
+}
+
+/// The jobs that started last, and those that failed last.
+#[derive(Debug, Clone, Default)]
+pub struct LatestJobs {
+    /// The running jobs, the newest first.
+    pub running: Vec<JobSummary>,
+    /// The jobs that ended in `error`, the newest first.
+    pub failed: Vec<JobSummary>,
+}
+
+impl LatestJobs {
+    /// Reads at most so many of each.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn read(client: &Client, most: usize) -> Result<Self, ClientError> {
+        let list = async |status| {
+            let query = ListQuery { statuses: vec![status], limit: most, ..ListQuery::default() };
+            client.list_jobs(&query).await.map(|page| page.items)
+        };
+        Ok(Self { running: list(JobStatus::Started).await?, failed: list(JobStatus::Error).await? })
     }
 }
 
@@ -136,7 +206,7 @@ fn known_queues(types: &[TypeState], actors: &[PresenceOf]) -> BTreeSet<Queue> {
 }
 
 /// Counts live actors by their script type.
-pub(crate) fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
+pub fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
     let mut counts: BTreeMap<ScriptType, ActorCount> = BTreeMap::new();
     for PresenceOf { actor, presence } in actors {
         let count = counts.entry(actor.script_type.clone()).or_default();
@@ -154,10 +224,9 @@ pub(crate) fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount>
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use std::time::Duration;
 
-    /// One supervisor, two actors, and a queue that waits for each of two types.
-    pub(crate) fn overview() -> Overview {
+    /// One supervisor, two actors that are counted alone, and a queue with three jobs.
+    pub(crate) fn moment() -> Moment {
         let queue = |name: &str, depth, wait_s| QueueState {
             queue: name.parse().expect("legal"),
             depth,
@@ -168,7 +237,11 @@ pub(crate) mod tests {
         };
         let osis: ScriptType = "osis".parse().expect("legal");
         let count = ActorCount { live: 2, ready: 2, running: 1, tasks: 8, ..ActorCount::default() };
-        Overview {
+        Moment {
+            at: "2026-01-31T13:00:00Z".parse().expect("a time"),
+            read: Instant::now(),
+            redis_took: Duration::from_micros(200),
+            clock_difference: Duration::ZERO,
             address: "redis://127.0.0.1:6379/0".to_owned(),
             redis: RedisState {
                 version: Some("7.0.15".to_owned()),
@@ -180,16 +253,18 @@ pub(crate) mod tests {
                 ..RedisState::default()
             },
             shards: Vec::new(),
+            wrong_types: Vec::new(),
             supervisors: vec![SupervisorPresence {
                 unit: "supervisor".to_owned(),
                 pid: 7,
                 hostname: "one".to_owned(),
                 started_at: "2026-01-31T12:00:00.000Z".to_owned(),
-                version: "0.1.0".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
                 last_heartbeat: "2026-01-31T13:00:00.000Z".to_owned(),
                 redis: "ok".to_owned(),
             }],
-            actors: BTreeMap::from([(osis.clone(), count)]),
+            actors: Vec::new(),
+            actor_counts: BTreeMap::from([(osis.clone(), count)]),
             queues: vec![(queue("type:osis", 3, 2), 2)],
             types: vec![TypeState {
                 script_type: osis,
@@ -199,6 +274,7 @@ pub(crate) mod tests {
                 dead: 0,
                 hour: None,
             }],
+            minutes: [].into(),
         }
     }
 
@@ -212,8 +288,8 @@ pub(crate) mod tests {
         };
         let servers = |run_ids: [Option<&str>; 4]| {
             let shards: Vec<ShardServer> = count.shards().zip(run_ids).map(server).collect();
-            let overview = Overview { redis: shards[0].redis.clone(), shards, ..overview() };
-            let servers = overview.servers().into_iter();
+            let moment = Moment { redis: shards[0].redis.clone(), shards, ..moment() };
+            let servers = moment.servers().into_iter();
             servers.map(|(shard, _)| shard.map(Shard::number)).collect::<Vec<_>>()
         };
         assert_eq!(servers([Some("a"), Some("b"), Some("a"), Some("c")]), [None, Some(1), Some(3)]);
@@ -255,7 +331,7 @@ pub(crate) mod tests {
         assert_eq!(served("type:osis:group:default:inst:1"), 1);
         assert_eq!(served("type:osis:group:default:inst:2"), 0);
         let known: Vec<String> =
-            known_queues(&overview().types, &actors).iter().map(ToString::to_string).collect();
+            known_queues(&moment().types, &actors).iter().map(ToString::to_string).collect();
         assert_eq!(known, ["type:osis", "type:osis:group:io"]);
         let count = counted(&actors)[&actors[0].actor.script_type];
         assert_eq!((count.live, count.ready, count.draining, count.tasks), (3, 2, 1, 12));

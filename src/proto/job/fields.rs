@@ -1,0 +1,306 @@
+//! The table of the fields of a job: a row for each setting and for each field that Hero writes, in the order of a job's
+//! life. Lists, files, searches, the page, the command line and the schemas of the API come from it.
+
+use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
+use super::hash::OUTPUT;
+use super::value::FieldKind;
+
+/// The part of a picture of a job in which a field stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldGroup {
+    /// Its name and the like.
+    Job,
+    /// The place where it runs.
+    Place,
+    /// Its state and its attempts.
+    State,
+    /// Its times.
+    Times,
+    /// The settings of its submitter.
+    Settings,
+    /// The inputs of its script.
+    Inputs,
+    /// The resources that it used, and the results that it left.
+    Results,
+    /// The jobs before and after it.
+    Relations,
+    /// Texts of any length.
+    Texts,
+}
+
+/// The unit of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldUnit {
+    /// None: text, a number, a list.
+    None,
+    /// A time in RFC 3339.
+    Time,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// A share from 0 to 1.
+    Share,
+}
+
+/// A field that actors and scripts of Redis add to the hash, beside the settings and the fields of
+/// [`Job`](super::Job).
+#[derive(Debug, Clone, Copy)]
+pub struct AddedField {
+    /// The shape of its value.
+    pub kind: FieldKind,
+    /// The type of its value in JSON.
+    pub json_type: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
+}
+
+/// A field of a job.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says where the field is shown")]
+pub struct JobField {
+    /// Its name in the hash, in JSON and on the command line.
+    pub name: &'static str,
+    /// Its name on the page.
+    pub label: &'static str,
+    /// The part of a picture of a job in which it stands.
+    pub group: FieldGroup,
+    /// The unit of its value.
+    pub unit: FieldUnit,
+    /// True if lists of jobs have it.
+    pub is_listed: bool,
+    /// True if files of many jobs have a column for it.
+    pub is_exported: bool,
+    /// True if a search for a text looks into it.
+    pub is_searched: bool,
+    /// True if its values are masked for those who may only read.
+    pub is_secret: bool,
+    /// Its documentation, if it is neither a setting nor a field of [`Job`](super::Job).
+    pub added: Option<AddedField>,
+}
+
+impl JobField {
+    const fn new(name: &'static str, label: &'static str, group: FieldGroup) -> Self {
+        Self {
+            name,
+            label,
+            group,
+            unit: FieldUnit::None,
+            is_listed: false,
+            is_exported: false,
+            is_searched: false,
+            is_secret: false,
+            added: None,
+        }
+    }
+
+    const fn unit(self, unit: FieldUnit) -> Self {
+        Self { unit, ..self }
+    }
+
+    const fn listed(self) -> Self {
+        Self { is_listed: true, ..self }
+    }
+
+    /// In lists and in files of many jobs.
+    const fn exported(self) -> Self {
+        Self { is_listed: true, is_exported: true, ..self }
+    }
+
+    const fn searched(self) -> Self {
+        Self { is_searched: true, ..self }
+    }
+
+    const fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+
+    const fn added(self, kind: FieldKind, json_type: &'static str, doc: &'static str) -> Self {
+        Self { added: Some(AddedField { kind, json_type, doc }), ..self }
+    }
+
+    /// Returns the row of a field.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        JOB_FIELDS.iter().find(|field| field.name == name)
+    }
+
+    /// Returns the rows of the fields that lists of jobs have, beside the id and the state.
+    pub fn listed_fields() -> impl Iterator<Item = &'static Self> {
+        JOB_FIELDS.iter().filter(|field| field.is_listed && !["id", "status"].contains(&field.name))
+    }
+}
+
+use FieldGroup::{Inputs, Place, Relations, Results, Settings, State, Texts, Times};
+use FieldUnit::{Bytes, Seconds, Share, Time};
+
+const fn row(name: &'static str, label: &'static str, group: FieldGroup) -> JobField {
+    JobField::new(name, label, group)
+}
+
+/// Every field of a job.
+pub static JOB_FIELDS: &[JobField] = &[
+    row("id", "Id", FieldGroup::Job).exported().searched(),
+    row("name", "Name", FieldGroup::Job).exported().searched(),
+    row("tags", "Tags", FieldGroup::Job).exported().searched(),
+    row("status", "State", State).exported(),
+    row("graph_id", "Graph", FieldGroup::Job).exported(),
+    row("script_type", "Type", Place).exported(),
+    row("group", "Group", Place).exported(),
+    row("instance", "Instance", Place).exported(),
+    row("priority", "Priority", Place).exported(),
+    row("fallback", "Fallback", Place),
+    row("fell_back_from", "Fell back from", Place).added(
+        FieldKind::Text,
+        "string",
+        "The queue to which it was sent first",
+    ),
+    row("caller_id", "Caller", FieldGroup::Job).exported(),
+    row("context_id", "Context", FieldGroup::Job).exported(),
+    row("attempt", "Attempt", State).exported(),
+    row("retries", "Retries", Settings),
+    row("backoff", "Backoff", Settings),
+    row("retry_if", "Retried after exit codes", Settings),
+    row("postponed", "Postponed", State),
+    row("crashes", "Crashes", State),
+    row("actor", "Actor", Place).exported(),
+    row("boot_id", "Boot", Place),
+    row("hostname", "Machine", Place),
+    row("held_by", "Held by", State).exported().added(
+        FieldKind::Text,
+        "string",
+        "The limit that holds it",
+    ),
+    row("created_at", "Created", Times).unit(Time).exported(),
+    row("run_at", "Due", Times).unit(Time).exported(),
+    row("started_at", "Started", Times).unit(Time).exported(),
+    row("finished_at", "Ended", Times).unit(Time).exported(),
+    row("updated_at", "Updated", Times).unit(Time),
+    row("timeout", "Timeout", Settings).unit(Seconds),
+    row("memory", "Memory", Settings),
+    row("cpu", "Processor time", Settings),
+    row("network", "Network", Settings),
+    row("retention", "Kept after its end", Settings).unit(Seconds),
+    row("output_overflow", "Output over the limit", Settings),
+    row("concurrent", "Concurrent", Settings),
+    row("unique_key", "Unique key", Settings),
+    row("unique_for", "Unique for", Settings).unit(Seconds),
+    row("unique_by", "Unique by", Settings),
+    row("on_duplicate", "On a duplicate", Settings),
+    row("limit_key", "Limit key", Settings),
+    row("shard_key", "Shard key", Settings),
+    row("reply", "Reply", Settings),
+    row("reply_format", "Format of the reply", Settings),
+    row("extension", "Extension", Inputs),
+    row("args", "Arguments", Inputs),
+    row("params", "Parameters", Inputs),
+    row("secrets", "Secrets", Inputs),
+    row("env_vars", "Environment", Inputs).secret(),
+    row("log_path", "Log file", Results),
+    row("progress", "Progress", State).unit(Share).listed().added(
+        FieldKind::Number,
+        "number",
+        "The progress that the script reported, from 0 to 1",
+    ),
+    row("progress_text", "Step", State).listed().added(
+        FieldKind::Text,
+        "string",
+        "The step that the script reported",
+    ),
+    row("exit_code", "Exit code", Results),
+    row("signal", "Signal", Results).added(
+        FieldKind::Number,
+        "integer",
+        "The signal that ended its process",
+    ),
+    row("limit", "Ended by", Results).added(
+        FieldKind::Text,
+        "string",
+        "The limit of resources that ended it",
+    ),
+    row("cpu_time", "CPU time", Results).unit(Seconds).added(
+        FieldKind::Number,
+        "number",
+        "The processor time of its last attempt, in seconds",
+    ),
+    row("memory_peak", "Memory peak", Results).unit(Bytes).added(
+        FieldKind::Number,
+        "integer",
+        "The most memory of its last attempt, in bytes",
+    ),
+    row("log_missing", "Lines missing in its log", Results).added(
+        FieldKind::Number,
+        "integer",
+        "The lines of its log that Redis refused",
+    ),
+    row("output_truncated", "Output cut by", Results).unit(Bytes).added(
+        FieldKind::Number,
+        "integer",
+        "The bytes that were cut off at the begin of its output",
+    ),
+    row(INPUT_FILES, "Input files", Relations).added(
+        FieldKind::List,
+        "array",
+        "The names of the files that it is given; `-` is its standard input",
+    ),
+    row(OUTPUT_FILES, "Output files", Relations).added(
+        FieldKind::List,
+        "array",
+        "The names of the files that its script left",
+    ),
+    row(FILES_NOT_KEPT, "Files not kept", Results).added(
+        FieldKind::Text,
+        "string",
+        "The files that its script left and that are not kept, and why",
+    ),
+    row("attempts", "Attempts", State),
+    row("prerequisites", "Waits for", Relations),
+    row("after_any", "Waits for the end of", Relations),
+    row("prerequisite_names", "Names of prerequisites", Relations),
+    row("dependents", "Dependents", Relations),
+    row("dependents_more", "Further dependents", Relations),
+    row("output_encoding", "Encoding of the output", Texts).added(
+        FieldKind::Text,
+        "string",
+        "base64, if the output is not UTF-8 and is given as Base64",
+    ),
+    row(OUTPUT, "Output", Texts).added(FieldKind::Text, "string", "The output, once it finished"),
+    row("error", "Error", Texts).exported().searched(),
+    row("script", "Script", Texts),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Job, SETTINGS};
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_job_has_one_row() {
+        let settings = SETTINGS.iter().map(|setting| setting.field);
+        let own = Job::own_fields().map(|(name, ..)| name);
+        let known: Vec<&str> = settings.chain(own).chain(["status"]).collect();
+        for name in &known {
+            assert!(JobField::of(name).is_some(), "{name}: give it a row in the table of fields");
+        }
+        for field in JOB_FIELDS {
+            let rows = JOB_FIELDS.iter().filter(|other| other.name == field.name).count();
+            assert_eq!(rows, 1, "{}", field.name);
+            assert_eq!(
+                known.contains(&field.name),
+                field.added.is_none(),
+                "{}: a row has documentation if nothing else has it",
+                field.name
+            );
+        }
+    }
+
+    #[test]
+    fn searched_and_exported_fields_are_in_lists() {
+        for field in JOB_FIELDS {
+            let needs = field.is_searched || field.is_exported;
+            assert!(field.is_listed || !needs, "{}", field.name);
+        }
+        let texts = JOB_FIELDS.iter().filter(|field| field.group == Texts && field.is_listed);
+        let texts: Vec<&str> = texts.map(|field| field.name).collect();
+        assert_eq!(texts, ["error"], "script and output may be large");
+    }
+}

@@ -1,0 +1,87 @@
+//! Supervisors and actors: too few, failing, holding, of other versions.
+
+use super::{Found, HealthRules, ProblemKind, Severity, Subject};
+use crate::proto::text::counted;
+use crate::view::{ActorCount, Moment, start_of};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Too few supervisors, and each that says that something fails.
+pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+    let (live, least) = (moment.supervisors.len() as u64, rules.check.supervisors_min);
+    if live < least {
+        let live = counted(live, "live supervisor", "live supervisors");
+        let remedy = format!(
+            "nothing recovers jobs or fires schedules without one; run on one machine or more: {}",
+            start_of("supervisor")
+        );
+        found.add(
+            (ProblemKind::FewSupervisors, Severity::Critical),
+            Subject::Supervisors,
+            format!("{live} (threshold {least})"),
+            remedy,
+        );
+    }
+    for of in moment.supervisors.iter().filter(|of| of.redis != "ok") {
+        found.add(
+            (ProblemKind::SupervisorFails, Severity::Warning),
+            Subject::Supervisor(of.unit.clone(), of.hostname.clone()),
+            format!("supervisor {} on {}: {}", of.unit, of.hostname, of.redis),
+            format!("see its log on {}: journalctl -u hero@{}", of.hostname, of.unit),
+        );
+    }
+}
+
+/// Actors that claim no jobs. If others of their type do, that is worth a note.
+pub(super) fn holding(moment: &Moment, found: &mut Found) {
+    for (script_type, of) in &moment.actor_counts {
+        let ActorCount { ready, holding, .. } = *of;
+        if holding == 0 {
+            continue;
+        }
+        let (severity, who) = if holding < ready {
+            (Severity::Note, format!("{holding} of {}", counted(ready, "actor", "actors")))
+        } else {
+            (Severity::Warning, counted(ready, "actor", "actors"))
+        };
+        let (claim, machines) = match holding {
+            1 => ("claims", "its machine is"),
+            _ => ("claim", "their machines are"),
+        };
+        let text = match (severity, holding) {
+            (Severity::Warning, 2..) => format!("all {who}"),
+            _ => who,
+        };
+        found.add(
+            (ProblemKind::ActorsHold, severity),
+            Subject::Actors(Some(script_type.clone())),
+            format!(
+                "{text} of type {script_type} {claim} no jobs, as {machines} overloaded or full"
+            ),
+            "see which and why: hero actor list",
+        );
+    }
+}
+
+/// Daemons of other versions than this program's.
+pub(super) fn versions(moment: &Moment, found: &mut Found) {
+    let supervisors =
+        moment.supervisors.iter().map(|of| (of.version.as_str(), of.unit.clone(), &of.hostname));
+    let actors = moment
+        .actors
+        .iter()
+        .map(|of| (of.presence.version.as_str(), of.actor.unit(), &of.presence.hostname));
+    let others: Vec<String> = supervisors
+        .chain(actors)
+        .filter(|(version, ..)| !version.is_empty() && *version != VERSION)
+        .map(|(version, unit, host)| format!("{unit} on {host}: {version}"))
+        .collect();
+    let Some(first) = others.first() else { return };
+    let number = counted(others.len() as u64, "daemon has", "daemons have");
+    found.add(
+        (ProblemKind::VersionsDiffer, Severity::Note),
+        Subject::Actors(None),
+        format!("{number} another version than this program's {VERSION}: {first}"),
+        "upgrade the package there; units restart by themselves then",
+    );
+}

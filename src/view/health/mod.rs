@@ -1,0 +1,139 @@
+//! The problems of a moment: one list, from one set of rules. The thresholds are those of `[check]`.
+//!
+//! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
+
+mod daemons;
+mod jobs;
+mod problem;
+mod queues;
+mod servers;
+
+pub use problem::{Problem, ProblemKind, Severity, Subject};
+pub use queues::lacks_actor;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Moment;
+use crate::config::{CheckConfig, Config};
+use crate::proto::target::ScriptType;
+
+/// The part of the configuration by which a moment is judged.
+#[derive(Debug, Clone, Default)]
+pub struct HealthRules {
+    /// The thresholds.
+    pub check: CheckConfig,
+    /// The configured script types.
+    pub types: Vec<ScriptType>,
+}
+
+impl From<&Config> for HealthRules {
+    fn from(config: &Config) -> Self {
+        Self { check: config.check.clone(), types: config.types.keys().cloned().collect() }
+    }
+}
+
+/// The state of the whole namespace: that of its worst problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthState {
+    /// Nothing is wrong; notes may be there.
+    Ok,
+    /// A warning is the worst.
+    Warning,
+    /// Something is critical.
+    Critical,
+}
+
+impl From<Severity> for HealthState {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Note => Self::Ok,
+            Severity::Warning => Self::Warning,
+            Severity::Critical => Self::Critical,
+        }
+    }
+}
+
+/// The problems of a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NamespaceHealth {
+    /// The state of the namespace.
+    pub state: HealthState,
+    /// The problems, the worst first, with notes at the end.
+    pub problems: Vec<Problem>,
+}
+
+impl NamespaceHealth {
+    /// Judges a moment.
+    pub fn of(moment: &Moment, rules: &HealthRules) -> Self {
+        let mut found = Found::default();
+        daemons::supervisors(moment, rules, &mut found);
+        servers::all(moment, rules, &mut found);
+        servers::keys(moment, &mut found);
+        servers::clocks(moment, &mut found);
+        queues::all(moment, rules, &mut found);
+        jobs::last_hour(moment, rules, &mut found);
+        jobs::rising(moment, rules, &mut found);
+        jobs::due(moment, &mut found);
+        daemons::holding(moment, &mut found);
+        daemons::versions(moment, &mut found);
+        jobs::dead_letters(moment, &mut found);
+        let mut problems = found.0;
+        // The order of one severity is that above.
+        problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
+        Self::of_problems(problems)
+    }
+
+    /// Judges one queue, from which this number of ready actors claims.
+    pub fn of_queue(state: &crate::store::QueueState, actors: u64, rules: &HealthRules) -> Self {
+        let mut found = Found::default();
+        queues::one(state, actors, rules, &mut found);
+        Self::of_problems(found.0)
+    }
+
+    fn of_problems(problems: Vec<Problem>) -> Self {
+        let worst = problems.iter().map(|problem| problem.severity).max();
+        Self { state: worst.map_or(HealthState::Ok, HealthState::from), problems }
+    }
+
+    /// The warnings and what is critical, the worst first.
+    pub fn wrong(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|problem| problem.severity > Severity::Note)
+    }
+
+    /// The problem of this kind, if there is one.
+    pub fn problem(&self, kind: ProblemKind) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.kind == kind)
+    }
+}
+
+/// Collects problems.
+#[derive(Default)]
+struct Found(Vec<Problem>);
+
+impl Found {
+    fn add(
+        &mut self,
+        (kind, severity): (ProblemKind, Severity),
+        subject: Subject,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let (text, remedy) = (text.into(), remedy.into());
+        self.0.push(Problem { kind, severity, subject, text, remedy });
+    }
+}
+
+/// Returns the severity that a number has by two thresholds, of which 0 is off, and the one that it reaches.
+fn reached(number: u64, warning: u64, critical: u64) -> Option<(Severity, u64)> {
+    let has_reached = |threshold| threshold > 0 && number >= threshold;
+    match (has_reached(critical), has_reached(warning)) {
+        (true, _) => Some((Severity::Critical, critical)),
+        (false, true) => Some((Severity::Warning, warning)),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Queues: their depth, their actors, their first jobs; what limits hold, and what is paused.
+
+use std::time::Duration;
+
+use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
+use crate::config::format_duration;
+use crate::proto::target::ScriptType;
+use crate::proto::text::{counted, did_you_mean, nearest};
+use crate::proto::units::brief;
+use crate::store::QueueState;
+use crate::view::{Moment, start_of};
+
+/// The most paused queues that are problems of their own.
+const PAUSED_LISTED_MAX: usize = 3;
+
+/// All queues.
+pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+    for (state, actors) in &moment.queues {
+        one(state, *actors, rules, found);
+    }
+    paused(moment, found);
+}
+
+/// Returns true if a queue has jobs and no actor will claim them.
+pub fn lacks_actor(state: &QueueState, actors: u64) -> bool {
+    actors == 0 && state.depth > 0 && !state.paused
+}
+
+/// One queue. That it is paused is said of all together.
+pub(super) fn one(state: &QueueState, actors: u64, rules: &HealthRules, found: &mut Found) {
+    let check = &rules.check;
+    let (queue, depth) = (&state.queue, state.depth);
+    let subject = || Subject::Queue(queue.clone());
+    let jobs = counted(depth, "job", "jobs");
+    let more = "start more actors for it, or raise `tasks` of a unit";
+    if let Some((severity, from)) = reached(depth, check.depth_warning, check.depth_critical) {
+        let text = format!("queue {queue} has {jobs} (threshold {from})");
+        found.add((ProblemKind::QueueDepth, severity), subject(), text, more);
+    }
+    held(state, rules, found);
+    if state.paused {
+        return;
+    }
+    if lacks_actor(state, actors) {
+        without_actor(state, &jobs, rules, found);
+    }
+    let wait = state.oldest_wait.unwrap_or_default();
+    let thresholds = (millis(check.wait_warning), millis(check.wait_critical));
+    if let Some((severity, from)) = reached(millis(wait), thresholds.0, thresholds.1) {
+        let (wait, from) = (brief(wait), format_duration(Duration::from_millis(from)));
+        let text = format!("the first job of queue {queue} waits for {wait} (threshold {from})");
+        found.add((ProblemKind::QueueWait, severity), subject(), text, more);
+    }
+}
+
+/// A queue that nobody serves. If its type is not configured, it may be misspelled.
+fn without_actor(state: &QueueState, jobs: &str, rules: &HealthRules, found: &mut Found) {
+    let queue = &state.queue;
+    let script_type = queue.target.script_type();
+    let subject = Subject::Queue(queue.clone());
+    let near = nearest(script_type.as_str(), rules.types.iter().map(ScriptType::as_str));
+    let Some(near) = near.filter(|_| !rules.types.contains(script_type)) else {
+        found.add(
+            (ProblemKind::QueueWithoutActor, Severity::Warning),
+            subject,
+            format!("queue {queue} has {jobs} and no live actor"),
+            format!("start one: {}", start_of(&queue.target.first_unit())),
+        );
+        return;
+    };
+    let tip = did_you_mean(Some(near));
+    found.add(
+        (ProblemKind::QueueOfUnknownType, Severity::Warning),
+        subject,
+        format!(
+            "queue {queue} has {jobs} and no live actor, and its type {script_type} is not configured{tip}"
+        ),
+        format!(
+            "submit the jobs again with the type {near}, and empty this queue: hero queue purge {queue}\n\
+             or add [type.{script_type}] to the configuration and start an actor for it"
+        ),
+    );
+}
+
+/// Held jobs are what limits are for; many of them may be a problem.
+fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
+    let (queue, check) = (&state.queue, &rules.check);
+    if state.held == 0 {
+        return;
+    }
+    let number = counted(state.held, "job", "jobs");
+    let (severity, threshold) = match reached(state.held, check.held_warning, check.held_critical) {
+        Some((severity, from)) => (severity, format!(" (threshold {from})")),
+        None => (Severity::Note, String::new()),
+    };
+    found.add(
+        (ProblemKind::QueueHeld, severity),
+        Subject::Queue(queue.clone()),
+        format!("limits hold {number} of queue {queue}{threshold}"),
+        "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow",
+    );
+}
+
+/// A person has paused a queue, so it is only worth knowing. Many are said together.
+fn paused(moment: &Moment, found: &mut Found) {
+    let of = (ProblemKind::QueuePaused, Severity::Note);
+    let paused: Vec<_> = moment.queues.iter().filter(|(state, _)| state.paused).collect();
+    if paused.len() > PAUSED_LISTED_MAX {
+        let all = if paused.len() == moment.queues.len() { "all " } else { "" };
+        let waiting: u64 = paused.iter().map(|(state, _)| state.depth).sum();
+        let jobs = counted(waiting, "job waits", "jobs wait");
+        let text = format!("{all}{} queues are paused; {jobs} in them", paused.len());
+        let remedy = "resume them: hero queue resume --all; see which: hero queue list";
+        found.add(of, Subject::Queues, text, remedy);
+        return;
+    }
+    for (state, _) in paused {
+        let jobs = counted(state.depth, "job waits", "jobs wait");
+        found.add(
+            of,
+            Subject::Queue(state.queue.clone()),
+            format!("queue {} is paused; {jobs} in it", state.queue),
+            format!("resume it: hero queue resume {}", state.queue),
+        );
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

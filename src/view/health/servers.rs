@@ -1,0 +1,134 @@
+//! Redis: its place, what it keeps, its memory, foreign keys; and the clocks of machines beside its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
+use crate::proto::units::brief;
+use crate::store::{RedisState, RiskKind};
+use crate::view::Moment;
+
+/// The oldest Redis that Hero works with.
+const OLDEST_REDIS: (u32, u32) = (6, 2);
+/// A clock that differs by more is a problem.
+const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
+/// A live daemon renews its presence far more often; one that is older by its clock has a slow clock.
+const PRESENCE_AGE_MAX: Duration = Duration::from_mins(1);
+
+/// Each server of the namespace.
+pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+    for (shard, redis) in moment.servers() {
+        server(&Subject::Redis(shard), redis, rules, found);
+    }
+}
+
+fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mut Found) {
+    if redis.version.is_none() {
+        found.add(
+            (ProblemKind::RedisUnknown, Severity::Note),
+            subject.clone(),
+            format!("{subject} does not tell its version and settings: its user may not call INFO"),
+            "allow +info in its access control list",
+        );
+    }
+    if let Some(version) = redis.version.as_deref().filter(|version| is_old(version)) {
+        let (major, minor) = OLDEST_REDIS;
+        found.add(
+            (ProblemKind::RedisOld, Severity::Critical),
+            subject.clone(),
+            format!("{subject} is version {version}; hero needs {major}.{minor} or later"),
+            "upgrade it",
+        );
+    }
+    if redis.role.as_deref() == Some("slave") {
+        found.add(
+            (ProblemKind::RedisReplica, Severity::Critical),
+            subject.clone(),
+            format!("{subject} is a replica, and refuses writes"),
+            "let redis.url name the primary",
+        );
+    }
+    for risk in redis.risks() {
+        let of = match risk.kind {
+            RiskKind::CannotAppend => (ProblemKind::RedisCannotAppend, Severity::Critical),
+            RiskKind::CannotSave => (ProblemKind::RedisCannotSave, Severity::Warning),
+            RiskKind::NamedAlone => (ProblemKind::RedisNamedAlone, Severity::Warning),
+            RiskKind::Forgets if rules.check.durable => {
+                (ProblemKind::RedisForgets, Severity::Warning)
+            }
+            RiskKind::Forgets => continue,
+        };
+        found.add(of, subject.clone(), format!("{subject} {}", risk.text), risk.remedy);
+    }
+    let check = &rules.check;
+    let used = redis.memory_used_bytes.saturating_mul(100).checked_div(redis.memory_max_bytes);
+    let used = used.unwrap_or_default();
+    if let Some((severity, from)) = reached(used, check.memory_warning, check.memory_critical) {
+        found.add(
+            (ProblemKind::RedisMemory, severity),
+            subject.clone(),
+            format!("{subject} uses {used} % of its maxmemory (threshold {from} %)"),
+            "give it more memory (maxmemory), or keep ended jobs for a shorter time (job.retention)",
+        );
+    }
+}
+
+fn is_old(version: &str) -> bool {
+    let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
+    parts.next().zip(parts.next()).is_some_and(|known| known < OLDEST_REDIS)
+}
+
+/// Keys that another program uses.
+pub(super) fn keys(moment: &Moment, found: &mut Found) {
+    for wrong in &moment.wrong_types {
+        found.add(
+            (ProblemKind::WrongType, Severity::Critical),
+            Subject::Redis(None),
+            wrong.clone(),
+            "another program uses this key: give Hero a namespace of its own (redis.namespace), or rename \
+             that key",
+        );
+    }
+}
+
+/// This machine's clock, and that of each machine with a daemon, by the times of their heartbeats.
+pub(super) fn clocks(moment: &Moment, found: &mut Found) {
+    const REMEDY: &str = "jobs are due by redis's clock: set both by NTP, see timedatectl status";
+    let differs = (ProblemKind::ClockDiffers, Severity::Warning);
+    let difference = moment.clock_difference;
+    if difference > CLOCK_DIFFERENCE_MAX {
+        let difference = brief(difference);
+        let text = format!("the clocks of this machine and of redis differ by {difference}");
+        found.add(differs, Subject::Machine(None), text, REMEDY);
+    }
+    for (host, difference) in clocks_of_machines(moment) {
+        let difference = brief(difference);
+        let text = format!("the clocks of {host} and of redis differ by {difference} or more");
+        found.add(differs, Subject::Machine(Some(host.to_owned())), text, REMEDY);
+    }
+}
+
+/// The machines whose clocks differ, each with the least difference that its heartbeats prove.
+fn clocks_of_machines(moment: &Moment) -> BTreeMap<&str, Duration> {
+    let supervisors =
+        moment.supervisors.iter().map(|of| (of.hostname.as_str(), of.last_heartbeat.as_str()));
+    // A foreign program may tell any time.
+    let actors = moment.actors.iter().map(|of| &of.presence).filter(|of| of.boot_id.is_some());
+    let actors = actors.map(|of| (of.hostname.as_str(), of.last_heartbeat.as_str()));
+    let mut differing: BTreeMap<&str, Duration> = BTreeMap::new();
+    for (host, beat) in supervisors.chain(actors) {
+        let Ok(beat) = beat.parse::<Timestamp>() else { continue };
+        let age = moment.at.duration_since(beat);
+        let difference = match Duration::try_from(age) {
+            Ok(age) => age.saturating_sub(PRESENCE_AGE_MAX),
+            Err(_) => age.unsigned_abs(),
+        };
+        if difference > CLOCK_DIFFERENCE_MAX {
+            let known = differing.entry(host).or_default();
+            *known = difference.max(*known);
+        }
+    }
+    differing
+}

@@ -1,0 +1,238 @@
+//! The rules, each on a healthy moment with one change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::store::LastHour;
+use crate::view::Minute;
+use crate::view::moment::tests::moment;
+
+/// A change of a healthy moment.
+type Change<'a> = &'a dyn Fn(&mut Moment);
+
+fn health(change: impl Fn(&mut Moment), rules: &HealthRules) -> NamespaceHealth {
+    let mut moment = moment();
+    change(&mut moment);
+    NamespaceHealth::of(&moment, rules)
+}
+
+fn texts(change: impl Fn(&mut Moment)) -> Vec<(Severity, String)> {
+    let health = health(change, &HealthRules::default());
+    health.problems.into_iter().map(|of| (of.severity, of.text)).collect()
+}
+
+#[test]
+fn healthy_moment_has_no_problems() {
+    assert_eq!(texts(|_| {}), []);
+    assert_eq!(health(|_| {}, &HealthRules::default()).state, HealthState::Ok);
+}
+
+#[test]
+fn every_rule_has_its_severity_and_its_sentence() {
+    use Severity::{Critical, Note, Warning};
+    let hour =
+        |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
+    let cases: [(Change<'_>, Severity, &str); 19] = [
+        (
+            &|of| {
+                of.supervisors.clear();
+                of.types[0].due = 0;
+            },
+            Critical,
+            "0 live supervisors (threshold 1)",
+        ),
+        (
+            &|of| of.supervisors[0].redis = "failing".to_owned(),
+            Warning,
+            "supervisor supervisor on one: failing",
+        ),
+        (&|of| of.queues[0].1 = 0, Warning, "queue type:osis has 3 jobs and no live actor"),
+        (
+            &|of| of.queues[0].0.oldest_wait = Some(Duration::from_mins(5)),
+            Warning,
+            "the first job of queue type:osis waits for 5m00s (threshold 5m)",
+        ),
+        (
+            &|of| of.queues[0].0.oldest_wait = Some(Duration::from_hours(1)),
+            Critical,
+            "the first job of queue type:osis waits for 1h00m (threshold 30m)",
+        ),
+        (&|of| of.queues[0].0.held = 2, Note, "limits hold 2 jobs of queue type:osis"),
+        (
+            &|of| {
+                of.queues[0].0.paused = true;
+                of.queues[0].0.oldest_wait = Some(Duration::from_hours(1));
+                of.queues[0].1 = 0;
+            },
+            Note,
+            "queue type:osis is paused; 3 jobs wait in it",
+        ),
+        (
+            &|of| of.types[0].hour = Some(hour(9, 1)),
+            Warning,
+            "1 dead letter in the last hour (threshold 1)",
+        ),
+        (&|of| of.types[0].dead = 2, Note, "2 dead letters are kept"),
+        (
+            &|of| of.redis.appends = Some(false),
+            Warning,
+            "redis forgets accepted jobs when it is killed or restarted: it appends to no file \
+             (appendonly no)",
+        ),
+        (
+            &|of| of.redis.memory_used_bytes = 96 << 20,
+            Critical,
+            "redis uses 96 % of its maxmemory (threshold 95 %)",
+        ),
+        (
+            &|of| of.redis.role = Some("slave".to_owned()),
+            Critical,
+            "redis is a replica, and refuses writes",
+        ),
+        (
+            &|of| of.redis.append_failed = true,
+            Critical,
+            "redis cannot write its append-only file, and refuses writes",
+        ),
+        (
+            &|of| of.redis.version = Some("6.0.16".to_owned()),
+            Critical,
+            "redis is version 6.0.16; hero needs 6.2 or later",
+        ),
+        (
+            &|of| of.clock_difference = Duration::from_secs(3),
+            Warning,
+            "the clocks of this machine and of redis differ by 3.00s",
+        ),
+        (
+            &|of| of.supervisors[0].last_heartbeat = "2026-01-31T13:00:09Z".to_owned(),
+            Warning,
+            "the clocks of one and of redis differ by 9.00s or more",
+        ),
+        (
+            &|of| of.supervisors[0].version = "0.0.9".to_owned(),
+            Note,
+            concat!(
+                "1 daemon has another version than this program's ",
+                env!("CARGO_PKG_VERSION"),
+                ": supervisor on one: 0.0.9"
+            ),
+        ),
+        (
+            &|of| of.actor_counts.values_mut().for_each(|count| count.holding = 1),
+            Note,
+            "1 of 2 actors of type osis claims no jobs, as its machine is overloaded or full",
+        ),
+        (
+            &|of| of.actor_counts.values_mut().for_each(|count| count.holding = 2),
+            Warning,
+            "all 2 actors of type osis claim no jobs, as their machines are overloaded or full",
+        ),
+    ];
+    for (change, severity, text) in cases {
+        assert_eq!(texts(change), [(severity, text.to_owned())]);
+    }
+}
+
+#[test]
+fn threshold_of_the_configuration_decides_the_severity_and_zero_is_off() {
+    let rules = |check| HealthRules { check, ..HealthRules::default() };
+    let deep = |depth_warning, depth_critical| {
+        let check = CheckConfig { depth_warning, depth_critical, ..CheckConfig::default() };
+        health(|_| {}, &rules(check)).state
+    };
+    assert_eq!(deep(0, 0), HealthState::Ok);
+    assert_eq!(deep(3, 0), HealthState::Warning);
+    assert_eq!(deep(1, 3), HealthState::Critical);
+    let held = CheckConfig { held_warning: 1, ..CheckConfig::default() };
+    assert_eq!(health(|of| of.queues[0].0.held = 1, &rules(held)).state, HealthState::Warning);
+    let forgets = CheckConfig { durable: false, ..CheckConfig::default() };
+    let found = health(|of| of.redis.appends = Some(false), &rules(forgets));
+    assert_eq!(found.problems, []);
+}
+
+#[test]
+fn queue_of_a_type_that_is_not_configured_is_told_with_the_one_that_is_meant() {
+    let types = ["osis", "python"].map(|name| name.parse().expect("legal")).to_vec();
+    let rules = HealthRules { types, ..HealthRules::default() };
+    let found = |queue: &str| {
+        let change = |of: &mut Moment| {
+            of.queues[0].0.queue = queue.parse().expect("legal");
+            of.queues[0].1 = 0;
+        };
+        health(change, &rules).problems.remove(0)
+    };
+    let misspelled = found("type:pyton");
+    assert_eq!(misspelled.kind, ProblemKind::QueueOfUnknownType);
+    assert!(misspelled.text.ends_with("did you mean `python`?"), "{misspelled:?}");
+    assert_eq!(found("type:python").kind, ProblemKind::QueueWithoutActor);
+    assert_eq!(found("type:xyz").kind, ProblemKind::QueueWithoutActor, "none is like it");
+}
+
+#[test]
+fn worst_problem_comes_first_and_notes_come_last() {
+    use Severity::{Critical, Note, Warning};
+    let health = health(
+        |of| {
+            of.queues[0].1 = 0;
+            of.types[0].dead = 1;
+            of.supervisors.clear();
+        },
+        &HealthRules::default(),
+    );
+    let severities: Vec<Severity> = health.problems.iter().map(|of| of.severity).collect();
+    assert_eq!(severities, [Critical, Critical, Warning, Note]);
+    assert_eq!((health.state, health.wrong().count()), (HealthState::Critical, 3));
+}
+
+#[test]
+fn many_paused_queues_are_one_note() {
+    let texts = texts(|of| {
+        of.queues[0].0.paused = true;
+        of.queues = vec![of.queues[0].clone(); 51];
+    });
+    assert_eq!(
+        texts,
+        [(Severity::Note, "all 51 queues are paused; 153 jobs wait in them".to_owned())]
+    );
+}
+
+#[test]
+fn failures_that_rise_are_told_with_both_shares() {
+    let minute = |(finished, failed)| Minute {
+        length: Duration::from_mins(1),
+        submitted: 0,
+        finished,
+        failed,
+        running: 0,
+        wait_p95: None,
+    };
+    let hour = |latest: &[(u64, u64)]| {
+        let before = std::iter::repeat_n((98, 2), 20);
+        let minutes: Arc<[Minute]> = before.chain(latest.iter().copied()).map(minute).collect();
+        texts(|of| of.minutes = minutes.clone())
+    };
+    assert_eq!(
+        hour(&[(95, 5); 10]),
+        [(
+            Severity::Warning,
+            "failures rise: 5.0 % of the jobs that ended in the last 10 min failed, 2.0 % in the \
+             20 min before"
+                .to_owned()
+        )]
+    );
+    assert_eq!(hour(&[(97, 3); 10]), [], "less than twice as many");
+    assert_eq!(hour(&[(0, 0); 10]), [], "none at all");
+    assert_eq!(hour(&[(0, 9)]), []);
+}
+
+#[test]
+fn every_kind_and_severity_has_one_word_everywhere() {
+    for kind in ProblemKind::ALL {
+        assert_eq!(serde_json::json!(kind), kind.as_str());
+    }
+    for severity in Severity::ALL {
+        assert_eq!(serde_json::json!(severity), severity.as_str());
+    }
+}
