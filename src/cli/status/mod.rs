@@ -14,7 +14,6 @@ use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::store::BrokerPresence;
 use crate::view::{HealthRules, Moment};
-pub(super) use start::{has_systemd, start_of};
 use verdict::CheckVerdict;
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
