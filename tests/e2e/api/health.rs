@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Api;
 use crate::e2e::ENDLESS;
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, Served, wait_until};
 
 /// The severities that each face tells for the problem with this text. A finding of `hero doctor` calls what is critical
 /// an error.
 #[track_caller]
-fn severities(api: &Api, text: &str) -> BTreeSet<String> {
+fn severities(api: &Served, text: &str) -> BTreeSet<String> {
     let has = |of: &Value, name: &str| of[name].as_str().is_some_and(|of| of.contains(text));
     let find = |list: &Value, name: &str| {
         let mut all = list.as_array().expect("a list").iter();
@@ -70,7 +69,7 @@ fn agent_health(hero: &Hero) -> Value {
 fn every_face_tells_the_same_severity_and_follows_the_thresholds() {
     let judged = |set: &dyn Fn(Hero) -> Hero| {
         let redis = Redis::that_keeps();
-        let api = Api::with(set(Hero::on(&redis)), &redis);
+        let api = Served::with(set(Hero::on(&redis)), &redis);
         api.hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
         wait_until("the supervisor is present", || {
             api.hero.run(&["status", "--check"]).code == 1
@@ -97,7 +96,7 @@ fn every_face_tells_the_same_severity_and_follows_the_thresholds() {
 fn misspelled_type_and_held_jobs_are_told_with_what_to_do() {
     let redis = Redis::that_keeps();
     let hero = Hero::on(&redis).set("limit.one.running", "1").set("check.held_warning", "1");
-    let api = Api::with(hero, &redis);
+    let api = Served::with(hero, &redis);
     let _osis = api.hero.actor("osis-default-1").start();
     // Another machine knows a type that this one does not.
     let other = Hero::on(&redis).add("[type.pyton]\nengine = \"osis\"\n");
