@@ -26,6 +26,7 @@ mod backup;
 mod batch_document;
 mod builder;
 mod clone;
+mod confirm;
 mod dead;
 mod delays;
 mod dependents;
@@ -184,8 +185,12 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
     pub async fn start_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        let outcome = self.of(id)?.start(id, self.job.kept()).await?;
-        moved("start", id, outcome)
+        let store = self.of(id)?;
+        let status = moved("start", id, store.start(id, self.job.kept()).await?)?;
+        if store.confirms_end(id).await? {
+            Self::submission_confirmed(store, std::slice::from_ref(id)).await?;
+        }
+        Ok(status)
     }
 
     /// Stores and starts a job in one atomic step. Returns its id. If another job holds its unique
@@ -222,6 +227,7 @@ impl Client {
     ) -> Result<JobId, ClientError> {
         let job = [job];
         let job = self.completed(store, &job).await?;
+        let confirms = Self::will_confirm(store, job.iter()).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {
@@ -230,7 +236,11 @@ impl Client {
             error => ClientError::Store(error),
         })?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
-        accepted(&job[0], what)
+        let id = accepted(&job[0], what)?;
+        if confirms {
+            Self::submission_confirmed(store, std::slice::from_ref(&id)).await?;
+        }
+        Ok(id)
     }
 
     /// Checks a job before it is sent.

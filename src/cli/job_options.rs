@@ -196,8 +196,13 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| setting.absent_at(Entrance::CommandLine).is_none())
 }
 
+/// Returns whether a setting is a flag that is set by default.
+fn is_negated(setting: &Setting) -> bool {
+    !setting.negated.is_empty()
+}
+
 fn long(setting: &Setting) -> String {
-    let no = if setting.kind == FieldKind::Flag { "no-" } else { "" };
+    let no = if is_negated(setting) { "no-" } else { "" };
     format!("{no}{}", setting.word.replace('_', "-"))
 }
 
@@ -210,7 +215,7 @@ fn option(setting: &'static Setting) -> Arg {
         FieldKind::Flag => Arg::new(setting.word)
             .long(long(setting))
             .action(ArgAction::SetTrue)
-            .help(setting.negated),
+            .help(if is_negated(setting) { setting.negated } else { doc }),
         FieldKind::Time => arg.help(TIME_HELP),
         _ if setting.word == "priority" => arg.help(format!("{doc}; or one of these words")),
         FieldKind::List | FieldKind::Texts => arg.action(ArgAction::Append).help(repeated()),
@@ -222,7 +227,7 @@ fn option(setting: &'static Setting) -> Arg {
 fn text(setting: &Setting, matches: &ArgMatches) -> Option<String> {
     let id = setting.word;
     match setting.kind {
-        FieldKind::Flag => matches.get_flag(id).then(|| "false".to_owned()),
+        FieldKind::Flag => matches.get_flag(id).then(|| (!is_negated(setting)).to_string()),
         FieldKind::List | FieldKind::Texts => {
             Some(json!(matches.get_many::<String>(id)?.collect::<Vec<_>>()).to_string())
         }

@@ -8,7 +8,7 @@ use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
 use crate::proto::shard::{NoSuchShard, Shard};
 use crate::proto::target::{ActorId, IllegalName};
-use crate::proto::text::did_you_mean;
+use crate::proto::text::{counted, did_you_mean};
 use crate::store::StoreError;
 
 /// The reason for which a call failed.
@@ -25,6 +25,22 @@ pub enum ClientError {
         /// The job, if it was accepted.
         id: JobId,
         /// The error of the connection.
+        error: StoreError,
+    },
+    /// The job is stored, and goes on, but its submission or its end is not confirmed as `redis.ack` and `durable`
+    /// ask for.
+    #[error(
+        "job {id}{} {what} in the memory of redis, but this is not confirmed: {error}; look: hero job show {id}",
+        and_others(*.others)
+    )]
+    Unconfirmed {
+        /// The job; the first of several.
+        id: JobId,
+        /// The number of further jobs of the same call.
+        others: usize,
+        /// The step that is not confirmed: `is stored`, `has ended`.
+        what: &'static str,
+        /// Why.
         error: StoreError,
     },
     /// An operation on script objects failed.
@@ -267,9 +283,10 @@ impl ClientError {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
             Self::Store(StoreError::NotPermitted { .. })
             | Self::Object(ObjectError::NotPermitted(_)) => Exit::NotPermitted,
-            Self::Store(_) | Self::Unsure { .. } | Self::Object(ObjectError::Unavailable(_)) => {
-                Exit::Unavailable
-            }
+            Self::Store(_)
+            | Self::Unsure { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Object(ObjectError::Unavailable(_)) => Exit::Unavailable,
             Self::Invalid(_)
             | Self::Object(_)
             | Self::Name(_)
@@ -301,6 +318,13 @@ impl ClientError {
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } | Self::GraphGoesOn { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
+    }
+}
+
+fn and_others(number: usize) -> String {
+    match number {
+        0 => String::new(),
+        number => format!(" and {}", counted(number as u64, "other", "others")),
     }
 }
 

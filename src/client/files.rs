@@ -222,7 +222,10 @@ impl Client {
 /// Returns true if jobs may have been accepted though their submission failed: then their files stay, or go by
 /// themselves.
 pub(super) fn may_be_accepted(error: &ClientError) -> bool {
-    matches!(error, ClientError::Unsure { .. } | ClientError::Store(_))
+    matches!(
+        error,
+        ClientError::Unsure { .. } | ClientError::Unconfirmed { .. } | ClientError::Store(_)
+    )
 }
 
 /// Works with the folder of contents, which may be slow.

@@ -28,11 +28,27 @@ impl Client {
             self.check(job)?;
         }
         if self.shards.count() == ShardCount::ONE {
-            let jobs = &*self.completed(&self.store, jobs).await?;
-            let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
-            return Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect());
+            return self.submit_on(&self.store, jobs).await;
         }
         self.submit_placed(self.placed(jobs.to_vec(), None)).await
+    }
+
+    /// Submits jobs of one shard.
+    async fn submit_on(
+        &self,
+        store: &Store,
+        jobs: &[Job],
+    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let jobs = &*self.completed(store, jobs).await?;
+        let confirms = Self::will_confirm(store, jobs.iter()).await?;
+        let submitted = store.submit(jobs, true, self.job.kept()).await?;
+        let results: Vec<Result<JobId, ClientError>> =
+            jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect();
+        if confirms {
+            let ids: Vec<JobId> = results.iter().flatten().cloned().collect();
+            Self::submission_confirmed(store, &ids).await?;
+        }
+        Ok(results)
     }
 
     /// Submits the jobs of each shard, all shards at the same time.
@@ -55,11 +71,8 @@ impl Client {
         }
         let submit = |(shard, (places, jobs)): (Shard, (Vec<usize>, Vec<Job>))| async move {
             let store = self.shards.at(shard);
-            let jobs = &*self.completed(store, &jobs).await?;
-            let submitted = store.submit(jobs, true, self.job.kept()).await?;
-            let all = places.into_iter().zip(jobs).zip(submitted);
-            let all = all.map(|((place, job), what)| (place, accepted(job, what)));
-            Ok::<_, ClientError>(all.collect::<Vec<_>>())
+            let results = self.submit_on(store, &jobs).await?;
+            Ok::<_, ClientError>(places.into_iter().zip(results).collect::<Vec<_>>())
         };
         for (place, result) in
             try_join_all(of_shards.into_iter().map(submit)).await?.into_iter().flatten()
@@ -235,6 +248,7 @@ impl Client {
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
         }
+        let confirms = Self::will_confirm(on, jobs.iter()).await?;
         let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first job stands for all.
@@ -244,6 +258,10 @@ impl Client {
             error => ClientError::Store(error),
         })?;
         match submitted {
+            BatchOutcome::Accepted if confirms => {
+                let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+                Self::submission_confirmed(on, &ids).await
+            }
             BatchOutcome::Accepted => Ok(()),
             BatchOutcome::Refused { place, why } => {
                 // Submitted alone, the job would get the holder's id.

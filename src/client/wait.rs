@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::ClientError;
+use super::confirm::confirmed;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
@@ -70,7 +71,7 @@ impl Waiters {
         replies: bool,
     ) -> Result<ReplyOutcome, ClientError> {
         if !replies && let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
-            return Ok(ended);
+            return self.confirmed(id, ended).await;
         }
         let _place = self.places.acquire().await.map_err(|_| closed())?;
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
@@ -131,7 +132,22 @@ impl Waiters {
         {
             return Ok(Some(reply.ending));
         }
-        ended(id, self.store.outcome(id).await?)
+        match ended(id, self.store.outcome(id).await?)? {
+            Some(ended) => self.confirmed(id, ended).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns an end that was found in the hash, whose reply may wait for a confirmation, once it is confirmed.
+    async fn confirmed(
+        &self,
+        id: &JobId,
+        ended: ReplyOutcome,
+    ) -> Result<ReplyOutcome, ClientError> {
+        if self.store.confirms_end(id).await? {
+            confirmed(&self.store, std::slice::from_ref(id), "has ended").await?;
+        }
+        Ok(ended)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::ack::Ack;
 use super::error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
@@ -41,6 +42,8 @@ pub struct RedisConfig {
     pub tls_key_file: Option<PathBuf>,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
     pub require_durable: bool,
+    /// Where a job must have arrived before its submission is answered.
+    pub ack: Ack,
     /// The number of shards that hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
     pub shards: u16,
     /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
@@ -60,6 +63,7 @@ impl Default for RedisConfig {
             tls_cert_file: None,
             tls_key_file: None,
             require_durable: false,
+            ack: Ack::Memory,
             shards: 1,
             shard_urls: Vec::new(),
             serve: Vec::new(),

@@ -5,6 +5,7 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+mod ack;
 mod added_cron;
 mod amqp;
 mod api;
@@ -44,6 +45,7 @@ pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use crate::proto::units::{
     AmountError, format_duration, format_size, parse_duration, parse_size,
 };
+pub use ack::Ack;
 pub use amqp::{
     AckMode, AmqpConfig, AmqpDelay, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType,
     LogsConfig, Node, QueueKind, RelationalAddress, RelationalConfig, RelationalServer,

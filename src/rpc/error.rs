@@ -84,6 +84,10 @@ impl From<ClientError> for RpcError {
                 .with("retryable", false)
                 .with("unsure", true)
                 .with("id", id.as_str()),
+            ClientError::Unconfirmed { id, .. } => new(code::INTERNAL)
+                .with("retryable", false)
+                .with("unconfirmed", true)
+                .with("id", id.as_str()),
             ClientError::Object(error) => error.into(),
             ClientError::Invalid(error) => error.into(),
             ClientError::File(ArtifactError::TooLarge { .. }) => new(code::INVALID_PARAMS),

@@ -74,6 +74,8 @@ pub type Counts = Vec<(String, u64)>;
 pub enum Recorded {
     /// It was recorded.
     Recorded,
+    /// It was recorded, and its reply waits for [`Store::push_replies`].
+    Held,
     /// It had been recorded before: the answer to an earlier call was lost, or that call arrived late.
     Before,
     /// The boot no longer owns the job; nothing was written.
@@ -153,6 +155,7 @@ impl Store {
     ) -> Result<Vec<AnswerToEnd>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
+        script.arg(if self.confirms_all() { "hold" } else { "" });
         for UnsentEnd { ending, reply, is_apart, .. } in endings {
             let (kind, text, exit_code, delay) = match &ending.verdict {
                 Verdict::Finished { exit_code, .. } if *is_apart => {
@@ -199,6 +202,7 @@ impl Store {
             .take(endings.len())
             .map(|result| match result.as_str() {
                 "ok" => AnswerToEnd::Known(Recorded::Recorded),
+                "held" => AnswerToEnd::Known(Recorded::Held),
                 "done" => AnswerToEnd::Known(Recorded::Before),
                 "lost" => AnswerToEnd::Known(Recorded::Lost),
                 "stage" => AnswerToEnd::Stage(None),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, RedisError, Value};
 use tokio::sync::Mutex;
+use tokio::time::error::Elapsed;
 
 use super::backoff::Backoff;
 use super::error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
@@ -219,6 +220,20 @@ impl Blocking {
         Ok(connection)
     }
 
+    /// Runs a script by its hash, and loads it if Redis has forgotten it. Later calls are on the same connection
+    /// until one fails.
+    pub(super) async fn invoke<T: FromRedisValue>(
+        &mut self,
+        doing: &'static str,
+        script: &redis::ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
+        let connection = self.get().await?;
+        let answer =
+            tokio::time::timeout(RESPONSE_TIMEOUT, async { script.invoke_async(connection).await });
+        let answer = answer.await;
+        self.checked(doing, answer)
+    }
+
     /// Runs a command that may block for `timeout`. A server that does not
     /// answer for much longer counts as lost.
     pub(super) async fn query<T: FromRedisValue>(
@@ -227,23 +242,32 @@ impl Blocking {
         command: &redis::Cmd,
         timeout: Duration,
     ) -> Result<T, StoreError> {
-        let address = Arc::clone(&self.server.address);
         let connection = self.get().await?;
         let answer = tokio::time::timeout(timeout + RESPONSE_TIMEOUT, async {
             command.query_async(connection).await
         });
-        match answer.await {
+        let answer = answer.await;
+        self.checked(doing, answer)
+    }
+
+    /// Converts an error, and drops the connection if it is lost.
+    fn checked<T>(
+        &mut self,
+        doing: &'static str,
+        answer: Result<Result<T, RedisError>, Elapsed>,
+    ) -> Result<T, StoreError> {
+        match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
                 if is_connection_useless(&error) {
                     self.connection = None;
                 }
-                Err(StoreError::new(&address, doing, &error))
+                Err(StoreError::new(&self.server.address, doing, &error))
             }
             Err(_) => {
                 self.connection = None;
                 Err(StoreError::Unreachable {
-                    address: address.to_string(),
+                    address: self.server.address.to_string(),
                     reason: "it does not answer".to_owned(),
                     sent: true,
                 })

@@ -1,6 +1,7 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod ack;
 mod amqp;
 mod atomic_batch;
 mod attempt_ends;
@@ -109,10 +110,11 @@ use std::sync::Arc;
 
 use redis::{FromRedisValue, ScriptInvocation};
 
-use crate::config::RedisConfig;
+use crate::config::{Ack, RedisConfig};
 use crate::proto::job::ReplyFormat;
 use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
+use ack::Confirmations;
 use connection::SharedConnection;
 use scripts::Scripts;
 use server::Server;
@@ -129,6 +131,9 @@ pub struct Store {
     output_inline_max: u64,
     /// The shard of its namespace.
     shard: Shard,
+    /// Where the writes of a job must have arrived before they are answered.
+    ack: Ack,
+    confirmations: Confirmations,
 }
 
 impl Store {
@@ -146,6 +151,8 @@ impl Store {
             is_unawaited: false,
             output_inline_max: outputs::INLINE_MAX,
             shard: Shard::HOME,
+            ack: config.ack,
+            confirmations: Confirmations::default(),
         })
     }
 

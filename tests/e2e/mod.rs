@@ -1,5 +1,6 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
+mod ack;
 mod api;
 mod args;
 mod artifacts;

@@ -292,7 +292,7 @@ impl Walk {
         let answers: Vec<reference::Recorded> = answers
             .into_iter()
             .map(|answer| match answer {
-                Recorded::Recorded => reference::Recorded::Stands,
+                Recorded::Recorded | Recorded::Held => reference::Recorded::Stands,
                 Recorded::Before => reference::Recorded::Before,
                 Recorded::Lost => reference::Recorded::Lost,
                 Recorded::Failed(reason) => panic!("{said}: {reason}"),

@@ -1,6 +1,7 @@
 //! The store against a real Redis, operation by operation. After each of them the world is
 //! checked: every job stands in exactly the index of its state.
 
+mod ack;
 mod atomic_batch;
 mod attempts;
 mod backup;

@@ -18,6 +18,13 @@ LIMIT = 3
 
 
 class Settings(unittest.TestCase):
+    def test_a_client_over_redis_refuses_a_durable_job(self) -> None:
+        spec = JobSpec("osis", "1", durable=True)
+        self.assertEqual(spec.settings()["durable"], True)
+        for steps in (Protocol("hero").submit(spec), Protocol("hero").graph({"a": spec})):
+            with self.assertRaisesRegex(NeedsApi, "durable needs the API"):
+                next(steps)
+
     def test_a_client_over_redis_refuses_a_shard_key(self) -> None:
         spec = JobSpec("osis", "1", shard_key="acme")
         for steps in (Protocol("hero").batch([spec]), Protocol("hero").graph({"a": spec})):

@@ -78,6 +78,7 @@ impl Fetch {
             unrecorded: self.recording.ids().count(),
             other: !self.errands.is_idle()
                 || !self.claiming.is_idle()
+                || self.recording.is_replying()
                 || self.waiting.is_for_work(),
             redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
         };

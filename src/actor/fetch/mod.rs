@@ -159,6 +159,7 @@ impl Fetch {
             self.recording.begin();
         }
         self.recording.begin_flush(now, &self.jobs.running);
+        self.recording.begin_replies();
         if !self.recording.is_backed_up() && !self.errands.gives_back() {
             let actions = self.claiming.begin(&mut self.jobs, &self.settings);
             self.apply_all(actions);

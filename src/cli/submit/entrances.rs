@@ -33,6 +33,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
         (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
+        (_, FieldKind::Flag) if setting.negated.is_empty() => ("true", "", "true"),
         (_, FieldKind::Flag) => ("false", "", "false"),
         (_, FieldKind::Time) => {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
@@ -64,6 +65,7 @@ fn check(setting: &Setting, entrance: &str, absent: Option<&str>, job: Result<Jo
 
 fn from_options(setting: &Setting) -> Result<Job, String> {
     let (option, value) = match setting.kind {
+        FieldKind::Flag if setting.negated.is_empty() => (format!("--{}", setting.word), None),
         FieldKind::Flag => (format!("--no-{}", setting.word), None),
         _ => (format!("--{}", setting.word.replace('_', "-")), Some(sample(setting).1)),
     };
@@ -169,6 +171,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "limit_key" => new.limit_key("a"),
         "shard_key" => new.shard_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
+        "durable" => new.durable(true),
         "reply" => new.reply(false),
         "output_overflow" => new.output_overflow("fail"),
         "reply_format" => new.reply_format("plain"),

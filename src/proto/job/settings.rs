@@ -217,6 +217,9 @@ macro_rules! job_settings {
             output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
                 value_name: "truncate|fail",
             }
+            /// Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+            /// disk, or its replicas have them (`redis.ack`)
+            durable as durable(durable: bool): bool = false => {}
             /// Pushes a reply when the job ends
             reply as reply(reply: bool): bool = true => {
                 negated: "Keep no reply for a program that waits for the end: nobody does; hero job wait works all the same",

@@ -54,7 +54,7 @@ pub struct Setting {
     pub value_name: &'static str,
     /// Its documentation, one sentence.
     pub doc: &'static str,
-    /// For a flag that is set by default: the help of `--no-WORD`.
+    /// For a flag that is set by default: the help of `--no-WORD`; of any other flag the option is `--WORD`.
     pub negated: &'static str,
     /// The shape of its value.
     pub kind: FieldKind,

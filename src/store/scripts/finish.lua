@@ -2,7 +2,9 @@
 -- that attempt: this is the fence. An actor that lost its lease writes nothing, and a call that arrives
 -- late does not end the next attempt, which the same boot may run.
 --
--- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
+-- ARGV: 1 boot  2 retention  3 number of attempts
+--       4 'hold' if the reply of every job waits until `push_replies` is called, '' if only those of jobs whose
+--       field `durable` says so do; then for each attempt:
 --       id, time of the claim in us, script type of the actor,
 --       'finished' | 'apart' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
 --       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
@@ -10,7 +12,7 @@
 --       number of counters of its type to which it adds, these: counter, number
 --       ('dead' is an error of a job that used up its attempts; 'apart' means finished, with an output
 --       that its actor has staged under a key of its own: nothing large goes through a script)
--- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
+-- returns for each: 'ok', 'held' if its reply waits, 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
 --       was recorded before, or an error; nothing was done for 'stage', if the output apart is to be
 --       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
 --       'more' if `settle` has dependents to tell, or callbacks of a graph to start
@@ -78,13 +80,14 @@ end
 -- Gives a job its staged output, and the reply with it, if one is wanted. Returns the key of the output.
 local function take_output(id, key, job)
   local ttl_s = '60'
+  local reply = job.holds and OUTPUT .. id .. ':held' or REPLY .. id
   redis.call('RENAME', key, OUTPUT .. id)
   -- That of an earlier run that another program has repeated.
   redis.call('HDEL', JOB .. id, 'output')
   if not says_no(job.reply) then
     -- This wakes those who wait, as a push does.
-    redis.call('RENAME', key .. ':reply', REPLY .. id)
-    redis.call('EXPIRE', REPLY .. id, ttl_s)
+    redis.call('RENAME', key .. ':reply', reply)
+    redis.call('EXPIRE', reply, ttl_s)
   end
   job.is_apart, job.reply = true, '0'
   return OUTPUT .. id
@@ -94,7 +97,7 @@ end
 -- its job again after that claim, or what is to be staged first.
 local attempts, fence = {}, {}
 do
-  local ids, own, a = {}, {}, 4
+  local ids, own, a = {}, {}, 5
   for number = 1, tonumber(ARGV[3]) do
     attempts[number], ids[number] = a, ARGV[a]
     a = a + 10 + 2 * ARGV[a + 9]
@@ -125,10 +128,12 @@ local function finish(number)
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
       or runs_again and (f[1] == 'scheduled' or f[1] == 'dispatched')
-    return moved_on and f[2] == boot and 'done' or 'lost'
+    if not (moved_on and f[2] == boot) then return 'lost' end
+    return redis.pcall('EXISTS', OUTPUT .. id .. ':held') == 1 and 'held' or 'done'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format')
+    'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
+    'durable')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -155,13 +160,14 @@ local function finish(number)
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12], reply_format = f[13], entries = entries,
+    holds = not says_no(f[2]) and (ARGV[4] == 'hold' or present(f[14]) and not says_no(f[14])) or false,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   if status == 'finished' and kind == 'apart' then text = take_output(id, staged(id, ARGV[a + 1]), job) end
   if end_job(id, job, status, text, exit_code, at, retention) then calls_back = true end
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
-  return 'ok'
+  return job.holds and 'held' or 'ok'
 end
 
 for number = 1, tonumber(ARGV[3]) do

@@ -221,8 +221,8 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftErr
                 ("priority", _) => { (priority(&id, text, &described)) }
                 (_, FieldKind::Flag) => {
                     label {
-                        input type="checkbox" #(id) name=(field) value="false" checked[text == "false" || text == "0"]
-                            aria-describedby=(described);
+                        input type="checkbox" #(id) name=(field) value=(ticked(setting))
+                            checked[text == ticked(setting) || text == "0"] aria-describedby=(described);
                         " " (label(setting))
                     }
                 }
@@ -241,6 +241,11 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftErr
             small #(hint) { (hint_of(setting)) }
         }
     }
+}
+
+/// Returns the value of a flag whose box is ticked.
+fn ticked(setting: &Setting) -> &'static str {
+    if setting.negated.is_empty() { "true" } else { "false" }
 }
 
 /// Returns the example of a setting that has several lines.
@@ -301,7 +306,7 @@ fn hint_of(setting: &Setting) -> String {
         "run_at" => "10m, or a time with its zone".to_owned(),
         // A choice says all.
         "priority" | "script_type" => String::new(),
-        _ if setting.kind == FieldKind::Flag => String::new(),
+        _ if !setting.negated.is_empty() => String::new(),
         _ => setting.doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', ""),
     }
 }

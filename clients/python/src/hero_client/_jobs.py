@@ -93,6 +93,9 @@ class JobSpec:
     """How long the job is kept after its end."""
     output_overflow: Optional[str] = None
     """`truncate` or `fail`: what becomes of an output that is too large."""
+    durable: Optional[bool] = None
+    """Whether the submission and the end are confirmed by the disk of Redis or its replicas (`redis.ack`); only
+    over the API: RedisClient raises NeedsApi."""
     reply: Optional[bool] = None
     reply_format: Optional[str] = None
 

@@ -44,7 +44,7 @@ class Protocol:
     def batch(self, specs: Iterable[JobSpec]) -> Steps[List[str]]:
         """Stores jobs and pushes their ids, all of a chunk or none."""
         specs = list(specs)
-        _refuse_shard_keys(specs)
+        _refuse_what_needs_the_api(specs)
         jobs = [spec.with_id() for spec in specs]
         hashes = [job.hash() for job in jobs]
         yield from self._refuse_taken(specs)
@@ -56,7 +56,7 @@ class Protocol:
         """Stores the jobs of a graph and pushes their ids, all or none."""
         if len(graph) > GRAPH_MAX:
             raise InvalidJob(f"the graph has {len(graph)} jobs: at most {GRAPH_MAX} can be submitted together")
-        _refuse_shard_keys(graph.values())
+        _refuse_what_needs_the_api(graph.values())
         jobs = resolved(graph)
         hashes = {name: job.hash() for name, job in jobs.items()}
         yield from self._refuse_taken(graph.values())
@@ -257,9 +257,12 @@ class Protocol:
         return self._key("meta:job:log:" + checked_id(job_id))
 
 
-def _refuse_shard_keys(specs: Iterable[JobSpec]) -> None:
+def _refuse_what_needs_the_api(specs: Iterable[JobSpec]) -> None:
+    specs = list(specs)
     if any(spec.shard_key is not None for spec in specs):
         raise NeedsApi("shard_key", "it chooses the shard of a job")
+    if any(spec.durable for spec in specs):
+        raise NeedsApi("durable", "it confirms a submission")
 
 
 def _queue(job: Mapping[str, str]) -> str:

@@ -332,6 +332,9 @@ class Job(_JobRequired, total=False):
     """Jobs that wait for it, or did: the first of them."""
     dependents_more: int
     """The number of further dependents."""
+    durable: bool
+    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+    disk, or its replicas have them (`redis.ack`)."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
     error: str
@@ -533,6 +536,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     cpu: float
     """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
     in seconds."""
+    durable: bool
+    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+    disk, or its replicas have them (`redis.ack`)."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
     extension: str

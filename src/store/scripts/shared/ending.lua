@@ -4,8 +4,8 @@
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
--- `format` is nil if nobody has looked for it.
-local function push_reply(id, status, text, ready, format)
+-- `format` is nil if nobody has looked for it. With `holds` it waits for `push_replies`.
+local function push_reply(id, status, text, ready, format, holds)
   local ttl_s = '60'
   if format == nil then format = redis.call('HGET', JOB .. id, 'reply_format') end
   format = present(format) or REPLY_FORMAT
@@ -13,9 +13,10 @@ local function push_reply(id, status, text, ready, format)
     local field = status == 'finished' and 'output' or 'error'
     text = ready or cjson.encode({ job_id = id, status = status, [field] = text })
   end
+  local list = holds and OUTPUT .. id .. ':held' or REPLY .. id
   -- If the key has the wrong type, only the reply is lost.
-  redis.call('RPUSH', REPLY .. id, text)
-  redis.pcall('EXPIRE', REPLY .. id, ttl_s)
+  redis.call('RPUSH', list, text)
+  redis.pcall('EXPIRE', list, ttl_s)
 end
 
 -- Sets the expiry of an ended job and returns, in ms, when it has expired for sure: by that the index
@@ -71,7 +72,7 @@ end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
 -- ready_reply, has_files and is_apart (`text` is then the key of its output), which may be nil; graph_id and
--- reply_format, which are nil only if nobody has looked for them; and entries, which takes its entry of the
+-- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, which takes its entry of the
 -- index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
 -- `settle` has callbacks of its graph to start.
@@ -102,7 +103,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   end
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
-    push_reply(id, status, text, job.ready_reply, job.reply_format)
+    push_reply(id, status, text, job.ready_reply, job.reply_format, job.holds)
     if LEGACY then reply_to_legacy(id, text) end
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then

@@ -1,0 +1,89 @@
+//! `redis.ack`: the copies of a job that there must be before its submission is answered.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The place where a write must have arrived before it is confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ack {
+    /// The memory of Redis.
+    #[default]
+    Memory,
+    /// The append-only file, synchronised with the disk.
+    Disk,
+    /// The memory of so many replicas.
+    Replicas(u8),
+}
+
+impl Ack {
+    /// The most replicas.
+    const REPLICAS_MAX: u8 = 16;
+
+    /// Returns the place for a job that asks for more than the memory of Redis.
+    #[must_use]
+    pub fn of_durable(self) -> Self {
+        if self == Self::Memory { Self::Disk } else { self }
+    }
+}
+
+impl fmt::Display for Ack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory"),
+            Self::Disk => f.write_str("disk"),
+            Self::Replicas(number) => write!(f, "replicas:{number}"),
+        }
+    }
+}
+
+impl FromStr for Ack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = || text.strip_prefix("replicas:")?.parse().ok();
+        match text {
+            "memory" => Ok(Self::Memory),
+            "disk" => Ok(Self::Disk),
+            _ => number()
+                .filter(|number| (1..=Self::REPLICAS_MAX).contains(number))
+                .map(Self::Replicas)
+                .ok_or_else(|| {
+                    format!(
+                        "must be memory, disk, or replicas:N with N from 1 to {}",
+                        Self::REPLICAS_MAX
+                    )
+                }),
+        }
+    }
+}
+
+impl Serialize for Ack {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ack {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_reads_back_as_it_is_written() {
+        for text in ["memory", "disk", "replicas:1", "replicas:16"] {
+            assert_eq!(text.parse::<Ack>().map(|ack| ack.to_string()), Ok(text.to_owned()));
+        }
+        for wrong in
+            ["", "Disk", "replicas", "replicas:0", "replicas:17", "replicas:-1", "replicas:999"]
+        {
+            assert!(wrong.parse::<Ack>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Confirmations: that writes are on the disk of Redis, or with its replicas.
+//!
+//! Redis answers `WAITAOF` and `WAIT` for the latest write of the connection that asks, and runs nothing else of this connection
+//! until then: with `appendfsync everysec` for up to a second. So the shared connection cannot ask. A connection of its own does,
+//! behind a write of its own: `confirm.lua` writes the status of each job once more, if the job is still there. This comes
+//! after the writes that are asked about, in the same server: what a restart or a failover has lost is not there, and not confirmed.
+//!
+//! Calls that come during a round share the next one, so any number of callers needs one connection.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot::{self, Receiver, Sender, error::TryRecvError};
+
+use super::attempts::millis;
+use super::backoff::Backoff;
+use super::connection::Blocking;
+use super::{Store, StoreError};
+use crate::config::Ack;
+use crate::proto::job::{Job, JobId};
+
+/// The time within which Redis has to confirm.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
+/// The jobs of one call of a script.
+const JOBS_PER_CALL: usize = 500;
+/// The operation of these calls.
+const CONFIRMING: &str = "confirming jobs";
+/// The command that lets an older Redis confirm by its answers.
+const SYNC_ALWAYS: &str = "redis-cli CONFIG SET appendfsync always, redis-cli CONFIG REWRITE";
+
+type Answer = Result<Vec<JobId>, StoreError>;
+
+/// The question about some jobs.
+struct Question {
+    ids: Vec<JobId>,
+    answer: Sender<Answer>,
+}
+
+/// The questions of all clones of a store, and the connection that asks.
+#[derive(Clone, Default)]
+pub(super) struct Confirmations {
+    next: Arc<Mutex<Vec<Question>>>,
+    asking: Arc<tokio::sync::Mutex<Option<Asking>>>,
+    /// True if Redis has said that it can confirm, and no question has failed since.
+    is_able: Arc<AtomicBool>,
+}
+
+/// A connection that asks, and how.
+struct Asking {
+    link: Blocking,
+    how: How,
+}
+
+/// The way in which Redis confirms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// By `WAITAOF`.
+    WaitAof,
+    /// By the answer to any write: it synchronises each with the disk first.
+    Answer,
+    /// By `WAIT`.
+    Wait(u8),
+}
+
+impl Confirmations {
+    fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
+        let (answer, receiver) = oneshot::channel();
+        self.next().push(Question { ids: ids.to_vec(), answer });
+        receiver
+    }
+
+    fn next(&self) -> std::sync::MutexGuard<'_, Vec<Question>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Returns whether the submission of a job, and its end, are confirmed before they are answered.
+    pub fn confirms(&self, job: &Job) -> bool {
+        job.spec.durable || self.confirms_all()
+    }
+
+    /// Returns whether those of all jobs are.
+    pub fn confirms_all(&self) -> bool {
+        self.ack != Ack::Memory
+    }
+
+    /// Returns whether the end of a job is, as its hash or the configuration says.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn confirms_end(&self, id: &JobId) -> Result<bool, StoreError> {
+        if self.confirms_all() {
+            return Ok(true);
+        }
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.job(id)).arg("durable");
+        let said: Option<String> = self.link.query("reading a job", &command).await?;
+        let says_no = |said: &str| matches!(said, "" | "0" | "false" | "no");
+        Ok(said.is_some_and(|said| !says_no(&said.to_ascii_lowercase())))
+    }
+
+    /// Checks that Redis can confirm, before a job is sent that needs it.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] says why Redis cannot, and what to do; as [`Store::confirm`].
+    pub async fn can_confirm(&self) -> Result<(), StoreError> {
+        // A round may be under way, which need not be waited for.
+        if self.confirmations.is_able.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut asking = self.confirmations.asking.lock().await;
+        if asking.is_none() {
+            *asking = Some(self.open_asking().await?);
+        }
+        self.confirmations.is_able.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Waits until everything that was written of these jobs has arrived where `redis.ack` says, on the disk if it says nothing.
+    /// Returns those that do not exist any more: they were deleted, or lost before they had arrived.
+    ///
+    /// # Errors
+    /// [`StoreError`] if Redis does not confirm within 5 s; the jobs are in its memory all the same.
+    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>, StoreError> {
+        let mut answer = self.confirmations.ask(ids);
+        let mut asking = self.confirmations.asking.lock().await;
+        loop {
+            match answer.try_recv() {
+                Ok(answer) => return answer,
+                Err(TryRecvError::Empty) => {}
+                // The caller that asked for all has given up.
+                Err(TryRecvError::Closed) => answer = self.confirmations.ask(ids),
+            }
+            let questions = mem::take(&mut *self.confirmations.next());
+            let all: Vec<&JobId> = questions.iter().flat_map(|question| &question.ids).collect();
+            let round = self.round(&mut asking, &all).await;
+            self.confirmations.is_able.store(round.is_ok(), Ordering::Relaxed);
+            for Question { ids, answer } in questions {
+                let own = round.clone().map(|gone| {
+                    gone.into_iter().filter(|id| ids.contains(id)).collect::<Vec<JobId>>()
+                });
+                // Its caller may have given up.
+                let _ = answer.send(own);
+            }
+        }
+    }
+
+    /// Pushes the replies that wait for the confirmation of their jobs' ends.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64, StoreError> {
+        let mut pushed = 0;
+        for ids in ids.chunks(JOBS_PER_CALL) {
+            let mut script = self.scripts.push_replies.prepare_invoke();
+            for id in ids {
+                script.arg(id.as_str());
+            }
+            pushed += self.invoke::<u64>("pushing replies", &script).await?;
+        }
+        Ok(pushed)
+    }
+
+    /// Asks about all these jobs, again if the connection was lost.
+    async fn round(&self, asking: &mut Option<Asking>, ids: &[&JobId]) -> Answer {
+        let (began, mut backoff) = (Instant::now(), Backoff::default());
+        loop {
+            // A caller that gives up meanwhile drops the connection, which would wait for the old answer.
+            let mut own = match asking.take() {
+                Some(own) => own,
+                None => self.open_asking().await?,
+            };
+            match self.ask_once(&mut own, ids).await {
+                Ok(gone) => {
+                    *asking = Some(own);
+                    return Ok(gone);
+                }
+                Err(error) if error.is_transient() && began.elapsed() < CONFIRMED_WITHIN => {
+                    tokio::time::sleep(backoff.failed()).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn ask_once(&self, asking: &mut Asking, ids: &[&JobId]) -> Answer {
+        let mut gone = Vec::new();
+        for ids in ids.chunks(JOBS_PER_CALL) {
+            let mut script = self.scripts.confirm.prepare_invoke();
+            for id in ids {
+                script.arg(id.as_str());
+            }
+            let missing: Vec<String> = asking.link.invoke(CONFIRMING, &script).await?;
+            gone.extend(missing.iter().filter_map(|id| id.parse().ok()));
+        }
+        let (within, link) = (millis(CONFIRMED_WITHIN), &mut asking.link);
+        let (arrived, wanted): (u64, u64) = match asking.how {
+            How::WaitAof => {
+                let command = wait_aof(within);
+                let (local, _): (u64, u64) =
+                    link.query(CONFIRMING, &command, CONFIRMED_WITHIN).await?;
+                (local, 1)
+            }
+            How::Wait(replicas) => {
+                let mut command = redis::cmd("WAIT");
+                command.arg(u64::from(replicas)).arg(within);
+                (link.query(CONFIRMING, &command, CONFIRMED_WITHIN).await?, replicas.into())
+            }
+            How::Answer => {
+                self.checked_answer().await?;
+                (1, 1)
+            }
+        };
+        if arrived >= wanted { Ok(gone) } else { Err(not_confirmed(asking.how, arrived)) }
+    }
+
+    /// Opens the connection that asks, and finds out how Redis confirms.
+    async fn open_asking(&self) -> Result<Asking, StoreError> {
+        let mut link = self.blocking();
+        if let Ack::Replicas(number) = self.ack {
+            return Ok(Asking { link, how: How::Wait(number) });
+        }
+        // This connection has written nothing, so Redis does not wait.
+        let answer: Result<redis::Value, StoreError> =
+            link.query(CONFIRMING, &wait_aof(1), CONFIRMED_WITHIN).await;
+        match answer {
+            Ok(_) => Ok(Asking { link, how: How::WaitAof }),
+            Err(StoreError::Failed { reason, .. }) if reason.contains("unknown command") => {
+                self.checked_answer().await?;
+                Ok(Asking { link, how: How::Answer })
+            }
+            Err(StoreError::Failed { reason, .. }) if reason.contains("appendonly is disabled") => {
+                Err(refused(
+                    "it appends to no file (appendonly no); run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG REWRITE",
+                ))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that an older Redis synchronises each write with the disk before it answers.
+    async fn checked_answer(&self) -> Result<(), StoreError> {
+        let state = self.redis_state(true).await?;
+        if state.appends == Some(true) && state.fsync.as_deref() == Some("always") {
+            return Ok(());
+        }
+        let version = state.version.as_deref().unwrap_or("of unknown version");
+        let keeps = state.keeps();
+        Err(refused(&format!(
+            "redis {version} has no WAITAOF (Redis 7.2 or later, Valkey 8 or later has), and keeps {keeps}, not each write \
+             before its answer (appendonly yes, appendfsync always); run: redis-cli CONFIG SET appendonly yes, {SYNC_ALWAYS}"
+        )))
+    }
+}
+
+fn refused(why: &str) -> StoreError {
+    StoreError::Failed {
+        doing: "confirming that a job is on the disk of redis",
+        reason: format!("{why}; or leave out redis.ack and --durable"),
+    }
+}
+
+fn not_confirmed(how: How, arrived: u64) -> StoreError {
+    let within = CONFIRMED_WITHIN.as_secs();
+    let reason = match how {
+        How::Wait(wanted) => {
+            format!("{arrived} of {wanted} replicas have it after {within} s (redis.ack)")
+        }
+        How::WaitAof | How::Answer => {
+            format!("its append-only file was not synchronised with the disk within {within} s")
+        }
+    };
+    StoreError::Failed { doing: CONFIRMING, reason }
+}
+
+fn wait_aof(within_ms: u64) -> redis::Cmd {
+    let mut command = redis::cmd("WAITAOF");
+    command.arg(1).arg(0).arg(within_ms);
+    command
+}
