@@ -103,6 +103,7 @@ use crate::store::{
     DeleteOutcome, JobSummary, ListQuery, Page, RetryOutcome, Shards, StopOutcome, Store,
     StoreError, Submitted,
 };
+use confirm::{STORED, confirmed, will_confirm};
 use wait::Waiters;
 
 /// The end of a submission.
@@ -188,7 +189,7 @@ impl Client {
         let store = self.of(id)?;
         let status = moved("start", id, store.start(id, self.job.kept()).await?)?;
         if store.confirms_end(id).await? {
-            Self::submission_confirmed(store, std::slice::from_ref(id)).await?;
+            confirmed(store, std::slice::from_ref(id), STORED).await?;
         }
         Ok(status)
     }
@@ -227,7 +228,7 @@ impl Client {
     ) -> Result<JobId, ClientError> {
         let job = [job];
         let job = self.completed(store, &job).await?;
-        let confirms = Self::will_confirm(store, job.iter()).await?;
+        let confirms = will_confirm(store, &job).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {
@@ -238,7 +239,7 @@ impl Client {
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
         let id = accepted(&job[0], what)?;
         if confirms {
-            Self::submission_confirmed(store, std::slice::from_ref(&id)).await?;
+            confirmed(store, std::slice::from_ref(&id), STORED).await?;
         }
         Ok(id)
     }

@@ -1,29 +1,21 @@
 //! Confirmed submissions: answered only once the jobs have arrived where `redis.ack` says.
 
-use super::{Client, ClientError};
+use super::ClientError;
 use crate::proto::job::{Job, JobId};
 use crate::store::{Store, StoreError};
 
-impl Client {
-    /// Checks that Redis can confirm these jobs, if one of them asks for it. Returns true if one does.
-    pub(super) async fn will_confirm<'j>(
-        store: &Store,
-        mut jobs: impl Iterator<Item = &'j Job>,
-    ) -> Result<bool, ClientError> {
-        let confirms = jobs.any(|job| store.confirms(job));
-        if confirms {
-            store.can_confirm().await?;
-        }
-        Ok(confirms)
-    }
+/// The step that is confirmed at a submission.
+pub(super) const STORED: &str = "is stored";
+/// The step that is confirmed at an end.
+pub(super) const ENDED: &str = "has ended";
 
-    /// Waits until the submission of these jobs is confirmed.
-    pub(super) async fn submission_confirmed(
-        store: &Store,
-        ids: &[JobId],
-    ) -> Result<(), ClientError> {
-        confirmed(store, ids, "is stored").await
+/// Checks that Redis can confirm these jobs, if one of them asks for it. Returns true if one does.
+pub(super) async fn will_confirm(store: &Store, jobs: &[Job]) -> Result<bool, ClientError> {
+    let confirms = jobs.iter().any(|job| store.confirms(job));
+    if confirms {
+        store.can_confirm().await?;
     }
+    Ok(confirms)
 }
 
 /// Waits until what was written of these jobs is confirmed.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
 
+use super::confirm::{STORED, confirmed, will_confirm};
 use super::files::may_be_accepted;
 use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
@@ -40,13 +41,13 @@ impl Client {
         jobs: &[Job],
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
         let jobs = &*self.completed(store, jobs).await?;
-        let confirms = Self::will_confirm(store, jobs.iter()).await?;
+        let confirms = will_confirm(store, jobs).await?;
         let submitted = store.submit(jobs, true, self.job.kept()).await?;
         let results: Vec<Result<JobId, ClientError>> =
             jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect();
         if confirms {
             let ids: Vec<JobId> = results.iter().flatten().cloned().collect();
-            Self::submission_confirmed(store, &ids).await?;
+            confirmed(store, &ids, STORED).await?;
         }
         Ok(results)
     }
@@ -248,7 +249,7 @@ impl Client {
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
         }
-        let confirms = Self::will_confirm(on, jobs.iter()).await?;
+        let confirms = will_confirm(on, jobs).await?;
         let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first job stands for all.
@@ -260,7 +261,7 @@ impl Client {
         match submitted {
             BatchOutcome::Accepted if confirms => {
                 let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
-                Self::submission_confirmed(on, &ids).await
+                confirmed(on, &ids, STORED).await
             }
             BatchOutcome::Accepted => Ok(()),
             BatchOutcome::Refused { place, why } => {

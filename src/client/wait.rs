@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::ClientError;
-use super::confirm::confirmed;
+use super::confirm::{ENDED, confirmed};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
@@ -145,7 +145,7 @@ impl Waiters {
         ended: ReplyOutcome,
     ) -> Result<ReplyOutcome, ClientError> {
         if self.store.confirms_end(id).await? {
-            confirmed(&self.store, std::slice::from_ref(id), "has ended").await?;
+            confirmed(&self.store, std::slice::from_ref(id), ENDED).await?;
         }
         Ok(ended)
     }

@@ -7,16 +7,14 @@
 //!
 //! Calls that come during a round share the next one, so any number of callers needs one connection.
 
-use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot::{self, Receiver, Sender, error::TryRecvError};
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::attempts::millis;
 use super::backoff::Backoff;
-use super::connection::Blocking;
+use super::confirmations::{Answer, Asking, How, Question};
 use super::{Store, StoreError};
 use crate::config::Ack;
 use crate::proto::job::{Job, JobId};
@@ -29,52 +27,6 @@ const JOBS_PER_CALL: usize = 500;
 const CONFIRMING: &str = "confirming jobs";
 /// The command that lets an older Redis confirm by its answers.
 const SYNC_ALWAYS: &str = "redis-cli CONFIG SET appendfsync always, redis-cli CONFIG REWRITE";
-
-type Answer = Result<Vec<JobId>, StoreError>;
-
-/// The question about some jobs.
-struct Question {
-    ids: Vec<JobId>,
-    answer: Sender<Answer>,
-}
-
-/// The questions of all clones of a store, and the connection that asks.
-#[derive(Clone, Default)]
-pub(super) struct Confirmations {
-    next: Arc<Mutex<Vec<Question>>>,
-    asking: Arc<tokio::sync::Mutex<Option<Asking>>>,
-    /// True if Redis has said that it can confirm, and no question has failed since.
-    is_able: Arc<AtomicBool>,
-}
-
-/// A connection that asks, and how.
-struct Asking {
-    link: Blocking,
-    how: How,
-}
-
-/// The way in which Redis confirms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    /// By `WAITAOF`.
-    WaitAof,
-    /// By the answer to any write: it synchronises each with the disk first.
-    Answer,
-    /// By `WAIT`.
-    Wait(u8),
-}
-
-impl Confirmations {
-    fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
-        let (answer, receiver) = oneshot::channel();
-        self.next().push(Question { ids: ids.to_vec(), answer });
-        receiver
-    }
-
-    fn next(&self) -> std::sync::MutexGuard<'_, Vec<Question>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Store {
     /// Returns whether the submission of a job, and its end, are confirmed before they are answered.
@@ -134,7 +86,7 @@ impl Store {
                 // The caller that asked for all has given up.
                 Err(TryRecvError::Closed) => answer = self.confirmations.ask(ids),
             }
-            let questions = mem::take(&mut *self.confirmations.next());
+            let questions = self.confirmations.take();
             let all: Vec<&JobId> = questions.iter().flat_map(|question| &question.ids).collect();
             let round = self.round(&mut asking, &all).await;
             self.confirmations.is_able.store(round.is_ok(), Ordering::Relaxed);

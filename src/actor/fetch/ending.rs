@@ -78,7 +78,7 @@ impl Fetch {
             unrecorded: self.recording.ids().count(),
             other: !self.errands.is_idle()
                 || !self.claiming.is_idle()
-                || self.recording.is_replying()
+                || !self.recording.replies.is_idle()
                 || self.waiting.is_for_work(),
             redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
         };

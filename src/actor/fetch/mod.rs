@@ -10,6 +10,7 @@ mod claiming;
 mod draining;
 mod ending;
 mod errands;
+mod held_replies;
 mod inputs;
 mod jobs;
 mod legacy;
@@ -159,7 +160,7 @@ impl Fetch {
             self.recording.begin();
         }
         self.recording.begin_flush(now, &self.jobs.running);
-        self.recording.begin_replies();
+        self.recording.replies.begin();
         if !self.recording.is_backed_up() && !self.errands.gives_back() {
             let actions = self.claiming.begin(&mut self.jobs, &self.settings);
             self.apply_all(actions);

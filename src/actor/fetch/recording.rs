@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, warn};
 
 use super::action::Action;
+use super::held_replies::{HeldReplies, ReplyEnd};
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
@@ -18,7 +19,7 @@ use crate::proto::job::{FILES_NOT_KEPT, FileName, JobId, NamedFiles, OUTPUT_FILE
 use crate::proto::target::ScriptType;
 use crate::proto::text::escape;
 use crate::store::{
-    AttemptEnd, Counts, KeptFiles, LogEntry, Recorded, RefusedLines, Store, StoreError, Verdict,
+    AttemptEnd, Counts, KeptFiles, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
 };
 
 /// The ends of one batch.
@@ -27,8 +28,6 @@ const BATCH_LEN_MAX: usize = 256;
 const BACKED_UP_LEN: usize = 1024;
 /// The time that log lines gather before they are written.
 const LOG_LATENCY: Duration = Duration::from_millis(50);
-/// The tries to confirm the ends of some jobs.
-const CONFIRM_TRIES: u32 = 3;
 /// The shortest time between two warnings about refused log lines.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -54,8 +53,6 @@ struct Endings {
 }
 
 type RecordEnd = (Vec<UnrecordedEnd>, Vec<RefusedLines>, Result<Vec<Recorded>, StoreError>);
-/// The jobs whose replies were pushed, or not.
-type ReplyEnd = (Vec<JobId>, Result<u64, StoreError>);
 type FlushEnd = (Vec<(JobId, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
 
 /// The end of a call.
@@ -78,9 +75,8 @@ pub(super) struct Recording {
     warned_at: Option<Instant>,
     record: Pending<RecordEnd>,
     flush: Pending<FlushEnd>,
-    /// The ended jobs whose replies wait until their ends are confirmed.
-    held: Vec<JobId>,
-    reply: Pending<ReplyEnd>,
+    /// The replies that wait until the ends of their jobs are confirmed.
+    pub(super) replies: HeldReplies,
 }
 
 impl Recording {
@@ -93,8 +89,7 @@ impl Recording {
             warned_at: None,
             record: Pending::default(),
             flush: Pending::default(),
-            held: Vec::new(),
-            reply: Pending::default(),
+            replies: HeldReplies::new(&boot.store),
         }
     }
 
@@ -115,25 +110,7 @@ impl Recording {
 
     /// Returns whether Redis is slower than the scripts.
     pub(super) fn is_backed_up(&self) -> bool {
-        self.endings.waiting.len().max(self.held.len()) >= BACKED_UP_LEN
-    }
-
-    /// Returns whether replies wait until the ends of their jobs are confirmed.
-    pub(super) fn is_replying(&self) -> bool {
-        self.reply.is_active() || !self.held.is_empty()
-    }
-
-    /// Starts to confirm ends and to push their replies, beside the next records: a confirmation may take a second.
-    pub(super) fn begin_replies(&mut self) {
-        if self.reply.is_active() || self.held.is_empty() {
-            return;
-        }
-        let ids = std::mem::take(&mut self.held);
-        let store = self.boot.store.clone();
-        self.reply.start(async move {
-            let pushed = replied(&store, &ids).await;
-            (ids, pushed)
-        });
+        self.endings.waiting.len().max(self.replies.waiting()) >= BACKED_UP_LEN
     }
 
     /// Returns whether ends are being recorded.
@@ -205,7 +182,7 @@ impl Recording {
         tokio::select! {
             end = self.record.next() => RecordingEnd::Recorded(end),
             end = self.flush.next() => RecordingEnd::Flushed(end),
-            end = self.reply.next() => RecordingEnd::Replied(end),
+            end = self.replies.next() => RecordingEnd::Replied(end),
         }
     }
 
@@ -216,7 +193,7 @@ impl Recording {
                 self.warn_of_refused(&refused);
                 let count = self.endings.recorded(&batch, &recorded);
                 let held = batch.iter().zip(&recorded).filter(|(_, of)| **of == Recorded::Held);
-                self.held.extend(held.map(|(ended, _)| ended.ending.id.clone()));
+                self.replies.add(held.map(|(ended, _)| ended.ending.id.clone()));
                 self.boot.health.done.fetch_add(count, Ordering::Relaxed);
                 Action::RedisAnswered
             }
@@ -225,16 +202,7 @@ impl Recording {
                 self.endings.failed(batch, &error);
                 Action::RedisFailed("recording how jobs ended", error)
             }
-            RecordingEnd::Replied((_, Ok(_))) => Action::RedisAnswered,
-            RecordingEnd::Replied((ids, Err(error))) => {
-                if error.is_transient() {
-                    self.held.splice(0..0, ids);
-                    return Action::RedisFailed("confirming how jobs ended", error);
-                }
-                let jobs = ids.len();
-                warn!(jobs, "cannot confirm how jobs ended, so they push no reply: {error}");
-                Action::RedisAnswered
-            }
+            RecordingEnd::Replied(end) => self.replies.done(end),
             RecordingEnd::Flushed((_, Ok(refused))) => {
                 self.warn_of_refused(&refused);
                 for RefusedLines { id, lines, .. } in refused {
@@ -326,20 +294,6 @@ impl Endings {
     fn add_missing(&mut self, id: &JobId, lines: u64) {
         if let Some(ended) = self.waiting.iter_mut().find(|ended| ended.ending.id == *id) {
             ended.missing += lines;
-        }
-    }
-}
-
-/// Confirms ends and pushes the replies that wait for it, in some tries. Without a confirmation there is no reply, and
-/// who waits finds the end in the hash, and out that it is not confirmed.
-async fn replied(store: &Store, ids: &[JobId]) -> Result<u64, StoreError> {
-    let mut tries = 1;
-    loop {
-        match store.confirm(ids).await {
-            // The jobs that are gone have no reply to push.
-            Ok(_) => return store.push_replies(ids).await,
-            Err(_) if tries < CONFIRM_TRIES => tries += 1,
-            Err(error) => return Err(error),
         }
     }
 }

@@ -1,0 +1,64 @@
+//! The questions whether writes have arrived, which callers share, and the connection that asks.
+
+use std::mem;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot::{self, Receiver, Sender};
+
+use super::connection::Blocking;
+use super::error::StoreError;
+use crate::proto::job::JobId;
+
+/// The jobs of a question that do not exist any more.
+pub(super) type Answer = Result<Vec<JobId>, StoreError>;
+
+/// The question about some jobs.
+pub(super) struct Question {
+    pub(super) ids: Vec<JobId>,
+    pub(super) answer: Sender<Answer>,
+}
+
+/// The questions of all clones of a store, and the connection that asks.
+#[derive(Clone, Default)]
+pub(super) struct Confirmations {
+    next: Arc<Mutex<Vec<Question>>>,
+    pub(super) asking: Arc<tokio::sync::Mutex<Option<Asking>>>,
+    /// True if Redis has said that it can confirm, and no question has failed since.
+    pub(super) is_able: Arc<AtomicBool>,
+}
+
+/// A connection that asks, and how.
+pub(super) struct Asking {
+    pub(super) link: Blocking,
+    pub(super) how: How,
+}
+
+/// The way in which Redis confirms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// By `WAITAOF`.
+    WaitAof,
+    /// By the answer to any write: it synchronises each with the disk first.
+    Answer,
+    /// By `WAIT`.
+    Wait(u8),
+}
+
+impl Confirmations {
+    /// Adds a question to those of the next round.
+    pub(super) fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
+        let (answer, receiver) = oneshot::channel();
+        self.next().push(Question { ids: ids.to_vec(), answer });
+        receiver
+    }
+
+    /// Takes the questions of the next round.
+    pub(super) fn take(&self) -> Vec<Question> {
+        mem::take(&mut *self.next())
+    }
+
+    fn next(&self) -> MutexGuard<'_, Vec<Question>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
