@@ -355,7 +355,7 @@ mod tests {
             ),
             (
                 "@fortnightly",
-                "not a cron line: `@fortnightly` is none of its words (@hourly, @daily, ",
+                "not a cron line: unknown word `@fortnightly`: known are @hourly, @daily, ",
             ),
             ("@reboot", "not a cron line: @reboot names no time, and the supervisors of several "),
             ("0 0 30 2 *", "never fires: no such day"),

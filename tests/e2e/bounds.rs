@@ -29,7 +29,7 @@ fn job_gets_the_bounds_that_it_asks_for_within_those_of_its_type() {
     hero.run(&["exec", "-t", "python", "--memory=128MiB", "-e", hungry])
         .code(1)
         .says("MemoryError");
-    hero.run(&["exec", "-t", "python", "--cpu-time=1s", "-e", "while True: pass"]).code(1);
+    hero.run(&["exec", "-t", "python", "--cpu-time=1s", "-e", "while True: pass"]).code(152);
 }
 
 #[test]

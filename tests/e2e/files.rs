@@ -84,7 +84,7 @@ fn failed_script_keeps_its_files_and_hostile_entries_are_left_out() {
     let script = "cd \"$HERO_OUTPUT_DIR\"; echo kept > report.txt; ln -s /etc/passwd link; mkfifo pipe; \
                   head -c 2000 /dev/zero > large; mkdir below; echo x > .hidden; exit 3";
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script])
-        .code(1)
+        .code(3)
         .says("the file `link` is not kept: it is a link")
         .says("the file `pipe` is not kept: it is no regular file")
         .says("the file `large` is not kept: it has 2000 bytes, with the files before it more than job")

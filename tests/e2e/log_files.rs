@@ -125,7 +125,7 @@ fn output_of_a_failed_script_is_in_its_log_file_once() {
     let hero = with_bash(&redis);
     let _actor = hero.actor("bash-default-1").start();
     let words = ["exec", "-t", "bash", "--log-path", "job.log", "-e", "echo said; exit 3"];
-    hero.run(&words).code(1).says("said");
+    hero.run(&words).code(3).says("said");
     assert_eq!(log_file(&redis), "said\n");
 }
 

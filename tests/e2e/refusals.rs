@@ -139,7 +139,8 @@ impl World {
     /// Runs a script, which fails, and returns the lines of its log about the sandbox.
     fn explained(&self, script_type: &str, script: &str) -> Vec<String> {
         let script = self.filled(script);
-        let ran = self.hero.run(&["exec", "-t", script_type, "-e", &script]).code(1);
+        let ran = self.hero.run(&["exec", "-t", script_type, "-e", &script]);
+        assert_ne!(ran.code, 0, "{script} did not fail");
         let lines = ran.stderr.lines().filter(|line| line.starts_with("sandbox: "));
         lines.map(str::to_owned).collect()
     }
@@ -233,27 +234,30 @@ fn reached_limit_is_named_with_its_key_in_the_log_that_is_kept() {
         .set("type.bash.sandbox.open_files", "16");
     let _python = hero.actor("python-default-1").start();
     let _bash = hero.actor("bash-default-1").start();
-    for (id, script_type, script, said) in [
+    for (id, script_type, script, code, said) in [
         (
             "m",
             "python",
             "x = bytearray(1 << 30)",
+            1,
             "sandbox: the job probably reached its limit for the memory of one process, 256MiB; a larger memory in [type.python.sandbox] allows more\n",
         ),
         (
             "f",
             "bash",
             "head -c 2000000 /dev/zero > large",
+            153,
             "sandbox: the job reached its limit for the size of a file, 1MiB; a larger file_size in [type.bash.sandbox] allows more\n",
         ),
         (
             "o",
             "bash",
             "set -e; for n in {10..40}; do eval \"exec $n</dev/null\"; done",
+            1,
             "open files of one process, 16",
         ),
     ] {
-        hero.run(&["exec", "-t", script_type, "--id", id, "-e", script]).code(1).says(said);
+        hero.run(&["exec", "-t", script_type, "--id", id, "-e", script]).code(code).says(said);
         let log = hero.run(&["job", "logs", id]).code(0).stdout;
         assert!(log.contains(said), "{log}");
     }

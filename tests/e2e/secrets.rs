@@ -102,7 +102,7 @@ fn secret_reaches_scripts_of_every_kind_and_nothing_shows_it() {
     // The error and the output of a failed script.
     let failing = "echo \"out $db\"; echo \"err $db\" >&2; exit 3";
     let args = ["exec", "-t", "bash", "--caller=me", "--secret=db", "--id=failed", "-e", failing];
-    told.push_str(&hero.run(&args).code(1).says("***").stderr);
+    told.push_str(&hero.run(&args).code(3).says("***").stderr);
     for args in [
         &["job", "show", "failed"][..],
         &["--json", "job", "show", "failed"],

@@ -83,7 +83,7 @@ fn meaning(word: &str) -> Result<&'static str, String> {
     let known = WORDS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known));
     known.map(|(_, line)| *line).ok_or_else(|| {
         let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
-        format!("`{}` is none of its words ({})", shown(word), words.join(", "))
+        format!("unknown word `{}`: known are {}", shown(word), words.join(", "))
     })
 }
 
