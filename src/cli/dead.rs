@@ -8,13 +8,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::job::{Show, Told, apply, retry_with_dependents, show};
+use super::job::{Show, apply, show};
 use super::table::{TextTable, first_line, shortened};
 use super::time::age;
 use super::{Global, output};
-use crate::client::{Client, ClientError, DeadTally};
+use crate::client::{Client, ClientError, DeadTally, JobChange};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
 use crate::proto::text::counted;
 use crate::store::{DeadFilter, DeadLetter, Store};
 
@@ -125,16 +124,8 @@ impl DeadCommand {
             Self::Retry(RetryDead { which, .. }) if which.all => {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)
             }
-            Self::Retry(RetryDead { which, with_dependents: true }) => {
-                which
-                    .each(global, &client, async |id| retry_with_dependents(&client, id).await)
-                    .await
-            }
-            Self::Retry(RetryDead { which, with_dependents: false }) => {
-                let retry = async |id: &JobId| client.retry_job(id).await.map(drop);
-                which
-                    .each(global, &client, async |id| Ok(one(id, "retried", retry(id).await)))
-                    .await
+            Self::Retry(RetryDead { which, with_dependents }) => {
+                which.each(global, &client, &JobChange::Retry { with_dependents }).await
             }
             Self::Delete(DeleteDead { which, yes }) if which.all => {
                 if !yes {
@@ -143,17 +134,10 @@ impl DeadCommand {
                 told(global, "deleted", client.delete_dead(&which.filter()?).await?)
             }
             Self::Delete(DeleteDead { which, .. }) => {
-                let delete = async |id: &JobId| client.delete_job(id).await;
-                which
-                    .each(global, &client, async |id| Ok(one(id, "deleted", delete(id).await)))
-                    .await
+                which.each(global, &client, &JobChange::Delete).await
             }
         }
     }
-}
-
-fn one(id: &JobId, done: &str, result: Result<(), ClientError>) -> Vec<Told> {
-    vec![(id.clone(), result.map(|()| done.to_owned()))]
 }
 
 impl DeadList {
@@ -239,11 +223,16 @@ impl DeadChoice {
         &self,
         global: &Global,
         client: &Client,
-        act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
+        change: &JobChange,
     ) -> Result<ExitCode, Error> {
         apply(client, &self.ids, global, async |id| {
             client.dead_letter(id).await?;
-            act(id).await
+            let told = client.change_job(id, change).await?;
+            if matches!(change, JobChange::Retry { with_dependents: true }) {
+                return Ok(told);
+            }
+            let done = |of: Result<String, ClientError>| of.map(|_| change.done().to_owned());
+            Ok(told.into_iter().map(|(id, of)| (id, done(of))).collect())
         })
         .await
     }

@@ -41,6 +41,40 @@ fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
 }
 
 #[test]
+fn many_jobs_are_changed_by_ids_or_by_a_filter_that_is_confirmed() {
+    let api = Api::start(&[]);
+    let submit = |id: &str, tag: &str| {
+        let job = json!({ "id": id, "script": "1", "script_type": "osis", "tags": [tag] });
+        api.call("job.submit", json!({ "job": job }));
+    };
+    for (id, tag) in [("a", "one"), ("b", "two"), ("c", "two")] {
+        submit(id, tag);
+    }
+    let two = json!({ "tags": ["two"] });
+    let edit = json!({ "change": "edit", "filter": two, "edit": { "priority": 0 } });
+    assert_eq!(api.call("job.change_many", edit)["done"], 2);
+    let priority = |id: &str| api.call("job.get", json!([id]))["priority"].clone();
+    assert_eq!([priority("a"), priority("b"), priority("c")], [json!(1), json!(0), json!(0)]);
+    let asked = json!({ "change": "stop", "filter": two });
+    let refused = api.call_as(&admin(), "job.change_many", asked).expect_err("it asks first");
+    assert_eq!(
+        (refused.code, refused.data.expect("data")["field"].clone()),
+        (code::INVALID_PARAMS, json!("yes"))
+    );
+    let dry = json!({ "change": "stop", "filter": two, "dry_run": true });
+    let dry = api.call("job.change_many", dry);
+    assert_eq!((&dry["done"], dry["jobs"].as_array().map(Vec::len)), (&json!(0), Some(2)));
+    let sure = json!({ "change": "stop", "filter": two, "yes": true });
+    assert_eq!(api.call("job.change_many", sure)["done"], 2);
+    let again = json!({ "change": "stop", "ids": ["a", "b"] });
+    let again = api.call("job.change_many", again);
+    assert_eq!((&again["done"], &again["left"]), (&json!(1), &json!(1)));
+    assert!(again["reason"].as_str().is_some_and(|of| of.contains("job b")), "{again}");
+    let retry = api.call("job.change_many", json!({ "change": "retry", "filter": {} }));
+    assert_eq!(retry["done"], 3, "{retry}");
+}
+
+#[test]
 fn run_returns_the_job_also_if_it_fails_or_the_wait_ends() {
     let api = Api::start(&["osis-default-1"]);
     let run = |script: &str, wait: f64| {

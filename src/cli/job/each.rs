@@ -6,18 +6,9 @@ use serde_json::json;
 
 use crate::cli::exec::parsed;
 use crate::cli::{Global, output};
-use crate::client::{Client, ClientError};
+use crate::client::{ChangedJob, Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
-
-/// A job, and what was done to it.
-pub(in crate::cli) type Told = (JobId, Result<String, ClientError>);
-
-/// Returns the report on one job.
-#[expect(clippy::unnecessary_wraps, reason = "the end of functions that may fail")]
-pub(super) fn one(id: &JobId, done: &str) -> Result<Vec<Told>, ClientError> {
-    Ok(vec![(id.clone(), Ok(done.to_owned()))])
-}
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
 /// is that of the first failure.
@@ -25,7 +16,7 @@ pub(in crate::cli) async fn apply(
     client: &Client,
     ids: &[String],
     global: &Global,
-    act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
+    act: impl AsyncFn(&JobId) -> Result<Vec<ChangedJob>, ClientError>,
 ) -> Result<ExitCode, Error> {
     let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
     let mut document = Vec::new();

@@ -16,17 +16,16 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use self::bulk::{BulkVerb, JobChoice};
-use self::each::one;
-pub(super) use self::each::{Told, apply};
+use self::bulk::JobChoice;
+pub(super) use self::each::apply;
 pub(super) use self::moment::PastZone;
 use super::exec::explained;
 use super::job_options::priority_of;
 use super::{Global, output};
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, JobChange};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::{FieldKind, JobId, JobStatus, Setting};
+use crate::proto::job::{FieldKind, JobId, Setting};
 use crate::proto::text::counted;
 use crate::store::LogLine;
 
@@ -202,30 +201,13 @@ impl JobCommand {
             Self::Logs(logs) => logs.run(&client, global.json).await,
             Self::Files(files) => files.run(&client, global).await,
             Self::Fetch(fetch) => fetch.run(&client, global).await,
-            Self::Stop(jobs) => {
-                let stop = async |id: &JobId| {
-                    let ended = client.stop_job(id).await?;
-                    one(id, if ended { "stopped" } else { "told to stop" })
-                };
-                jobs.each(&client, global, BulkVerb::Stop, stop).await
-            }
-            Self::Retry(RetryJobs { jobs, with_dependents: true }) => {
-                let retry = async |id: &JobId| retry_with_dependents(&client, id).await;
-                jobs.each(&client, global, BulkVerb::Retry, retry).await
-            }
-            Self::Retry(RetryJobs { jobs, with_dependents: false }) => {
-                let retry = async |id: &JobId| one(id, client.retry_job(id).await?.as_str());
-                jobs.each(&client, global, BulkVerb::Retry, retry).await
+            Self::Stop(jobs) => jobs.each(&client, global, &JobChange::Stop).await,
+            Self::Retry(RetryJobs { jobs, with_dependents }) => {
+                jobs.each(&client, global, &JobChange::Retry { with_dependents }).await
             }
             Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,
-            Self::Delete(jobs) => {
-                let delete = async |id: &JobId| {
-                    client.delete_job(id).await?;
-                    one(id, "deleted")
-                };
-                jobs.each(&client, global, BulkVerb::Delete, delete).await
-            }
+            Self::Delete(jobs) => jobs.each(&client, global, &JobChange::Delete).await,
             Self::Clear(Clear { yes: _ }) => {
                 let deleted = client.clear_all_jobs().await?;
                 output::print(
@@ -251,16 +233,6 @@ async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCod
         output::stored(&result)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Retries a job that failed, and its dependents that failed because of a prerequisite.
-pub(super) async fn retry_with_dependents(
-    client: &Client,
-    id: &JobId,
-) -> Result<Vec<Told>, ClientError> {
-    let graph = client.retry_job_with_dependents(id).await?;
-    let told = |(id, status): (_, Result<JobStatus, _>)| (id, status.map(|of| of.to_string()));
-    Ok(graph.into_iter().map(told).collect())
 }
 
 impl Logs {

@@ -187,6 +187,12 @@ impl CallContext {
         if Belongs::of(&job).is_within(&self.caller) { Ok(job) } else { Err(hidden(id)) }
     }
 
+    /// Refuses to retry the dependents of a job, which are of anybody.
+    pub(super) fn may_retry_dependents(&self) -> Result<(), RpcError> {
+        self.needs(Scope::Operate, "job.retry with dependents")?;
+        self.needs_no_bounds("retry the dependents of a job")
+    }
+
     /// Refuses a job that the caller may not see.
     pub(super) async fn may_see(&self, id: &JobId) -> Result<(), RpcError> {
         if self.is_bound() { self.visible(id).await.map(drop) } else { Ok(()) }

@@ -8,7 +8,7 @@ use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::job_types::ListedDead;
 use super::params::{Spelled, page_size};
-use crate::client::DeadTally;
+use crate::client::{DeadTally, JobChange};
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 use crate::store::{DeadCursor, DeadFilter, Store};
@@ -144,10 +144,10 @@ impl Choice {
     }
 
     /// Applies an operation to each named dead letter, also after failures.
-    async fn each(self, context: &CallContext, change: DeadChange) -> ChangedDead {
+    async fn each(self, context: &CallContext, by: &JobChange) -> ChangedDead {
         let mut tally = ChangedDead { done: 0, left: 0, problems: Vec::new() };
         for Spelled(id) in self.ids {
-            match change.apply(context, id.clone()).await {
+            match change(context, id.clone(), by).await {
                 Ok(()) => tally.done += 1,
                 Err(error) => {
                     tally.left += 1;
@@ -161,31 +161,20 @@ impl Choice {
     }
 }
 
-/// A change of a dead letter.
-#[derive(Clone, Copy)]
-enum DeadChange {
-    Retry,
-    Delete,
-}
-
-impl DeadChange {
-    async fn apply(self, context: &CallContext, id: JobId) -> Result<(), RpcError> {
-        let id = &context.job_named(id).await?;
-        context.may_see(id).await?;
-        context.client.dead_letter(id).await?;
-        match self {
-            Self::Retry => context.client.retry_job(id).await.map(drop)?,
-            Self::Delete => context.client.delete_job(id).await?,
-        }
-        Ok(())
-    }
+/// Changes a dead letter that the caller may see.
+async fn change(context: &CallContext, id: JobId, change: &JobChange) -> Result<(), RpcError> {
+    let id = &context.job_named(id).await?;
+    context.may_see(id).await?;
+    context.client.dead_letter(id).await?;
+    context.client.change_job(id, change).await?;
+    Ok(())
 }
 
 async fn retry(context: CallContext, mut given: Choice) -> Result<ChangedDead, RpcError> {
     if let Some(filter) = given.filter(&context)? {
         return Ok(context.client.retry_dead(&filter).await?.into());
     }
-    Ok(given.each(&context, DeadChange::Retry).await)
+    Ok(given.each(&context, &JobChange::Retry { with_dependents: false }).await)
 }
 
 async fn delete(context: CallContext, mut given: Choice) -> Result<ChangedDead, RpcError> {
@@ -193,5 +182,5 @@ async fn delete(context: CallContext, mut given: Choice) -> Result<ChangedDead, 
         context.needs(Scope::Admin, "dead.delete with all")?;
         return Ok(context.client.delete_dead(&filter).await?.into());
     }
-    Ok(given.each(&context, DeadChange::Delete).await)
+    Ok(given.each(&context, &JobChange::Delete).await)
 }

@@ -304,8 +304,7 @@ async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcErro
     let id = context.job_named(id).await?;
     context.may_change(&id, "retry").await?;
     let jobs = if given.with_dependents {
-        context.needs(Scope::Operate, "job.retry with dependents")?;
-        context.needs_no_bounds("retry the dependents of a job")?;
+        context.may_retry_dependents()?;
         context.client.retry_job_with_dependents(&id).await?
     } else {
         let status = context.client.retry_job(&id).await?;

@@ -26,26 +26,57 @@ pub(super) struct EditOne {
     run_at: Option<Spelled<Timestamp>>,
 }
 
+/// New values of jobs. What is left out stays as it is.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct EditedValues {
+    /// The priority: 0 urgent, 1 normal, 2 background.
+    priority: Option<u8>,
+    /// The group that may run them; empty for any group. A job for one instance is then for none.
+    group: Option<String>,
+    /// The earliest time to start.
+    run_at: Option<Spelled<Timestamp>>,
+}
+
+impl EditedValues {
+    /// Returns the change; there must be one.
+    pub(super) fn edit(self) -> Result<JobEdit, RpcError> {
+        let group = self.group.map(|name| (!name.is_empty()).then(|| name.parse()).transpose());
+        let priority = self.priority.map(|number| number.to_string().parse());
+        let edit = JobEdit {
+            priority: priority.transpose().map_err(|error: IllegalName| error)?,
+            group: group.transpose().map_err(|error: IllegalName| error)?,
+            run_at: self.run_at.map(|Spelled(time)| time),
+        };
+        if edit == JobEdit::default() {
+            let message = "the edit changes nothing: give priority, group or run_at";
+            return Err(RpcError::new(code::INVALID_PARAMS, message));
+        }
+        Ok(edit)
+    }
+}
+
 pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob, RpcError> {
     let Spelled(id) = given.id;
     let id = context.job_named(id).await?;
-    context.may_change(&id, "edit").await?;
-    let group = given.group.map(|name| (!name.is_empty()).then(|| name.parse()).transpose());
-    let priority = given.priority.map(|number| number.to_string().parse());
-    let edit = JobEdit {
-        priority: priority.transpose().map_err(|error: IllegalName| error)?,
-        group: group.transpose().map_err(|error: IllegalName| error)?,
-        run_at: given.run_at.map(|Spelled(time)| time),
-    };
-    if edit == JobEdit::default() {
-        let message = "job.edit changes nothing: give priority, group or run_at";
-        return Err(RpcError::new(code::INVALID_PARAMS, message));
-    }
+    let (priority, group, run_at) = (given.priority, given.group, given.run_at);
+    let edit = EditedValues { priority, group, run_at }.edit()?;
+    may_edit(&context, &id, &edit).await?;
+    Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
+}
+
+/// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds.
+pub(super) async fn may_edit(
+    context: &CallContext,
+    id: &JobId,
+    edit: &JobEdit,
+) -> Result<(), RpcError> {
+    context.may_change(id, "edit").await?;
     if let Some(group) = &edit.group {
-        let mut job = context.visible(&id).await?;
+        let mut job = context.visible(id).await?;
         job.spec.group.clone_from(group);
         job.spec.instance = None;
         context.stays_within(&job)?;
     }
-    Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
+    Ok(())
 }

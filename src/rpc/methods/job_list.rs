@@ -61,27 +61,41 @@ pub(super) struct JobPage {
     next: Option<String>,
 }
 
+impl ListJobs {
+    /// The size of the page, if it is given.
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// Returns what it looks for, at most so many jobs.
+    pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
+        let query = ListQuery {
+            statuses: self.status.into_iter().collect(),
+            script_type: self.script_type.map(|Spelled(name)| name),
+            limit,
+            cursor: self.cursor.map(|Spelled(cursor)| cursor),
+        };
+        let search = JobSearch {
+            caller: self.caller,
+            name: self.name,
+            tags: self.tags,
+            error: self.error,
+            text: self.text,
+            queue: self.queue.map(|Spelled(queue)| queue),
+            held: self.held,
+            cancelled: self.cancelled,
+            since: self.since.map(|Spelled(time)| time),
+            until: self.until.map(|Spelled(time)| time),
+            error_kind: None,
+            cause: self.failed_because.map(|Spelled(cause)| cause),
+        };
+        (query, search)
+    }
+}
+
 pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
-    let query = ListQuery {
-        statuses: given.status.into_iter().collect(),
-        script_type: given.script_type.map(|Spelled(name)| name),
-        limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
-        cursor: given.cursor.map(|Spelled(cursor)| cursor),
-    };
-    let search = JobSearch {
-        caller: given.caller,
-        name: given.name,
-        tags: given.tags,
-        error: given.error,
-        text: given.text,
-        queue: given.queue.map(|Spelled(queue)| queue),
-        held: given.held,
-        cancelled: given.cancelled,
-        since: given.since.map(|Spelled(time)| time),
-        until: given.until.map(|Spelled(time)| time),
-        error_kind: None,
-        cause: given.failed_because.map(|Spelled(cause)| cause),
-    };
+    let limit = page_size(given.limit, ListQuery::LIMIT_MAX)?;
+    let (query, search) = given.into_search(limit);
     let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {

@@ -13,6 +13,7 @@ mod job_edit;
 mod job_files;
 mod job_list;
 mod job_log;
+mod job_many;
 mod job_types;
 mod limit;
 mod object;
@@ -32,6 +33,7 @@ pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 /// All methods.
 pub(super) fn all() -> Vec<Method> {
     let mut all = job::methods();
+    all.extend(job_many::methods());
     all.extend(batch::methods());
     all.extend(graph::methods());
     all.extend(queue::methods());

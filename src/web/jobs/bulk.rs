@@ -5,7 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::error::PageError;
+use super::super::error::{PageError, sentence};
 use super::super::fields::Fields;
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, bulk, count, things};
@@ -42,14 +42,6 @@ impl Verb {
             Self::Retry => "Retried",
             Self::Stop => "Stopped",
             Self::Delete => "Deleted",
-        }
-    }
-
-    fn method(self) -> &'static str {
-        match self {
-            Self::Retry => "job.retry",
-            Self::Stop => "job.stop",
-            Self::Delete => "job.delete",
         }
     }
 
@@ -124,17 +116,17 @@ async fn change_all(
     verb: Verb,
     ids: &[String],
 ) -> Result<String, PageError> {
-    let (mut done, mut reason) = (0_u64, None);
-    for id in ids {
-        match site.call(visitor, verb.method(), json!({ "id": id })).await {
-            Ok(_) => done += 1,
-            // Nothing was done yet: the page of the error says more than a sentence.
-            Err(error) if ids.len() == 1 => return Err(error),
-            Err(error) if error.status.as_u16() == 503 => return Err(error),
-            Err(error) => reason = reason.or(Some(error.text)),
-        }
+    if let [id] = ids {
+        // The page of the error says more than a sentence.
+        let method = format!("job.{}", verb.word());
+        site.call(visitor, &method, json!({ "id": id })).await?;
+        return Ok(tally(verb, 1, 0, None));
     }
-    Ok(tally(verb, done, ids.len() as u64 - done, reason.as_deref()))
+    let params = json!({ "change": verb.word(), "ids": ids });
+    let changed = site.call(visitor, "job.change_many", params).await?;
+    let number = |name: &str| changed[name].as_u64().unwrap_or_default();
+    let reason = changed["reason"].as_str().map(sentence);
+    Ok(tally(verb, number("done"), number("left"), reason.as_deref()))
 }
 
 fn tally(verb: Verb, done: u64, left: u64, reason: Option<&str>) -> String {

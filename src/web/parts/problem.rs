@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::super::error::sentence;
 use super::state::glyph;
 use crate::view::Severity;
 
@@ -41,12 +42,4 @@ pub(in crate::web) fn problems(all: &[PageProblem]) -> Markup {
             }
         }
     }
-}
-
-/// Returns a sentence with its capital and its full stop.
-fn sentence(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let end = if text.ends_with(['?', '.']) { "" } else { "." };
-    format!("{first}{}{end}", rest.as_str())
 }

@@ -1,0 +1,159 @@
+//! `job.change_many`: retries, stops, deletes or edits many jobs, named ones or all that match filters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::belongs::Belongs;
+use super::super::caller::Scope;
+use super::super::error::{RpcError, code};
+use super::super::method::{CallContext, Method};
+use super::job_edit::{EditedValues, may_edit};
+use super::job_list::ListJobs;
+use super::job_types::ListedJob;
+use super::params::{Spelled, page_size};
+use crate::client::{JobChange, ManyChanged};
+use crate::proto::job::JobId;
+use crate::store::{JobSummary, ListQuery};
+
+/// The most jobs that one call changes.
+const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
+
+pub(super) fn methods() -> [Method; 1] {
+    [Method::new(
+        "job.change_many",
+        Scope::Submit,
+        "Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.",
+        change_many,
+    )]
+}
+
+/// The word of a change.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ChangeWord {
+    Retry,
+    Stop,
+    Delete,
+    Edit,
+}
+
+/// Jobs to change: those of `ids`, or those that `filter` finds.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangeMany {
+    /// The change: retry, stop, delete or edit.
+    change: ChangeWord,
+    /// The ids of the jobs, at most 1000.
+    #[serde(default)]
+    ids: Vec<Spelled<JobId>>,
+    /// Finds the jobs, as the parameters of job.list do; at most its `limit`, 1000 without it. Without a state, those
+    /// that the change can change, for retry those in error.
+    filter: Option<ListJobs>,
+    /// With retry: also the dependents that failed because a job did.
+    #[serde(default)]
+    with_dependents: bool,
+    /// With edit: the new values.
+    #[serde(default)]
+    edit: EditedValues,
+    /// Changes nothing, and returns the jobs.
+    #[serde(default)]
+    dry_run: bool,
+    /// Confirms that all jobs that `filter` finds are stopped or deleted.
+    #[serde(default)]
+    yes: bool,
+}
+
+/// The result of a change of many jobs.
+#[derive(Serialize, JsonSchema)]
+struct ManyChangedDocument {
+    /// The number of jobs that were changed.
+    done: u64,
+    /// The number of jobs that stay as they are.
+    left: u64,
+    /// Why the first of these does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// True if more jobs match.
+    more: bool,
+    /// With `dry_run`: the jobs that would be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs: Option<Vec<ListedJob>>,
+}
+
+async fn change_many(
+    context: CallContext,
+    given: ChangeMany,
+) -> Result<ManyChangedDocument, RpcError> {
+    let wrong = |field: &str, message: String| {
+        Err(RpcError::new(code::INVALID_PARAMS, message).with("field", field))
+    };
+    let change = match given.change {
+        ChangeWord::Retry => JobChange::Retry { with_dependents: given.with_dependents },
+        ChangeWord::Stop => JobChange::Stop,
+        ChangeWord::Delete => JobChange::Delete,
+        ChangeWord::Edit => JobChange::Edit(given.edit.edit()?),
+    };
+    let word = change.word();
+    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let mut changed = ManyChanged::default();
+    let (ids, more) = match (given.filter, given.ids.len()) {
+        (Some(_), 1..) => return wrong("filter", "`filter` cannot be set beside `ids`".to_owned()),
+        (None, 0) => {
+            return wrong("ids", "name jobs in `ids`, or find them with `filter`".to_owned());
+        }
+        (None, 1..=JOBS_MAX) => (named(&context, given.ids, &mut changed).await, false),
+        (None, _) => return wrong("ids", format!("`ids` names more than {JOBS_MAX} jobs")),
+        (Some(filter), 0) => {
+            if change.destroys() && !given.yes && !given.dry_run {
+                let message = format!("to {word} all jobs that match, set yes = true; or dry_run");
+                return wrong("yes", message);
+            }
+            let limit = page_size(Some(filter.limit().unwrap_or(JOBS_MAX)), JOBS_MAX)?;
+            let (query, search) = filter.into_search(limit);
+            let found = context.client.to_change(query, &search, &change, sees).await?;
+            (found.jobs.into_iter().map(|job| job.id).collect(), found.more)
+        }
+    };
+    let (mut jobs, mut may) = (None, Vec::new());
+    if given.dry_run {
+        let found = context.client.job_summaries(ids).await?;
+        jobs = Some(found.into_iter().filter(sees).map(ListedJob).collect());
+    } else {
+        for id in ids {
+            match may_change(&context, &id, &change).await {
+                Ok(()) => may.push(id),
+                Err(error) => changed.leave(&error.message),
+            }
+        }
+    }
+    context.client.change_many(&may, &change, &mut changed).await?;
+    let ManyChanged { done, left, reason } = changed;
+    Ok(ManyChangedDocument { done: done.len() as u64, left, reason, more, jobs })
+}
+
+/// Returns the ids of jobs by their unique beginnings.
+async fn named(
+    context: &CallContext,
+    ids: Vec<Spelled<JobId>>,
+    changed: &mut ManyChanged,
+) -> Vec<JobId> {
+    let mut named = Vec::new();
+    for Spelled(id) in ids {
+        match context.job_named(id).await {
+            Ok(id) => named.push(id),
+            Err(error) => changed.leave(&error.message),
+        }
+    }
+    named
+}
+
+async fn may_change(context: &CallContext, id: &JobId, change: &JobChange) -> Result<(), RpcError> {
+    match change {
+        JobChange::Edit(edit) => may_edit(context, id, edit).await,
+        JobChange::Retry { with_dependents: true } => {
+            context.may_retry_dependents()?;
+            context.may_change(id, change.word()).await
+        }
+        _ => context.may_change(id, change.word()).await,
+    }
+}
