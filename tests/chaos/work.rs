@@ -75,6 +75,11 @@ impl Work {
         if fails {
             job = job.retries(1);
         }
+        job = match self.rng.u8(..16) {
+            0..2 => job.group("default"),
+            2 => job.instance(1),
+            _ => job,
+        };
         if self.rng.u8(..10) == 0 {
             job = job.delay(Duration::from_millis(self.rng.u64(1..500)));
         }
@@ -220,10 +225,16 @@ impl Plain {
         let Some(first) = batch.first().map(|job| keys::job(job.id.as_str())) else { return };
         let mut pipeline = redis::pipe();
         pipeline.atomic();
-        for job in batch {
+        for (number, job) in batch.iter().enumerate() {
             let key = keys::job(job.id.as_str());
             let queue = job.spec.queue().expect("a script type").to_string();
-            pipeline.cmd("HSET").arg(&key).arg(job.submitted_fields());
+            // Every second one leaves it to its list to say which queue it is for.
+            let names_it =
+                |name: &str| ["script_type", "group", "instance", "priority"].contains(&name);
+            let fields = job.submitted_fields().into_iter();
+            let fields: Vec<_> =
+                fields.filter(|(name, _)| number % 2 == 0 || !names_it(name)).collect();
+            pipeline.cmd("HSET").arg(&key).arg(fields);
             pipeline.cmd("HSETNX").arg(&key).arg("status").arg("dispatched");
             pipeline.cmd(command).arg(keys::work(&queue)).arg(job.id.as_str());
         }

@@ -176,9 +176,7 @@ async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcErro
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let job = match context.client.submit_awaited(job.clone(), &files).await {
         Ok(awaited) => awaited,
-        Err(error) => {
-            stored_or_same(&context, job, !files.is_empty(), Err(error)).await?.into()
-        }
+        Err(error) => stored_or_same(&context, job, !files.is_empty(), Err(error)).await?.into(),
     };
     ended(&context, &job, patience).await
 }
