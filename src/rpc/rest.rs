@@ -57,8 +57,8 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
         }
         (&Method::GET, ["jobs", id, "output"]) => Some(RestCall::Output((*id).to_owned())),
         (&Method::POST, ["jobs"]) if is_json(headers) => {
-            let pairs = uri.query().unwrap_or_default().split('&');
-            let wait = pairs.filter_map(|pair| pair.strip_prefix("wait=")).next();
+            let mut pairs = uri.query().unwrap_or_default().split('&');
+            let wait = pairs.find_map(|pair| pair.strip_prefix("wait="));
             Some(RestCall::Submit(wait.map(str::to_owned)))
         }
         _ => None,

@@ -86,14 +86,17 @@ async fn render(site: Site, visitor: Visitor, page: String, key: String, feed: F
     let mut quiet: u32 = 0;
     loop {
         let began = Instant::now();
-        let picture = match parts(&site, &visitor, &page).await {
+        let rendered = parts(&site, &visitor, &page).await;
+        // A wait for a Redis that does not answer is no cost of the page.
+        let took = if rendered.is_ok() { began.elapsed() } else { Duration::ZERO };
+        let picture = match rendered {
             Ok(parts) => Picture::new(parts, began),
             Err(error) => pictures.borrow().away(error.text, began),
         };
         let mut is_news = false;
         pictures.send_modify(|last| is_news = picture.replace(last));
         quiet = if is_news { 0 } else { quiet.saturating_add(1) };
-        let pause = pause(began.elapsed(), quiet);
+        let pause = pause(took, quiet);
         tokio::time::sleep(PAUSE_LEAST).await;
         let _ = timeout(pause.saturating_sub(PAUSE_LEAST), joined.notified()).await;
         if pictures.receiver_count() == 0 && site.feeds().leave(&key) {

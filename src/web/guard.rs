@@ -62,13 +62,11 @@ pub(super) async fn in_time(State(site): State<Site>, request: Request, next: Ne
     if let Ok(page) = tokio::time::timeout(PATIENCE, &mut page).await {
         return page;
     }
-    match tokio::time::timeout(PATIENCE, site.client().ping()).await {
-        Ok(_) => page.await,
-        Err(_) => {
-            let reason = "Redis has not answered within 2 s; load the page again to try again";
-            refused(StatusCode::SERVICE_UNAVAILABLE, reason, site.links())
-        }
+    if tokio::time::timeout(PATIENCE, site.client().ping()).await.is_ok() {
+        return page.await;
     }
+    let reason = "Redis has not answered within 2 s; load the page again to try again";
+    refused(StatusCode::SERVICE_UNAVAILABLE, reason, site.links())
 }
 
 /// Finds out who visits, and writes errors as pages. A visitor who is not known signs in first.

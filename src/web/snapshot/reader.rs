@@ -138,6 +138,8 @@ impl SnapshotReader {
             if result.is_ok() {
                 *lock(&self.0.away_since) = None;
             }
+            // A wait for a Redis that does not answer is no cost of the reading.
+            let is_read = result.is_ok();
             self.0.last.send_replace(Some(Reading { began, result }));
             // No page waits for this number: it costs more than the others.
             let is_counted = cancelled.0.is_some_and(|at: Instant| at.elapsed() < CANCELLED_PERIOD);
@@ -145,7 +147,8 @@ impl SnapshotReader {
                 let counted = self.0.client.count_cancelled(CANCELLED_AMONG).await.ok();
                 cancelled = (Some(Instant::now()), counted.or(cancelled.1));
             }
-            let pause = (began.elapsed() * PAUSE_TIMES).max(PERIOD.saturating_sub(began.elapsed()));
+            let took = if is_read { began.elapsed() } else { Duration::ZERO };
+            let pause = (took * PAUSE_TIMES).max(PERIOD.saturating_sub(began.elapsed()));
             let _ = timeout(pause, self.0.changed.notified()).await;
             if self.leaves() {
                 return;
