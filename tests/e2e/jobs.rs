@@ -36,7 +36,7 @@ fn job_shows_resource_usage_and_the_limit_that_it_exceeded() {
     assert!(used["cpu_time"].as_f64().is_some_and(|seconds| seconds > 0.0), "{used}");
     assert!(used["memory_peak"].as_u64().is_some_and(|bytes| bytes > 200 << 20), "{used}");
     assert!(used.get("limit").is_none() && used.get("signal").is_none(), "{used}");
-    hero.run(&["exec", "-t", "python", "--id", "b", "-e", "while True: pass"]).code(1);
+    hero.run(&["exec", "-t", "python", "--id", "b", "-e", "while True: pass"]).code(152);
     let used = shown("b");
     assert_eq!((&used["limit"], &used["signal"]), (&"cpu".into(), &24.into()), "{used}");
     hero.run(&["exec", "-t", "osis", "--id", "c", "-e", "1"]).code(0);

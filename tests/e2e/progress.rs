@@ -46,7 +46,8 @@ fn process_reports_output_and_log_lines_and_malformed_ones_are_ignored() {
                   print('{\"output\": {\"a\": [1, 2]}}', file=tell)";
     hero.run(&["exec", "-t", "python", "-e", script])
         .code(0)
-        .stdout("{\"a\":[1,2]}\n")
+        // What came into the log before the report was printed as it came.
+        .stdout("on standard output\n{\"a\":[1,2]}\n")
         .says("a line\n")
         .says("2 lines on descriptor 3 were not messages to hero\n");
 }
