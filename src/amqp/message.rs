@@ -6,6 +6,8 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::proto::text::hexadecimal;
+
 /// The header with the root of a chain of messages.
 pub const ROOT: &str = "root";
 /// The header with the chain of a message.
@@ -191,7 +193,7 @@ impl AmqpMessage {
     pub fn digest(&self) -> String {
         let asked = json!([self.key, self.operation, self.template, self.data]);
         let hash = digest(&SHA256, asked.to_string().as_bytes());
-        hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&hash.as_ref()[..16])
     }
 
     /// Returns true if the answer to another message goes the same way.
@@ -241,8 +243,8 @@ fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure>
         ("the property reply_to", reply_to.as_deref()),
         ("the property correlation_id", correlation_id.as_deref()),
     ];
-    let is_wrong = |text: &Option<&str>| text.is_some_and(|text| text.contains(SUBSTITUTE));
-    match texts.into_iter().find(|(_, text)| is_wrong(text)) {
+    let is_wrong = |text: Option<&str>| text.is_some_and(|text| text.contains(SUBSTITUTE));
+    match texts.into_iter().find(|(_, text)| is_wrong(*text)) {
         Some((what, _)) => Err(MessageFailure::lasting(
             NOT_UTF8,
             format!("{what} has bytes that are not UTF-8; its publisher must encode it"),

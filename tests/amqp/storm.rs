@@ -77,6 +77,20 @@ fn unreadable(rounds: usize) -> impl Iterator<Item = String> {
     (0..rounds).flat_map(move |round| names.map(|name| format!("g{round}-{name}")))
 }
 
+/// Checks the dead letters and the jobs of all messages, each of which is answered.
+fn check_ends(broker: &Broker, number: usize) {
+    let poisoned: BTreeSet<String> =
+        (0..number).step_by(POISONED).map(|n| format!("m{n}")).collect();
+    let expected: BTreeSet<String> = poisoned.iter().cloned().chain(unreadable(3)).collect();
+    wait_until("the dead letters are those", || {
+        broker.dead().into_iter().collect::<BTreeSet<_>>() == expected
+    });
+    // Each message that ends well is one job, however often it was delivered; a job that ran has answered.
+    let jobs = broker.redis.all("JOB");
+    let finished = |key: &&String| broker.redis.field(key, "status").as_deref() == Some("finished");
+    assert_eq!(jobs.iter().filter(finished).count(), number - poisoned.len());
+}
+
 #[test]
 fn storm_loses_no_message_and_runs_none_twice() {
     if !has_rabbitmq() {
@@ -164,16 +178,7 @@ fn storm_loses_no_message_and_runs_none_twice() {
         });
     }
     let broker = Broker { hero, redis, url };
-    let poisoned: BTreeSet<String> =
-        (0..number).step_by(POISONED).map(|n| format!("m{n}")).collect();
-    let expected: BTreeSet<String> = poisoned.iter().cloned().chain(unreadable(3)).collect();
-    wait_until("the dead letters are those", || {
-        broker.dead().into_iter().collect::<BTreeSet<_>>() == expected
-    });
-    // Each message that ends well is one job, however often it was delivered; a job that ran has answered.
-    let jobs = broker.redis.all("JOB");
-    let finished = |key: &&String| broker.redis.field(key, "status").as_deref() == Some("finished");
-    assert_eq!(jobs.iter().filter(finished).count(), number - poisoned.len());
+    check_ends(&broker, number);
     runtime.block_on(async {
         cut_link.close().await;
         link.close().await;

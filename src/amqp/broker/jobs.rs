@@ -12,7 +12,7 @@ use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
-use crate::proto::text::shown;
+use crate::proto::text::{hexadecimal, shown};
 use crate::store::{Backoff, MessageEnd, Submitted};
 
 /// The time between two looks at a job whose end is awaited.
@@ -49,7 +49,7 @@ pub(super) fn chain_id(scope: &str, message: &AmqpMessage) -> Option<String> {
 
 fn hashed(parts: &[&str]) -> String {
     let hash = digest(&SHA256, parts.join("\0").as_bytes());
-    hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.as_ref()[..16])
 }
 
 /// Returns the failure of a job that Redis cannot store, for the sake of this key.

@@ -116,7 +116,9 @@ impl Broker {
         let Some((shared, claim)) = prepared else {
             return Ok(());
         };
-        milestones.iter().for_each(|one| events::milestone(&shared, one));
+        for one in &milestones {
+            events::milestone(&shared, one);
+        }
         self.purge_logs(&shared).await;
         let spool = events::open_spool(&self.settings.amqp.logs, &self.unit).await;
         let (last, is_last) = oneshot::channel();
@@ -207,6 +209,7 @@ impl Broker {
             database_outage: Outage::default(),
             replies: Arc::new(Semaphore::new(replies::WAITING_KIB_MAX)),
             old: Mutex::default(),
+            declaring: tokio::sync::Mutex::default(),
             owns: Sender::new(true),
             refused: OnceLock::new(),
             leaving: Sender::new(false),

@@ -232,6 +232,7 @@ impl Shared {
 
     /// Declares the exchanges, and a queue with its lanes and dead letters.
     pub(super) async fn declare(&self, work: &Work) -> Result<(), LinkError> {
+        let _declaring = self.declaring.lock().await;
         self.link.declare_exchanges().await?;
         self.link.declare_work(work).await
     }

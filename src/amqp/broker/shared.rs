@@ -47,6 +47,8 @@ pub(super) struct Shared {
     pub(super) replies: Arc<Semaphore>,
     /// The messages that were in each queue before this process consumed it, as far as they have not come.
     pub(super) old: Mutex<BTreeMap<String, u64>>,
+    /// Held by the task that declares: RabbitMQ fails where a quorum queue is declared twice at once.
+    pub(super) declaring: tokio::sync::Mutex<()>,
     /// False while the vhost has to be claimed again.
     pub(super) owns: watch::Sender<bool>,
     /// The reason why the vhost cannot be claimed again.
@@ -249,7 +251,7 @@ impl Shared {
         let rabbit = away(&self.outage, "RabbitMQ").unwrap_or("RabbitMQ ok".to_owned());
         let stores = [(&self.redis_outage, "Redis"), (&self.database_outage, "MariaDB")];
         let stores = stores.into_iter().filter_map(|(of, name)| away(of, name));
-        let stores: String = stores.map(|text| format!(", {text}")).collect();
+        let stores = stores.map(|text| format!(", {text}")).collect::<Vec<_>>().concat();
         format!(
             "{} of {} dispatchers consume, {} messages became jobs, {} served at once, {} answered, \
              {} retried, {} dead, {rabbit}{stores}{}{}",

@@ -10,7 +10,7 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, OWN_FIELDS, Object, ObjectError, ObjectId, ObjectType, Query,
     Write, WriteMark, Written,
 };
-use crate::proto::text::shown;
+use crate::proto::text::{hexadecimal, shown};
 
 /// The objects of a page unless the message says how many, and the most.
 const PAGE: usize = 50;
@@ -279,7 +279,7 @@ fn result_of(id: &ObjectId, written: &[Written]) -> Value {
 
 fn hex(text: &str) -> String {
     let hash = digest(&SHA256, text.as_bytes());
-    hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.as_ref()[..16])
 }
 
 fn id_of(data: &Value) -> Result<ObjectId, MessageFailure> {

@@ -5,6 +5,8 @@
 //! Each byte of such a string that is not ASCII becomes the control character SUBSTITUTE, and a table that
 //! cannot be read becomes one with a header of this name. Everything else passes as it is.
 
+use std::ops::Range;
+
 use crate::amqp::message::SUBSTITUTE;
 
 /// [`SUBSTITUTE`], the character in the place of bytes that are not UTF-8.
@@ -136,8 +138,13 @@ fn mend_frame(frame: &mut Vec<u8>) {
     let end = frame.len() - 1;
     let payload = &mut frame[HEAD..end];
     // One that is cut is an error of RabbitMQ, which the library names.
-    let table = if is_header { mend_header(payload) } else { mend_method(payload).map(|()| None) };
-    if let Some(Some(table)) = table {
+    let table = if is_header {
+        mend_header(payload)
+    } else {
+        mend_method(payload);
+        None
+    };
+    if let Some(table) = table {
         let table = table.start + HEAD..table.end + HEAD;
         frame.splice(table, UNREADABLE);
         let size = frame.len() - HEAD - 1;
@@ -148,6 +155,7 @@ fn mend_frame(frame: &mut Vec<u8>) {
     }
 }
 
+/// Mends the arguments of a method, as far as they can be read.
 fn mend_method(payload: &mut [u8]) -> Option<()> {
     let number = |at: usize| Some(u16::from_be_bytes(payload.get(at..at + 2)?.try_into().ok()?));
     let (class, method) = (number(0)?, number(2)?);
@@ -162,7 +170,7 @@ fn mend_method(payload: &mut [u8]) -> Option<()> {
 }
 
 /// Mends the properties of a message. Returns the place of a table that cannot be read.
-fn mend_header(payload: &mut [u8]) -> Option<Option<std::ops::Range<usize>>> {
+fn mend_header(payload: &mut [u8]) -> Option<Range<usize>> {
     // Class, weight and the size of the body come before the flags.
     let flags = u16::from_be_bytes(payload.get(12..14)?.try_into().ok()?);
     let (mut at, mut unreadable) = (14, None);
@@ -182,7 +190,7 @@ fn mend_header(payload: &mut [u8]) -> Option<Option<std::ops::Range<usize>>> {
             }
         };
     }
-    Some(unreadable)
+    unreadable
 }
 
 /// Mends a short string, and returns where it ends.

@@ -15,6 +15,7 @@ use crate::amqp::message::{ATTEMPT, KEY, REASON, RUN};
 use crate::amqp::topology::{Work, all_work};
 use crate::config::Config;
 use crate::error::{Error, Exit};
+use crate::proto::text::hexadecimal;
 
 /// The most dead letters of one queue that a command looks at.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -133,8 +134,7 @@ fn name_of(delivery: &Delivery) -> String {
     let key = properties.headers.get(KEY).map_or(delivery.key.as_bytes(), |key| key.as_bytes());
     let all = [parts[0], parts[1], key, delivery.body.as_slice()].join(&0);
     let hash = digest(&SHA256, &all);
-    let hex: String = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("letter-{hex}")
+    format!("letter-{}", hexadecimal(&hash.as_ref()[..8]))
 }
 
 fn document(work: &Work, delivery: &Delivery) -> Value {

@@ -1,6 +1,7 @@
 //! `hero amqp topology`, `status` and `check`: the queues as they are, and as the configuration wants them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -222,11 +223,14 @@ pub(in crate::cli) fn broker_lines(brokers: &[BrokerPresence]) -> String {
             (one.spooled, "log events in the spool"),
             (one.log_events_lost, "log events lost"),
         ];
-        let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
-        let numbers: String = numbers.map(|(number, what)| format!(", {number} {what}")).collect();
-        let away =
-            one.outages.iter().map(|(name, seconds)| format!(", {name} away for {seconds} s"));
-        format!("broker {}: {state}{numbers}{}\n", shown(&one.name()), away.collect::<String>())
+        let mut text = format!("broker {}: {state}", shown(&one.name()));
+        for (number, what) in numbers.into_iter().filter(|(number, _)| *number > 0) {
+            let _ = write!(text, ", {number} {what}");
+        }
+        for (name, seconds) in &one.outages {
+            let _ = write!(text, ", {name} away for {seconds} s");
+        }
+        text + "\n"
     };
     brokers.iter().map(line).collect()
 }

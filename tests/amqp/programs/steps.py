@@ -123,6 +123,7 @@ def main():
     _, url, steps = sys.argv
     connection = pika.BlockingConnection(pika.URLParameters(url))
     channel = connection.channel()
+    channel.confirm_delivery()
     results = [do(connection, channel, step) for step in json.loads(steps)]
     connection.close()
     print(json.dumps(results))
