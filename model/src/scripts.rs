@@ -135,7 +135,7 @@ impl Protocol {
         for id in ids {
             let is_ready = s.score(id).is_some();
             let is_copy = stay.iter().any(|(other, _)| *other == id);
-            if !is_copy && (is_ready || self.becomes_ready(s, id)) {
+            if !is_copy && (is_ready || Self::becomes_ready(s, id)) {
                 stay.push((id, !is_ready));
             }
         }
@@ -152,7 +152,7 @@ impl Protocol {
     }
 
     /// Returns whether an id without a ready entry stays in its list.
-    fn becomes_ready(&self, s: &mut State, id: Id) -> bool {
+    fn becomes_ready(s: &mut State, id: Id) -> bool {
         let job = &mut s.jobs[id];
         match job.status {
             Status::Finished | Status::Error => {
@@ -182,7 +182,7 @@ impl Protocol {
                 return Ok(Claimed::Unadopted);
             }
             s.list.remove(0);
-            if self.take(s, boot, id) {
+            if Self::take(s, boot, id) {
                 if s.list.len() > s.ready.len() {
                     s.list.retain(|other| *other != id);
                 }
@@ -194,7 +194,7 @@ impl Protocol {
     }
 
     /// Claims one id, or leaves it out.
-    fn take(&self, s: &mut State, boot: BootId, id: Id) -> bool {
+    fn take(s: &mut State, boot: BootId, id: Id) -> bool {
         s.unready(id);
         if s.jobs[id].status != Status::Dispatched {
             return false;

@@ -147,6 +147,10 @@ pub struct Broken {
 }
 
 /// A state of everything.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each stands for a key or a connection of its own"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The jobs.

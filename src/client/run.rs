@@ -66,7 +66,8 @@ impl Client {
         job: &AwaitedJob,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
-        self.waiters(&job.id)?.wait(&job.id, patience, job.replies).await
+        // Its future holds connections, and would make that of each caller large.
+        Box::pin(self.waiters(&job.id)?.wait(&job.id, patience, job.replies)).await
     }
 
     /// Waits for the end of a job that was submitted before, as [`Client::await_end`] does.

@@ -427,6 +427,7 @@ mod tests {
     use crate::proto::target::Priority;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a row for each key")]
     fn every_key_is_spelled_as_the_protocol_says() {
         let keys = Keys::default();
         let actor = ActorId::from_unit("osis-io-3").expect("legal");

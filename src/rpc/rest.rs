@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn call(
-        method: Method,
+        method: &Method,
         path: &str,
         headers: &[(header::HeaderName, &str)],
     ) -> Option<RestCall> {
@@ -165,30 +165,30 @@ mod tests {
         for (name, value) in headers {
             all.insert(name, value.parse().expect("a value"));
         }
-        of(&method, &path.parse().expect("a path"), &all)
+        of(method, &path.parse().expect("a path"), &all)
     }
 
     #[test]
     fn browser_gets_the_page_and_a_program_the_job() {
         let page = [(header::ACCEPT, "text/html,*/*")];
-        assert_eq!(call(Method::GET, "/jobs/a", &page), None);
-        assert_eq!(call(Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned())));
-        assert_eq!(call(Method::GET, "/jobs/a.json", &[]), None);
+        assert_eq!(call(&Method::GET, "/jobs/a", &page), None);
+        assert_eq!(call(&Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned())));
+        assert_eq!(call(&Method::GET, "/jobs/a.json", &[]), None);
         let output = Some(RestCall::Output("a".to_owned()));
-        assert_eq!(call(Method::GET, "/jobs/a/output", &page), output);
+        assert_eq!(call(&Method::GET, "/jobs/a/output", &page), output);
         for other in ["/jobs", "/", "/jobs/a/log", "/jobs/a/files/x", "/queues/a"] {
-            assert_eq!(call(Method::GET, other, &[]), None, "{other}");
+            assert_eq!(call(&Method::GET, other, &[]), None, "{other}");
         }
     }
 
     #[test]
     fn form_of_the_page_is_no_submission() {
         let form = [(header::CONTENT_TYPE, "application/x-www-form-urlencoded")];
-        assert_eq!(call(Method::POST, "/jobs", &form), None);
+        assert_eq!(call(&Method::POST, "/jobs", &form), None);
         let json = [(header::CONTENT_TYPE, "application/json")];
-        assert_eq!(call(Method::POST, "/jobs", &json), Some(RestCall::Submit(None)));
+        assert_eq!(call(&Method::POST, "/jobs", &json), Some(RestCall::Submit(None)));
         let wait = Some(RestCall::Submit(Some("5".to_owned())));
-        assert_eq!(call(Method::POST, "/jobs?wait=5", &json), wait);
+        assert_eq!(call(&Method::POST, "/jobs?wait=5", &json), wait);
     }
 
     #[test]

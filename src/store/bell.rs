@@ -81,9 +81,9 @@ impl Bell {
     /// Connects, and asks Redis to tell of the keys that programs write.
     async fn hang(store: &Store) -> Result<Self, StoreError> {
         let heard = Arc::new(Heard::default());
-        let hears = Arc::clone(&heard);
+        let of_connection = Arc::clone(&heard);
         let take = move |message: PushInfo| -> Result<(), redis::aio::SendError> {
-            hears.take(&message);
+            of_connection.take(&message);
             Ok(())
         };
         let server = &store.link.server;

@@ -378,9 +378,12 @@ mod tests {
         let claim = sources.iter().find(|source| source.name == "claim").expect("listed");
         let place = |text: &str| claim.text.find(text).expect(text);
         let function = place("function rarely()")..place("made = {");
-        assert!(function.contains(&place("-- file: shared/adoption.lua")));
+        assert!(function.contains(&place("-- file: shared/claim_limits.lua")));
         assert!(!function.contains(&place("-- file: shared/index.lua")));
-        assert!(claim.text[function.end..].starts_with("made = { adopting = adopting, "));
+        assert!(
+            claim.text[function.end..]
+                .starts_with("made = { claim_under_limits = claim_under_limits, ")
+        );
     }
 
     #[test]

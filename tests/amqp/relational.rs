@@ -160,7 +160,7 @@ async fn a_page_ends_where_its_result_would_be_too_large() {
     let page = |offset| {
         let data = json!({ "offset": offset });
         let relational = &relational;
-        async move { serve(&relational, "rel.read", "fetch", "T", &data, None).await }
+        async move { serve(relational, "rel.read", "fetch", "T", &data, None).await }
     };
     assert_eq!(ids(&page(0).await.expect("a page")), (vec![1], Some(1)));
     assert_eq!(ids(&page(1).await.expect("a page")), (vec![2], Some(2)));

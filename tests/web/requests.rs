@@ -185,9 +185,9 @@ fn page_follows_a_changed_configuration() {
     };
     assert!(offers("bash") && !offers("later"));
     let config = site.supervisor.config();
-    let mut text = std::fs::read_to_string(&config).expect("the configuration");
+    let mut text = std::fs::read_to_string(config).expect("the configuration");
     text += "[type.later]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{script}\"]\n";
-    std::fs::write(&config, text).expect("writing the configuration");
+    std::fs::write(config, text).expect("writing the configuration");
     site.supervisor.signal(Signal::SIGHUP);
     wait_until("the page offers the new type", || offers("later"));
 }

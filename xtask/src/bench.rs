@@ -84,7 +84,7 @@ impl Measure {
                 Self::Lists => bench.lists().await,
                 Self::Objects => bench.objects().await,
                 Self::Queue { jobs } => bench.queue(*jobs).await,
-                Self::Bridge => bench.bridge().await,
+                Self::Bridge => Box::pin(bench.bridge()).await,
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
                 Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,

@@ -37,7 +37,7 @@ impl Fetch {
                 Ok(Ok(())) => debug!(key = %woken.list, "passed a wake-up on"),
                 Ok(Err(error)) => warn!(key = %woken.list, "cannot pass a wake-up on: {error}"),
                 Err(_) => {
-                    warn!(key = %woken.list, "cannot pass a wake-up on: redis does not answer")
+                    warn!(key = %woken.list, "cannot pass a wake-up on: redis does not answer");
                 }
             }
         }

@@ -157,6 +157,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("caller_id", "Caller", FieldGroup::Job).exported(),
     row("context_id", "Context", FieldGroup::Job).exported(),
     row("attempt", "Attempt", State).exported(),
+    row("durable", "Durable", Settings),
     row("retries", "Retries", Settings),
     row("backoff", "Backoff", Settings),
     row("retry_if", "Retried after exit codes", Settings),

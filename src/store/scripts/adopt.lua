@@ -11,7 +11,7 @@
 --                some: call again after a moment; else 0
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
--- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting queue
+-- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting queue wake
 -- rarely: foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
@@ -211,7 +211,8 @@ local function decide(id, of, queue)
       .. '` is not the status of a job that is pushed; write `dispatched`')
   end
   if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
-  for name, is_legal in pairs(PARTS) do
+  for name in pairs(PARTS) do
+    local is_legal = PARTS[name]
     -- For an illegal value the actor rejects the job.
     if own ~= queue and f[name] ~= of[name] and (not f[name] or is_legal(f[name])) then
       if of[name] then redis.call('HSET', JOB .. id, name, of[name]) else redis.call('HDEL', JOB .. id, name) end

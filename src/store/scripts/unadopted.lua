@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 limit on queues, and on actors
 -- returns lists for `adopt`
--- needs: wrong_type time names routing legacy
+-- needs: wrong_type routing legacy
 
 local limit, found = tonumber(ARGV[1]), {}
 

@@ -1,6 +1,6 @@
 -- Adopts jobs that older programs pushed into a legacy queue. The copy there stays the right to run the job:
 -- an old worker may still pop it, and a claim removes it.
--- needs: time names routing job index events legacy foreign_start prerequisites waiting queue
+-- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue
 
 -- Takes the list, window and at of the call, and its functions skip, push_again and count_adopted. Returns true
 -- if there may be more. Older clients push to the head alone, so the oldest of their jobs stands at the end.
