@@ -58,7 +58,7 @@ class ChangedDead(TypedDict):
     left: int
     """The number of those that could not be: another job holds their unique key, a prerequisite failed or is gone,
     or they are not dead letters any more."""
-    problems: List[Problem]
+    problems: List[UnchangedDead]
     """The reasons, for dead letters that were named."""
 
 
@@ -123,6 +123,16 @@ class Documented(TypedDict):
     """Functions of scripts."""
     functions: List[FunctionDocument]
     """The functions."""
+
+
+class EditedValues(TypedDict, total=False):
+    """New values of jobs. What is left out stays as it is."""
+    group: Optional[str]
+    """The group that may run them; empty for any group. A job for one instance is then for none."""
+    priority: Optional[int]
+    """The priority: 0 urgent, 1 normal, 2 background."""
+    run_at: Optional[str]
+    """The earliest time to start."""
 
 
 class FileContent(TypedDict):
@@ -349,6 +359,8 @@ class Job(_JobRequired, total=False):
     fallback: str
     """The actors that may run it while no live actor serves its instance or group: none, no others (the default
     unless its type has another); group, any actor of the group; type, any of the script type."""
+    fell_back_from: str
+    """The queue to which it was sent first."""
     files_not_kept: str
     """The files that its script left and that are not kept, and why."""
     finished_at: str
@@ -668,6 +680,40 @@ class LimitList(TypedDict):
     """Each limit, and each value that it counts separately."""
 
 
+class ListJobs(TypedDict, total=False):
+    """A page of jobs to list."""
+    caller: Optional[str]
+    """Only jobs of this caller."""
+    cancelled: Optional[bool]
+    """Only jobs that were stopped; with false, only others."""
+    cursor: Optional[str]
+    """The `next` of the page before."""
+    error: Optional[str]
+    """Only jobs whose error contains this text."""
+    failed_because: Optional[str]
+    """Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script."""
+    held: Optional[bool]
+    """Only jobs that a limit holds; with false, only others."""
+    limit: Optional[int]
+    """The size of the page, up to 1000; 50 without it."""
+    name: Optional[str]
+    """Only jobs whose name contains this text."""
+    queue: Optional[str]
+    """Only jobs of this queue, as queue.list names it."""
+    script_type: Optional[str]
+    """Only jobs of this script type."""
+    since: Optional[str]
+    """Only jobs that were created at this time or after it."""
+    status: Optional[JobStatus]
+    """Only jobs in this state."""
+    tags: List[str]
+    """Only jobs with all of these tags."""
+    text: Optional[str]
+    """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
+    until: Optional[str]
+    """Only jobs that were created at this time or before it."""
+
+
 class ListedFiles(TypedDict):
     """The files of a job."""
     files: List[JobFile]
@@ -768,6 +814,31 @@ class LoggedLine(_LoggedLineRequired, total=False):
     """The progress from 0 to 1, if the line is about it."""
     time: Optional[str]
     """The time at which it was written, in UTC."""
+
+
+class _ManyChangedDocumentRequired(TypedDict):
+    done: int
+    """The number of jobs that were changed."""
+    left: int
+    """The number of jobs that stay as they are."""
+    more: bool
+    """True if more jobs match."""
+
+
+class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
+    """The result of a change of many jobs."""
+    jobs: Optional[List[ListedJob]]
+    """With `dry_run`: the jobs that would be changed."""
+    reason: Optional[str]
+    """Why the first of these does."""
+
+
+class NamespaceHealth(TypedDict):
+    """The problems of a moment."""
+    problems: List[Problem]
+    """The problems, the worst first, with notes at the end."""
+    state: HealthState
+    """The state of the namespace."""
 
 
 class ObjectPage(TypedDict):
@@ -877,11 +948,17 @@ class Pong(TypedDict):
 
 
 class Problem(TypedDict):
-    """A dead letter that stays as it is."""
-    id: str
-    """The id of the job."""
-    problem: str
-    """The reason."""
+    """One thing that is wrong, or worth knowing."""
+    kind: ProblemKind
+    """Its kind, by which programs know it."""
+    remedy: str
+    """The remedy, a line or more."""
+    severity: Severity
+    """Its severity."""
+    subject: str
+    """The part of the system that has it."""
+    text: str
+    """One sentence with its numbers, lower case, without a full stop."""
 
 
 class Purged(TypedDict):
@@ -1062,11 +1139,22 @@ class TypeStatsDocument(TypedDict):
     """The times that attempts waited."""
 
 
+class UnchangedDead(TypedDict):
+    """A dead letter that stays as it is."""
+    id: str
+    """The id of the job."""
+    problem: str
+    """The reason."""
+
+
 ActorState = Literal['ready', 'draining', 'foreign']
 """The state of an actor."""
 
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
 """The kind of an attempt's end."""
+
+ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
+"""The word of a change."""
 
 ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
@@ -1083,8 +1171,17 @@ GraphKind = Literal['graph', 'batch']
 GraphState = Literal['running', 'finished', 'failed', 'cancelled']
 """The state of a graph."""
 
+HealthState = Literal['ok', 'warning', 'critical']
+"""The state of the whole namespace: that of its worst problem."""
+
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
+
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'versions_differ']
+"""The kind of a problem."""
+
+Severity = Literal['note', 'warning', 'critical']
+"""The severity of a problem."""
 
 
 class Methods:
@@ -1212,6 +1309,11 @@ class Methods:
         """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
         then."""
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+        """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
+        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -1365,6 +1467,12 @@ class Methods:
         answer: StatsDocument = self._call("stats.get", _given({}))
         return answer
 
+    def system_health(self) -> NamespaceHealth:
+        """Returns what is wrong now, as `hero status --check` and `hero doctor` tell it: the state of the namespace
+        and its problems, the worst first."""
+        answer: NamespaceHealth = self._call("system.health", _given({}))
+        return answer
+
     def system_info(self) -> Info:
         """Returns the version, the address of Redis and the script types that the caller may use."""
         answer: Info = self._call("system.info", _given({}))
@@ -1496,6 +1604,11 @@ class AsyncMethods:
         """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
         then."""
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+        """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
+        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -1647,6 +1760,12 @@ class AsyncMethods:
     async def stats_get(self) -> StatsDocument:
         """Returns how many jobs of each type came and ended, and how long they waited and ran."""
         answer: StatsDocument = await self._call("stats.get", _given({}))
+        return answer
+
+    async def system_health(self) -> NamespaceHealth:
+        """Returns what is wrong now, as `hero status --check` and `hero doctor` tell it: the state of the namespace
+        and its problems, the worst first."""
+        answer: NamespaceHealth = await self._call("system.health", _given({}))
         return answer
 
     async def system_info(self) -> Info:
