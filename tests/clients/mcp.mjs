@@ -52,6 +52,8 @@ const types = (await call('script_types', {})).structuredContent;
 expect(types, types.types.includes('osis') && !types.types.includes('sal') && types.not_sandboxed.length === 0);
 const refused = await call('run_script', { script: '1', script_type: 'sal' });
 expect(refused, refused.isError && refused.text.includes('not sandboxed'));
+const health = (await call('health', {})).structuredContent;
+expect(health, Array.isArray(health.problems));
 const functions = (await call('script_functions', {})).structuredContent.functions;
 expect(functions.length, functions.some((one) => one.name === 'osis_get'));
 const checked = (await call('check_script', { script: 'let a = ;', script_type: 'osis' })).structuredContent;
