@@ -41,7 +41,9 @@ build_package() {
     [ -z "$deb" ] || return 0
     echo "building the package"
     mkdir -p "$CACHE"
-    packaging/build-deb > "$CACHE/build-deb.log" 2>&1 || {
+    # With the settings of the profile `release`, which compile sooner and pack the same files.
+    CARGO_PROFILE_DIST_LTO=thin CARGO_PROFILE_DIST_CODEGEN_UNITS=16 \
+        packaging/build-deb > "$CACHE/build-deb.log" 2>&1 || {
         tail -n 30 "$CACHE/build-deb.log"
         echo "the package cannot be built"
         exit 1
