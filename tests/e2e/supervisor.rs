@@ -30,7 +30,7 @@ fn failed_job_is_retried_until_its_attempts_are_used_up() {
     let counter = redis.folder().join("counter");
     let script = format!("open({counter:?}, 'a').write('x'); raise SystemExit(3)");
     let exec = ["exec", "-t", "python", "--id", "a", "--retries", "2", "-e", &script];
-    hero.run(&exec).code(1);
+    hero.run(&exec).code(3);
     let runs = std::fs::read_to_string(&counter).expect("it ran").len();
     assert_eq!(runs, 3);
     assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("3"));

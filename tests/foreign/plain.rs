@@ -275,7 +275,7 @@ fn a_reply_is_plain_where_the_job_or_the_configuration_says_so() {
     assert!(reply(&redis, "hero:q:reply:jj").starts_with('{'));
     // Hero's own client needs no JSON.
     hero.run(&["exec", "-t", "bash", "-e", "echo 1"]).code(0).stdout("1\n");
-    hero.run(&["exec", "-t", "bash", "-e", "exit 3"]).code(1).says("exit code 3");
+    hero.run(&["exec", "-t", "bash", "-e", "exit 3"]).code(3).says("exit code 3");
 }
 
 #[test]
