@@ -11,6 +11,7 @@ mod fixed;
 mod graphs;
 mod legacy;
 mod limits;
+mod lua;
 mod objects;
 mod outputs;
 mod status;
@@ -60,80 +61,6 @@ pub struct Keys {
     /// The format of the replies to jobs that do not set one.
     reply_format: ReplyFormat,
 }
-
-/// The constants of Lua: the name of each, and its key without the namespace.
-const LUA_CONSTANTS: &[(&str, &str)] = &[
-    ("JOB", "job:"),
-    ("PROBE", "job:!"),
-    ("WORK", "q:work:"),
-    ("CONTROL", "q:ctl:type:"),
-    ("REPLY", "q:reply:"),
-    ("DEAD", "q:dead:type:"),
-    ("PRESENCE", "meta:actor:inst:"),
-    ("STATS", "meta:queue:stats:type:"),
-    ("LOG", "meta:job:log:"),
-    ("OUTPUT", "meta:job:output:"),
-    ("FILES", "meta:job:files:"),
-    ("READY", "meta:queue:ready:"),
-    ("RUNNING", "meta:boot:running:"),
-    ("INDEX", "meta:job:index:"),
-    ("QUEUES", "meta:queue:index"),
-    ("TYPES", "meta:type:index"),
-    ("ACTORS", "meta:actor:index"),
-    ("FOREIGN_ACTORS", "meta:actor:foreign"),
-    ("SUPERVISOR", "meta:supervisor:inst:"),
-    ("SUPERVISORS", "meta:supervisor:index"),
-    ("BOOTS", "meta:boot:index"),
-    ("BOOT_HOSTS", "meta:boot:hosts"),
-    ("UNIQUE", "meta:job:unique:"),
-    ("PENDING", "meta:job:pending:"),
-    ("DEPENDENTS", "meta:job:dependents:"),
-    ("STAGED", "meta:job:staged:"),
-    ("RESERVED", "meta:job:reserved:"),
-    ("COMMITTING", "meta:job:committing"),
-    ("SETTLING", "meta:job:settling"),
-    ("NOTES", "meta:job:notes"),
-    ("GRAPH", "meta:graph:info:"),
-    ("GRAPH_JOBS", "meta:graph:jobs:"),
-    ("GRAPHS", "meta:graph:index"),
-    ("RATE", "meta:queue:rate:type:"),
-    ("HOUR", "meta:queue:hour:type:"),
-    ("SAMPLES", "meta:queue:samples"),
-    ("MARKS", "meta:queue:marks"),
-    ("SLOW", "meta:queue:slow"),
-    ("WRONG_TYPES", "meta:key:wrong_types"),
-    ("CRON", "meta:cron:"),
-    ("CRON_ADDED", "meta:cron:added:jobs"),
-    ("TOKENS", "meta:api:tokens"),
-    ("AMQP_ENDED", "meta:amqp:ended:"),
-    ("AMQP_SHUTDOWN", "meta:amqp:shutdown:"),
-    ("AMQP_BROKERS", "meta:amqp:brokers:"),
-    ("AMQP_REPEATS", "meta:amqp:repeats:"),
-    ("AMQP_DONE", "meta:amqp:done:"),
-    ("EVENTS", "meta:job:events"),
-    ("OSIS_CONTEXTS", "meta:osis:contexts"),
-    ("OSIS_COUNT", "meta:osis:count:"),
-    ("OSIS_BODY", "meta:osis:body:"),
-    ("OSIS_HEAD", "meta:osis:head:"),
-    ("OSIS_IDS", "meta:osis:ids:"),
-    ("OSIS_INDEX", "meta:osis:index:"),
-    ("OSIS_STATE", "meta:osis:state:"),
-    ("OSIS_UNDECLARED", "meta:osis:undeclared"),
-    ("PAUSED", "meta:queue:paused"),
-    ("WAKE", "meta:wake:"),
-    ("HELD", "meta:queue:held:"),
-    ("LIMITS", "meta:limit:index"),
-    ("LIMIT_PROBES", "meta:limit:probes"),
-    ("LIMIT_HELD", "meta:limit:held:"),
-    ("LIMIT_RUNNING", "meta:limit:running:"),
-    ("LIMIT_STARTS", "meta:limit:starts:"),
-    ("LEGACY_WORK", "work_queue:"),
-    ("LEGACY_STOP", "stop_queue:"),
-    ("LEGACY_REPLY", "reply:"),
-    ("SEEN", "meta:legacy:seen:"),
-    ("LATE", "meta:legacy:late:"),
-    ("OLDER", "meta:queue:older"),
-];
 
 impl Keys {
     /// Creates the keys of `namespace`.
@@ -404,7 +331,7 @@ impl Keys {
                 format!("{{ {} }}", queues.join(", "))
             }
         };
-        let mut lua = LUA_CONSTANTS.iter().map(line).collect::<Vec<_>>().concat();
+        let mut lua = lua::CONSTANTS.iter().map(line).collect::<Vec<_>>().concat();
         lua.push_str("local HERO = '");
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");

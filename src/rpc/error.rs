@@ -98,20 +98,17 @@ impl From<ClientError> for RpcError {
         let message = error.to_string();
         let new = |code| Self::new(code, message.clone());
         let of_actor = |code, actor: ActorId| new(code).with("actor", actor.to_string());
+        let of_stored = |word, id: &JobId| {
+            new(code::INTERNAL).with("retryable", false).with(word, true).with("id", id.as_str())
+        };
         let of_prerequisite =
             |id: String| new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id);
         let texts = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         match error {
             ClientError::Store(error) => error.into(),
             // A retry with the same id tells whether it was accepted.
-            ClientError::Unsure { id, .. } => new(code::INTERNAL)
-                .with("retryable", false)
-                .with("unsure", true)
-                .with("id", id.as_str()),
-            ClientError::Unconfirmed { id, .. } => new(code::INTERNAL)
-                .with("retryable", false)
-                .with("unconfirmed", true)
-                .with("id", id.as_str()),
+            ClientError::Unsure { id, .. } => of_stored("unsure", &id),
+            ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
             ClientError::Object(error) => error.into(),
             ClientError::Invalid(error) => error.into(),
             ClientError::File(error) => new(code_of_file(&error)),

@@ -45,7 +45,7 @@ pub struct Adopted {
     pub jobs: u64,
     /// Entries that left the list.
     pub removed: u64,
-    /// What follows.
+    /// The step that follows.
     pub next: AfterAdoption,
     /// Some of the entries that are no jobs, each with the reason.
     pub skipped: Vec<(String, String)>,

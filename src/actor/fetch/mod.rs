@@ -19,6 +19,7 @@ mod recording;
 mod retry;
 mod sharing;
 mod slots;
+mod timer;
 mod waiting;
 
 use std::sync::Arc;
@@ -49,8 +50,6 @@ use recording::Recording;
 use retry::Retry;
 use waiting::QueueWait;
 
-/// The time between two checks of a lease that is in doubt.
-const DOUBT_LATENCY: Duration = Duration::from_millis(20);
 /// The time for an old worker to write that it has started a job, which it popped.
 const START_PATIENCE: Duration = Duration::from_millis(60);
 
@@ -381,24 +380,5 @@ impl Fetch {
             health.running.store(slots.running.min(slots.limit()), Ordering::Relaxed);
             health.draining.store(slots.draining, Ordering::Relaxed);
         }
-    }
-
-    /// Returns when the loop must turn though nothing happens.
-    fn next_timer(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let due = if self.boot.health.lease_in_doubt() {
-            Some(now + DOUBT_LATENCY)
-        } else {
-            let back = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
-            let due = [
-                self.recording.flush_due(),
-                self.jobs.spread_at(),
-                back,
-                self.leaves_tasks_at(),
-                self.looks_again_at,
-            ];
-            self.retry.until().or_else(|| due.into_iter().flatten().min())
-        };
-        [due, self.draining.deadline(now)].into_iter().flatten().min()
     }
 }

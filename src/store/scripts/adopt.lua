@@ -1,5 +1,5 @@
 -- Adopts the entries of a list that programs pushed with plain commands: each becomes a job like any other, or
--- leaves the list. The queue of a job is that of the list, whatever its fields say.
+-- leaves the list. The queue of a job is that of the list, also if its fields name another.
 --
 -- The ready index keeps the order of its list: the repair of foreign pops relies on it. So a job gets the
 -- score of the next entry behind it that has one.
