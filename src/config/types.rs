@@ -1,17 +1,17 @@
 //! `[type.NAME]`: the script types that come with Hero, and those of the files.
 
-mod options;
+mod rhai_limits;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use self::options::{merge_options, usual_extension};
+pub use self::rhai_limits::RhaiLimits;
+use self::rhai_limits::usual_extension;
 use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
-use super::units;
 use super::who::check_callers;
 use crate::proto::job::OutputOverflow;
 use crate::proto::target::{Fallback, ScriptType};
@@ -67,39 +67,6 @@ pub struct TypeConfig {
 
 /// The folders of `modules` where none are configured.
 const HEROSCRIPT_MODULES: [&str; 1] = ["/etc/hero/heroscript"];
-
-/// `[type.NAME.limits]`: the limits of one Rhai script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct RhaiLimits {
-    /// The most operations; 0 leaves it to the timeout.
-    pub operations: u64,
-    /// The deepest nesting of calls.
-    pub depth: usize,
-    /// The longest string, in bytes.
-    #[serde(with = "units::size")]
-    pub string_size_max: u64,
-    /// The most elements of an array.
-    pub array_len_max: usize,
-    /// The most entries of a map.
-    pub map_len_max: usize,
-    /// The memory by which the process may grow while the script runs.
-    #[serde(with = "units::size")]
-    pub memory: u64,
-}
-
-impl Default for RhaiLimits {
-    fn default() -> Self {
-        Self {
-            operations: 0,
-            depth: 128,
-            string_size_max: 100_000_000,
-            array_len_max: 100_000,
-            map_len_max: 100_000,
-            memory: 512 << 20,
-        }
-    }
-}
 
 impl TypeConfig {
     /// Returns the extension of a script's file if it is one of `more_extensions`, else empty text.
@@ -376,4 +343,34 @@ fn merge_rhai(
         fallback,
         who,
     })
+}
+
+/// Merges the layer over the defaults that still fit the command.
+fn merge_options(
+    default: Option<&TypeConfig>,
+    layer: TypeLayer,
+    command: &[String],
+) -> CommandOptions {
+    let is_python = is_python(command);
+    let mut options = default.map(|default| default.options.clone()).unwrap_or_default();
+    if !command.iter().any(|word| word.contains("{binary}")) {
+        // A compiled type that now runs from source: `v run {script}`.
+        options.compile = Vec::new();
+    }
+    if !is_python {
+        let plain = CommandOptions::default();
+        (options.warm, options.preload) = (plain.warm, plain.preload);
+        options.dependencies = plain.dependencies;
+    }
+    CommandOptions {
+        more_extensions: layer.more_extensions.unwrap_or(options.more_extensions),
+        env: layer.env.unwrap_or(options.env),
+        cwd: layer.cwd.unwrap_or(options.cwd),
+        compile: layer.compile.unwrap_or(options.compile),
+        check: layer.check.unwrap_or(options.check),
+        warm: layer.warm.unwrap_or(options.warm),
+        preload: layer.preload.unwrap_or(options.preload),
+        output_overflow: layer.output_overflow.or(options.output_overflow),
+        dependencies: layer.dependencies.unwrap_or(options.dependencies),
+    }
 }

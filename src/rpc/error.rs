@@ -106,7 +106,6 @@ impl From<ClientError> for RpcError {
         let texts = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         match error {
             ClientError::Store(error) => error.into(),
-            // A retry with the same id tells whether it was accepted.
             ClientError::Unsure { id, .. } => of_stored("unsure", &id),
             ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
             ClientError::Object(error) => error.into(),
