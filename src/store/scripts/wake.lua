@@ -2,7 +2,7 @@
 --
 -- ARGV: the queues
 -- returns nothing
--- needs: wrong_type sweep wake
+-- needs: sweep wake
 
 despite_full_memory()
 for _, queue in ipairs(ARGV) do wake(queue) end
