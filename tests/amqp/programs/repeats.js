@@ -47,7 +47,8 @@ async function main() {
   console.log(JSON.parse(await ask('rec.read', 'fetch', 'f1', { id: 'b' })).result.name);
 }
 
-main().catch((error) => {
+// The timers of the connections that were lost would keep the process.
+main().then(() => process.exit(0)).catch((error) => {
   console.error(error);
   process.exit(1);
 });
