@@ -206,6 +206,17 @@ impl Store {
         Ok(true)
     }
 
+    /// Returns whether one of these keys exists.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn some_exist(&self, keys: &[String]) -> Result<bool, StoreError> {
+        let mut command = redis::cmd("EXISTS");
+        command.arg(keys);
+        let found: u64 = self.link.query("looking for work", &command).await?;
+        Ok(found > 0)
+    }
+
     /// Returns which of these keys are no lists.
     ///
     /// # Errors

@@ -277,8 +277,10 @@ impl Fetch {
                         }
                         if has_work {
                             self.jobs.slots[actor].check_again();
-                        } else if look_later {
-                            self.looks_again_at = Some(Instant::now() + START_PATIENCE);
+                        } else {
+                            // A watcher of a legacy queue rests until the next claim.
+                            let pause = if look_later { START_PATIENCE } else { waiting::WAIT };
+                            self.looks_again_at = Some(Instant::now() + pause);
                         }
                     }
                 }

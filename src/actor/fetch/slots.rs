@@ -149,6 +149,11 @@ impl Slots {
         Some(&self.control).filter(|list| !self.is_broken(list))
     }
 
+    /// Returns the work lists that can be read.
+    pub(super) fn work(&self) -> impl Iterator<Item = &String> {
+        self.lists.iter().filter(|list| !self.is_broken(list))
+    }
+
     /// Returns the wake lists to wait for.
     pub(super) fn awaited(&self) -> impl Iterator<Item = &String> {
         self.wakes.iter().filter(|list| !self.is_broken(list))

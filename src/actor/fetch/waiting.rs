@@ -14,12 +14,21 @@ use crate::failpoint;
 use crate::store::{Blocking, Store, StoreError, Waker, Woken};
 
 /// The length of one wait: the loop turns at least this often. A job whose token was lost waits no longer.
-const WAIT: Duration = Duration::from_secs(2);
+pub(super) const WAIT: Duration = Duration::from_secs(2);
 /// The time between two reads of the control lists while claims follow each other.
 const CONTROL_LATENCY: Duration = Duration::from_millis(20);
 
-/// The connection, the result of a wait on it, and the lists whose keys have the wrong type.
-pub(super) type WaitEnd = (Blocking, Result<Option<Woken>, StoreError>, Vec<String>);
+/// The connection, the result of a wait on it, and the lists whose keys have the wrong type. `Ok(None)` is a turn
+/// that ended while all work lists were empty.
+pub(super) type WaitEnd = (Blocking, Result<Option<WaitFound>, StoreError>, Vec<String>);
+
+/// The reason to do something after a wait.
+pub(super) enum WaitFound {
+    /// A control message, or a token.
+    Entry(Woken),
+    /// A work list is there though no token came.
+    Work,
+}
 
 /// The wait for control messages and work.
 pub(super) struct QueueWait {
@@ -87,6 +96,8 @@ impl QueueWait {
         self.lists = slots.iter().filter_map(Slots::control).chain(work).cloned().collect();
         self.lists.dedup();
         let (lists, store) = (self.lists.clone(), self.store.clone());
+        let waiting = slots.iter().filter(|slots| slots.wants_wait());
+        let work: Vec<String> = waiting.flat_map(Slots::work).cloned().collect();
         self.wait.start(async move {
             if lists.is_empty() {
                 tokio::time::sleep(WAIT).await;
@@ -97,7 +108,16 @@ impl QueueWait {
                 Err(StoreError::Failed { .. }) => store.not_lists(&lists).await.unwrap_or_default(),
                 _ => Vec::new(),
             };
-            (connection, woken, broken)
+            let found = match woken {
+                Ok(Some(woken)) => Ok(Some(WaitFound::Entry(woken))),
+                // Its token may have been lost.
+                Ok(None) if !work.is_empty() => {
+                    store.some_exist(&work).await.map(|is| is.then_some(WaitFound::Work))
+                }
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
+            (connection, found, broken)
         });
         None
     }
@@ -117,11 +137,12 @@ impl QueueWait {
         self.is_for_work = false;
         self.ended_at = Instant::now();
         match woken {
-            Ok(None) => {
+            Ok(None) => vec![Action::RedisAnswered],
+            Ok(Some(WaitFound::Work)) => {
                 slots.iter_mut().for_each(Slots::check_again);
                 vec![Action::RedisAnswered]
             }
-            Ok(Some(woken)) => {
+            Ok(Some(WaitFound::Entry(woken))) => {
                 let mut actions = vec![Action::RedisAnswered];
                 actions.extend(route(woken, slots));
                 actions
@@ -157,7 +178,10 @@ impl QueueWait {
             return None;
         }
         timeout_at(until, store.wake(&self.waker)).await.ok()?.ok()?;
-        timeout_at(until, self.wait.next()).await.ok()?.1.ok()?
+        match timeout_at(until, self.wait.next()).await.ok()?.1.ok()? {
+            Some(WaitFound::Entry(woken)) => Some(woken),
+            Some(WaitFound::Work) | None => None,
+        }
     }
 }
 
