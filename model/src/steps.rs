@@ -39,11 +39,11 @@ pub enum Step {
     RecoverBoots(BootId),
     /// A supervisor puts back what foreign actors popped.
     RecoverPops,
-    /// Who hears of a push adopts it.
+    /// A supervisor adopts what Redis told it of.
     Hear,
-    /// Nobody hears of pushes any more.
+    /// The connection on which Redis tells of pushes is lost.
     LoseBell,
-    /// Somebody asks Redis again to tell of pushes.
+    /// A supervisor asks Redis again to tell of pushes.
     HangBell,
     /// A foreign actor pops a job.
     Pop,
@@ -153,7 +153,7 @@ impl Protocol {
         if s.bell_hangs && s.left.bells > 0 {
             steps.push(Step::LoseBell);
         }
-        // What nobody has adopted is the loss of whoever popped it.
+        // A pushed job that a foreign actor pops before its adoption is lost with that actor.
         let is_ready = s.list.first().is_some_and(|id| s.score(*id).is_some());
         match s.popped {
             Some(_) => steps.push(Step::PutBack),

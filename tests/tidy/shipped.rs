@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// What only the program puts together, and the reason.
+/// Parts that only the program puts together, each with the reason.
 const OF_THE_PROGRAM: [(&[&str], &str); 3] = [
     (
         &[
