@@ -23,8 +23,10 @@ use crate::rpc::Caller;
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
-/// A rendering is followed by a pause of so many times its length at least.
+/// A rendering is followed by a pause of so many times its length, up to the most: what took long may have waited
+/// for a Redis that stood still.
 const PAUSE_TIMES: u32 = 4;
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The pause after a rendering if others join meanwhile.
 const PAUSE_LEAST: Duration = Duration::from_millis(100);
 /// After so many renderings without news the pause is a period longer, up to the most.
@@ -77,7 +79,7 @@ pub(super) async fn follow(
 /// a page that costs much, or stays as it is, is rendered less often.
 fn pause(took: Duration, quiet: u32) -> Duration {
     let calm = 1 + (quiet / QUIET_PERIODS).min(PERIODS_MAX - 1);
-    (PERIOD * calm).max(took * PAUSE_TIMES)
+    (PERIOD * calm).max((took * PAUSE_TIMES).min(PAUSE_MAX))
 }
 
 /// Renders a page each second while it has readers, and for each who joins.
@@ -178,6 +180,7 @@ mod tests {
         assert_eq!(pause(quick, 0), PERIOD);
         assert_eq!(pause(quick, 9), PERIOD);
         assert_eq!((pause(quick, 10), pause(quick, u32::MAX)), (PERIOD * 2, PERIOD * 3));
-        assert_eq!(pause(Duration::from_secs(2), 0), Duration::from_secs(8));
+        assert_eq!(pause(Duration::from_secs(1), 0), Duration::from_secs(4));
+        assert_eq!(pause(Duration::from_secs(10), 0), PAUSE_MAX);
     }
 }

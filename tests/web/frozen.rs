@@ -52,6 +52,7 @@ fn page_without_a_heartbeat_says_that_it_is_not_live_and_dims_what_it_shows() {
     let frozen = Frozen::new(pid_of(&redis));
     wait_until("the page says that Redis is frozen", || browser.text("#live-text") != "Live");
     drop(frozen);
+    wait_until("the page is live again", || browser.text("#live-text") == "Live" && !is_dimmed());
 }
 
 #[test]

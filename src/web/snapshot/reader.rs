@@ -17,8 +17,10 @@ use crate::store::CancelledJobs;
 
 /// The time between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A reading that takes long is followed by a pause of so many times its length.
+/// A reading that takes long is followed by a pause of so many times its length, up to the most: it may have waited
+/// for a Redis that stood still.
 const PAUSE_TIMES: u32 = 4;
+const PAUSE_MAX: Duration = Duration::from_secs(3);
 /// The parts that change slowly are read once in this time.
 const SLOW_PERIOD: Duration = Duration::from_secs(5);
 /// The cancelled jobs are counted once in this time, among so many.
@@ -148,7 +150,8 @@ impl SnapshotReader {
                 cancelled = (Some(Instant::now()), counted.or(cancelled.1));
             }
             let took = if is_read { began.elapsed() } else { Duration::ZERO };
-            let pause = (took * PAUSE_TIMES).max(PERIOD.saturating_sub(began.elapsed()));
+            let pause = (took * PAUSE_TIMES).min(PAUSE_MAX);
+            let pause = pause.max(PERIOD.saturating_sub(began.elapsed()));
             let _ = timeout(pause, self.0.changed.notified()).await;
             if self.leaves() {
                 return;
