@@ -22,6 +22,11 @@ fn is_terminal(world: &World, id: &str) -> bool {
     world.status(id).is_terminal()
 }
 
+/// Returns true if an actor waits for work.
+fn has_idle_actor(world: &World) -> bool {
+    world.redis.ask::<String>("CLIENT LIST").lines().any(|line| line.contains("cmd=blpop"))
+}
+
 /// Lets an actor die at a point while it has a job, and a successor take over.
 async fn strike(struck: &Struck) {
     let world = World::on(Redis::start(), "hero");
@@ -32,10 +37,11 @@ async fn strike(struck: &Struck) {
     supervisor.start();
     actor.start_with(&[("HERO_FAILPOINT", &format!("{}:1", struck.point))]);
 
-    // A job may be claimed without a pop: one after the other, until one is struck.
+    // A job that comes before the actor waits is claimed without a wake-up: one after the other, until one is struck.
     let effects = folder.join("effects");
     let mut id = String::new();
     for number in 1.. {
+        wait_until("the actor waits", || !actor.runs() || has_idle_actor(&world));
         id = format!("job-{number}");
         let script = format!("file_write_append(\"{}\", \"{id}\\n\")", effects.display());
         let job = JobBuilder::new("sal", script).id(&id).build().expect("a legal job");
