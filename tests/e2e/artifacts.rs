@@ -126,15 +126,15 @@ fn content_is_deleted_only_when_no_kept_job_names_it() {
     }
     let begun = dir.join("hero.files/new/left by a dead process");
     fs::write(&begun, "x").expect("written");
-    let supervisor = hero.supervisor().start();
     for file in &all {
         age(file);
     }
     age(&begun);
+    let supervisor = hero.supervisor().start();
     wait_until("the content of c is deleted", || contents(&dir).len() == 1);
     hero.run(&["job", "fetch", "b", "out", "-o", "-"]).code(0);
     assert!(!begun.exists());
-    assert!(supervisor.err().contains("deleted 1 file of"), "{}", supervisor.err());
+    wait_until("it is said in the log", || supervisor.err().contains("deleted 1 file of"));
     // The files of the job expire with it, without any command.
     redis.run(&format!("PEXPIRE {} 1", keys::files("b")));
     wait_until("the content of b is deleted", || contents(&dir).is_empty());
@@ -150,10 +150,10 @@ fn files_of_ended_jobs_go_after_their_own_time() {
     let _bash = hero.actor("bash-default-1").start();
     let script = format!("{MAKE} > \"$HERO_OUTPUT_DIR/out\"; echo x > \"$HERO_OUTPUT_DIR/small\"");
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", &script]).code(0);
-    let _supervisor = hero.supervisor().start();
     for file in contents(&dir) {
         age(&file);
     }
+    let _supervisor = hero.supervisor().start();
     wait_until("it is deleted", || contents(&dir).is_empty());
     hero.run(&["job", "fetch", "a", "out", "-o", "-"]).code(65).says("`out` is gone");
     hero.run(&["job", "fetch", "a", "small", "-o", "-"]).code(0).stdout("x\n");
