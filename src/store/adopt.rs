@@ -1,5 +1,7 @@
 //! Adoption: entries that programs pushed into lists with plain commands become jobs like any other.
 
+use tracing::{debug, info};
+
 use super::attempts::kept;
 use super::{Store, StoreError};
 use crate::config::JobConfig;
@@ -54,7 +56,7 @@ pub struct Adopted {
 }
 
 impl Store {
-    /// Adopts entries of a list: a work list, or one of older programs. One step.
+    /// Adopts entries of a list: a work list, or one of older programs. One step, which is logged.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -71,7 +73,15 @@ impl Store {
         };
         let mut skipped = skipped.iter().map(|text| String::from_utf8_lossy(text).into_owned());
         let skipped = std::iter::from_fn(|| Some((skipped.next()?, skipped.next()?))).collect();
-        Ok(Adopted { jobs, removed, next, skipped, again })
+        let adopted = Adopted { jobs, removed, next, skipped, again };
+        for id in &adopted.again {
+            info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
+        }
+        if adopted.jobs > 0 {
+            debug!(key = %list, jobs = adopted.jobs, "adopted jobs that programs pushed");
+        }
+        self.skips.note(adopted.removed, &adopted.skipped);
+        Ok(adopted)
     }
 
     /// Returns lists with entries to adopt: of known queues, of live actors and of older programs.

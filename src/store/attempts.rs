@@ -100,6 +100,7 @@ impl Store {
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         let claimed =
             self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
+        self.skips.note(claimed.skipped, &claimed.skipped_some);
         // A Redis that rejects every write has let the script take nothing from any list.
         let rejected =
             |(_, reason): &(String, String)| StoreError::in_answer(self.address(), reason);

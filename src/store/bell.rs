@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until, timeout};
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use super::error::CONNECTING;
 use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
@@ -30,8 +30,6 @@ const START_PATIENCE: Duration = Duration::from_millis(60);
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time between two looks at the presence of one actor.
 const ACTOR_EVERY: Duration = Duration::from_mins(1);
-/// The shortest time between two log lines about entries that are no jobs.
-const SKIP_LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// The lists and actors whose times are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
@@ -110,13 +108,12 @@ struct Rounds<'a> {
     /// When each list was looked at, and the time until the next look.
     looked_at: HashMap<String, (Instant, Duration)>,
     actors: HashMap<ActorId, Instant>,
-    log: AdoptionLog,
 }
 
 impl<'a> Rounds<'a> {
     fn new(store: &'a Store) -> Self {
         let (due, looked_at, actors) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { store, due, looked_at, actors, log: AdoptionLog::default() }
+        Self { store, due, looked_at, actors }
     }
 
     /// Notes the keys that have changed.
@@ -176,7 +173,6 @@ impl<'a> Rounds<'a> {
                 Ok(adopted) => adopted,
             };
             self.due.remove(&list);
-            self.log.note(&list, &adopted);
             let is_idle = adopted.jobs + adopted.removed == 0;
             let before = self.looked_at.get(&list).map_or(STEP_EVERY.0, |(_, pause)| *pause);
             let pause = if is_idle { (before * 2).min(STEP_EVERY.1) } else { STEP_EVERY.0 };
@@ -196,36 +192,6 @@ impl<'a> Rounds<'a> {
 fn forget_if_many<K, V>(remembered: &mut HashMap<K, V>) {
     if remembered.len() >= REMEMBERED_MAX {
         remembered.clear();
-    }
-}
-
-/// The log of adoptions: a flood of entries that are no jobs is told of once a second.
-#[derive(Debug, Default)]
-pub struct AdoptionLog {
-    /// Entries that were not told of yet.
-    skipped: u64,
-    told_at: Option<Instant>,
-}
-
-impl AdoptionLog {
-    /// Logs what became of the entries of a list.
-    pub fn note(&mut self, list: &str, adopted: &Adopted) {
-        for id in &adopted.again {
-            info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
-        }
-        if adopted.jobs > 0 {
-            debug!(key = %list, jobs = adopted.jobs, "adopted jobs that programs pushed");
-        }
-        if adopted.skipped.is_empty() {
-            return;
-        }
-        self.skipped += adopted.removed;
-        if self.told_at.is_none_or(|at| at.elapsed() >= SKIP_LOG_INTERVAL) {
-            let some = adopted.skipped.iter().map(|(id, why)| format!("{id}: {why}"));
-            let some = some.collect::<Vec<_>>().join(", ");
-            warn!(key = %list, ids = self.skipped, "skipped ids in work queues: {some}");
-            *self = Self { skipped: 0, told_at: Some(Instant::now()) };
-        }
     }
 }
 

@@ -56,6 +56,7 @@ mod sentinel;
 mod server;
 mod shards;
 mod short_ids;
+mod skip_log;
 mod state_counts;
 mod statistics;
 mod status;
@@ -70,7 +71,7 @@ pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, GivenBack};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
-pub use bell::{AdoptionLog, adopt_what_is_pushed};
+pub use bell::adopt_what_is_pushed;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
@@ -124,6 +125,7 @@ use confirmations::Confirmations;
 use connection::SharedConnection;
 use scripts::Scripts;
 use server::Server;
+use skip_log::SkipLog;
 
 /// A handle on one namespace of one Redis. Cheap to clone; all clones share one connection.
 #[derive(Clone)]
@@ -140,6 +142,7 @@ pub struct Store {
     /// Where the writes of a job must have arrived before they are answered.
     ack: Ack,
     confirmations: Confirmations,
+    skips: Arc<SkipLog>,
 }
 
 impl Store {
@@ -159,6 +162,7 @@ impl Store {
             shard: Shard::HOME,
             ack: config.ack,
             confirmations: Confirmations::default(),
+            skips: Arc::default(),
         })
     }
 

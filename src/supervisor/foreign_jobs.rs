@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use super::duty::{Duty, DutyCounts, Next, Round, SupervisorSettings};
 use crate::store::{
-    AdoptionLog, AdoptionRules, AfterAdoption, Store, StoreError, WorkKind, adopt_what_is_pushed,
+    AdoptionRules, AfterAdoption, Store, StoreError, WorkKind, adopt_what_is_pushed,
 };
 
 /// The steps that one sweep takes on a list.
@@ -20,11 +20,10 @@ impl Duty for ForeignJobs {
     const NAME: &'static str = "adopting jobs of foreign programs";
 
     async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let (rules, mut log) = (AdoptionRules::from(&round.settings.job), AdoptionLog::default());
+        let rules = AdoptionRules::from(&round.settings.job);
         for list in round.store.unadopted().await? {
             for _ in 0..STEPS_MAX {
                 let adopted = round.store.adopt(&list, rules).await?;
-                log.note(&list, &adopted);
                 if adopted.next != AfterAdoption::More {
                     break;
                 }

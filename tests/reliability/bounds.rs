@@ -58,7 +58,8 @@ fn a_flood_of_garbage_costs_good_jobs_no_more_than_the_work_of_skipping_it() {
     let took = began.elapsed();
     let log = format!("{}{}", osis.err(), supervisor.err());
     let lines = log.lines().filter(|line| line.contains("skipped ids")).count();
-    let most = 4 * (took.as_secs() + 2);
+    // Each of the two processes tells of it once a second.
+    let most = 2 * (took.as_secs() + 2);
     assert!(lines >= 1 && lines as u64 <= most, "{lines} lines in {took:?}");
     assert!(log.len() < 20_000, "the log is short");
     assert!(took < Duration::from_secs(20), "{took:?}");

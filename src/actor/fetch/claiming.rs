@@ -19,8 +19,6 @@ use crate::store::{Claim, Claimed, GivenBack, StoreError};
 
 /// The size of a hash beside its script.
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
-/// The shortest time between two log lines about skipped ids.
-const SKIP_LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// The time between two comparisons while a claim whose answer was lost may still reach Redis.
 const LATE_CLAIM_INTERVAL: Duration = Duration::from_secs(1);
 /// The most jobs that are compared with those that run here.
@@ -36,9 +34,6 @@ pub(super) struct Claiming {
     compared_at: Instant,
     /// When the claim under way began.
     began_at: Instant,
-    /// Skipped ids that were not logged yet.
-    skipped: u64,
-    skips_logged_at: Option<Instant>,
     claim: Pending<ClaimRound>,
     comparison: Pending<Result<Vec<(JobId, u64)>, StoreError>>,
 }
@@ -83,8 +78,6 @@ impl Claiming {
             lost_at: None,
             compared_at: Instant::now(),
             began_at: Instant::now(),
-            skipped: 0,
-            skips_logged_at: None,
             claim: Pending::default(),
             comparison: Pending::default(),
         }
@@ -199,7 +192,7 @@ impl Claiming {
             if claimed.none_ahead {
                 slots.claim_none_ahead();
             }
-            self.note_skipped(slots, &claimed);
+            note_broken(slots, &claimed);
             if claimed.fenced {
                 actions.push(Action::LeaseLost);
             }
@@ -249,23 +242,14 @@ impl Claiming {
         }
         actions
     }
+}
 
-    /// Leaves broken lists alone; counts skipped ids, and logs them now and then.
-    fn note_skipped(&mut self, slots: &mut Slots, claimed: &Claimed) {
-        let now = Instant::now();
-        for (list, reason) in &claimed.broken {
-            if slots.set_broken(list, now) {
-                error!(key = %list, "cannot read a work queue; trying again in 30 s: {reason}");
-            }
-        }
-        self.skipped += claimed.skipped;
-        let due = self.skips_logged_at.is_none_or(|at| now.duration_since(at) >= SKIP_LOG_INTERVAL);
-        if self.skipped > 0 && due {
-            let some = claimed.skipped_some.iter();
-            let some: Vec<String> = some.map(|(id, why)| format!("{id}: {why}")).collect();
-            warn!(ids = self.skipped, "skipped ids in work queues: {}", some.join(", "));
-            self.skipped = 0;
-            self.skips_logged_at = Some(now);
+/// Leaves broken lists alone.
+fn note_broken(slots: &mut Slots, claimed: &Claimed) {
+    let now = Instant::now();
+    for (list, reason) in &claimed.broken {
+        if slots.set_broken(list, now) {
+            error!(key = %list, "cannot read a work queue; trying again in 30 s: {reason}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::proto::job::JobId;
 use crate::store::{
-    Adopted, AdoptionRules, AfterAdoption, GivenBack, StopOutcome, StoreError, Waker, Woken,
+    AdoptionRules, AfterAdoption, GivenBack, StopOutcome, StoreError, Waker, Woken,
 };
 
 /// The most errands that may wait. More come only from a flood of control messages, which then
@@ -50,8 +50,6 @@ pub(super) enum Done {
         has_work: bool,
         /// An old worker may be about to start some: look again after a moment.
         look_later: bool,
-        /// The results, by list.
-        of_lists: Vec<(String, Adopted)>,
     },
 }
 
@@ -172,14 +170,13 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
 }
 
 async fn adopt(boot: &Boot, actor: usize, lists: &[String]) -> Result<Done, StoreError> {
-    let (mut has_work, mut look_later, mut of_lists) = (false, false, Vec::new());
+    let (mut has_work, mut look_later) = (false, false);
     for list in lists {
         let adopted = boot.store.adopt(list, AdoptionRules::from(&boot.settings().job)).await?;
         has_work |= adopted.jobs + adopted.removed > 0;
         look_later |= adopted.next == AfterAdoption::Later;
-        of_lists.push((list.clone(), adopted));
     }
-    Ok(Done::Adopted { actor, has_work, look_later, of_lists })
+    Ok(Done::Adopted { actor, has_work, look_later })
 }
 
 #[cfg(test)]

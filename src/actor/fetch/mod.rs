@@ -38,7 +38,7 @@ use super::verdict;
 use crate::engine::Failure;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
-use crate::store::{AdoptionLog, Attempt, GivenBack};
+use crate::store::{Attempt, GivenBack};
 use action::Action;
 use claiming::Claiming;
 use draining::Draining;
@@ -70,7 +70,6 @@ pub(super) struct Fetch {
     draining: Draining,
     legacy: LegacyWatch,
     retry: Retry,
-    adoptions: AdoptionLog,
     /// When to look again at lists in which jobs may be with an old worker.
     looks_again_at: Option<Instant>,
 }
@@ -93,7 +92,6 @@ impl Fetch {
             draining: Draining::default(),
             legacy: LegacyWatch::start(&boot.store, &jobs.slots),
             retry: Retry::new(boot),
-            adoptions: AdoptionLog::default(),
             looks_again_at: None,
             jobs,
             boot: Arc::clone(boot),
@@ -271,10 +269,7 @@ impl Fetch {
                     }
                     // Scripts are stopped only once all jobs are back in their queues.
                     Done::GivenBack => self.draining.given_back(Instant::now()),
-                    Done::Adopted { actor, has_work, look_later, of_lists } => {
-                        for (list, adopted) in &of_lists {
-                            self.adoptions.note(list, adopted);
-                        }
+                    Done::Adopted { actor, has_work, look_later } => {
                         if has_work {
                             self.jobs.slots[actor].check_again();
                         } else {
