@@ -24,6 +24,34 @@ pub(crate) struct Browser {
 /// The key under which `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
+/// The most tries to start the driver.
+const STARTS_MAX: usize = 5;
+
+/// The driver, its port and the rest of its output.
+type Started = (Child, u16, Box<dyn Iterator<Item = String> + Send>);
+
+/// Starts the driver. `None` if it ended without a port.
+#[expect(clippy::disallowed_methods, reason = "tests start other programs")]
+fn start_driver(folder: &Path) -> Option<Started> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .env("HOME", folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starting chromedriver");
+    let output = driver.stdout.take().expect("a pipe");
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    let port_of =
+        |line: &str| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok();
+    let Some(port) = lines.find_map(|line| port_of(&line)) else {
+        driver.wait().expect("the driver has ended");
+        return None;
+    };
+    Some((driver, port, Box::new(lines)))
+}
+
 impl Browser {
     /// Returns true if this machine has Chromium and its driver.
     #[expect(clippy::disallowed_methods, reason = "tests start other programs")]
@@ -33,24 +61,12 @@ impl Browser {
     }
 
     /// Starts it with a profile below a folder.
-    #[expect(clippy::disallowed_methods, reason = "tests start other programs")]
     pub(crate) fn start(folder: &Path) -> Self {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("HOME", folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("starting chromedriver");
-        let output = driver.stdout.take().expect("a pipe");
-        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-        let port_of = |line: &str| {
-            line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok()
-        };
-        let port = lines.find_map(|line| port_of(&line)).expect("chromedriver names its port");
+        // The driver takes the same free port of IPv4 and of IPv6, and ends where another program has one of the two.
+        let (driver, port, output) = (0..STARTS_MAX)
+            .find_map(|_| start_driver(folder))
+            .expect("chromedriver names its port");
         let profile = folder.join("profile");
-        let output = Box::new(lines);
         let mut browser = Self { driver, port, session: String::new(), _output: output };
         let answer = browser.call(
             "POST",

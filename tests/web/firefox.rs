@@ -86,18 +86,25 @@ impl Firefox {
         wait_until(&format!("{selector} says {text}"), || self.text(selector).contains(text));
     }
 
-    /// Performs actions of an input device on an element that is in view and has the focus.
+    /// Performs actions of an input device on an element that is in view and has the focus. It does so again if what
+    /// the page shows has moved the element out of view meanwhile.
     #[track_caller]
-    fn act(&mut self, selector: &str, actions: impl FnOnce(&Value) -> Value) {
+    fn act(&mut self, selector: &str, actions: impl Fn(&Value) -> Value) {
         let expression = format!(
             "(() => {{ const found = document.querySelector({selector:?}); \
-             found.scrollIntoView({{ block: 'center' }}); found.focus(); return found; }})()"
+             found.scrollIntoView({{ block: 'center', behavior: 'instant' }}); found.focus(); return found; }})()"
         );
-        let found = self.evaluate(&expression).unwrap_or_default();
-        let element = json!({ "sharedId": found["sharedId"] });
-        assert!(element["sharedId"].is_string(), "no element {selector}: {found}");
-        let params = json!({ "context": self.page, "actions": [actions(&element)] });
-        self.socket.call("input.performActions", &params);
+        wait_until(&format!("{selector} is in view"), || {
+            let found = self.evaluate(&expression).unwrap_or_default();
+            let element = json!({ "sharedId": found["sharedId"] });
+            assert!(element["sharedId"].is_string(), "no element {selector}: {found}");
+            let params = json!({ "context": self.page, "actions": [actions(&element)] });
+            let answer = self.socket.answer("input.performActions", &params);
+            let error = answer.get("error").map(Value::to_string);
+            let has_moved = error.as_deref() == Some("\"move target out of bounds\"");
+            assert!(error.is_none() || has_moved, "{selector}: {answer}");
+            !has_moved
+        });
     }
 
     #[track_caller]
