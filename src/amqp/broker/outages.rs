@@ -82,7 +82,7 @@ impl Shared {
     }
 
     fn database_answered(&self) {
-        if let Some(lasted) = self.database_outage.answered(Instant::now()) {
+        if let Some(lasted) = self.database_outage.over(Instant::now()) {
             info!("MariaDB is back after {:.1} s", lasted.as_secs_f64());
         }
     }

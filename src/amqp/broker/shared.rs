@@ -209,7 +209,7 @@ impl Shared {
 
     /// Notes a call that RabbitMQ served.
     pub(super) fn rabbit_answered(&self) {
-        if let Some(lasted) = self.outage.answered(Instant::now()) {
+        if let Some(lasted) = self.outage.over(Instant::now()) {
             info!("RabbitMQ is back after {:.1} s", lasted.as_secs_f64());
         }
     }
@@ -225,7 +225,7 @@ impl Shared {
 
     /// Notes a call that Redis served.
     pub(super) fn redis_answered(&self) {
-        if let Some(lasted) = self.redis_outage.answered(Instant::now()) {
+        if let Some(lasted) = self.redis_outage.over(Instant::now()) {
             info!("Redis is back after {:.1} s", lasted.as_secs_f64());
         }
     }
