@@ -127,6 +127,8 @@ pub struct Client {
     job: JobConfig,
     /// The waiters of each shard.
     waiters: Arc<[Waiters]>,
+    /// The name under which Redis keeps what belongs to the brokers of RabbitMQ, if they are configured.
+    broker_scope: Option<Arc<str>>,
 }
 
 impl Client {
@@ -141,7 +143,8 @@ impl Client {
                 .with_replies(config.job.reply_format)
                 .beside(config.supervisor.served_legacy_queues())
         })?;
-        Ok(Self::on(&shards, config.job.clone()))
+        let scope = (!config.amqp.url.is_empty()).then(|| config.amqp.scope().into());
+        Ok(Self { broker_scope: scope, ..Self::on(&shards, config.job.clone()) })
     }
 
     /// Creates a client from the two tables that it needs: `[redis]` and `[job]`. It serves no

@@ -34,7 +34,7 @@ fn reason(failure: &Failure) -> &'static str {
         Failure::Invalid { .. } => "invalid",
         Failure::Timeout => "timeout",
         Failure::Stopped(_) => "stopped",
-        Failure::Machine { .. } => "machine",
+        Failure::Machine { .. } | Failure::Killed { .. } => "machine",
     }
 }
 

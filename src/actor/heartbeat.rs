@@ -15,6 +15,7 @@ use super::identity::presence_of_all;
 use super::machine;
 use super::settings::ActorSettings;
 use crate::proto::report::ServiceReport;
+use crate::proto::units::brief;
 use crate::store::{AdoptionRules, Backoff, Renewal, Store, adopt_what_is_pushed};
 
 /// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
@@ -43,6 +44,10 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                 boot.health.beat_written();
                 boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
+                // It has written: a Redis that is read-only answers other calls.
+                if let Some(lasted) = boot.health.outage.over(Instant::now()) {
+                    info!("redis is back after {:.1} s", lasted.as_secs_f64());
+                }
                 debug!("heartbeat");
                 if renewal == Renewal::Unsupervised {
                     hand_on_control(boot).await;
@@ -53,10 +58,15 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                     bell = JoinSet::new();
                 }
             }
-            Err(error) if error.is_transient() => {
+            Err(error) if error.is_outage() => {
                 ticks.reset_after(backoff.failed().min(every));
                 if boot.health.outage.failed(Instant::now()) {
                     warn!("{error}; running jobs go on, trying again");
+                } else if let Some(lasted) = boot.health.outage.lasts(Instant::now()) {
+                    let lasted = brief(lasted);
+                    warn!(
+                        "redis has not served for {lasted}: {error}; running jobs go on, trying again"
+                    );
                 }
             }
             Err(error) => warn!("cannot renew presence and lease: {error}"),

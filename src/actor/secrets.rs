@@ -71,6 +71,7 @@ impl Secrets {
                 | Failure::Postponed { message, .. }
                 | Failure::Discarded { message, .. }
                 | Failure::Machine { message }
+                | Failure::Killed { message, .. }
                 | Failure::Invalid { message } = &mut failure
                 {
                     *message = self.hide(message).into_owned();

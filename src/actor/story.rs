@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::running_job::RunningJob;
 use crate::engine::Failure;
@@ -45,8 +45,8 @@ pub(super) fn ended(
     took: Duration,
 ) {
     macro_rules! log {
-        ($target:expr, $($text:tt)+) => {
-            info!(
+        (@$level:ident $target:expr, $($text:tt)+) => {
+            $level!(
                 target: $target,
                 job_id = %run.job.id,
                 script_type = %actor.script_type,
@@ -61,6 +61,7 @@ pub(super) fn ended(
                 $($text)+
             )
         };
+        ($target:expr, $($text:tt)+) => { log!(@info $target, $($text)+) };
     }
     let (id, script_type) = (&run.job.id, &actor.script_type);
     let (took_text, attempt) = (shown(took), attempt(&run.job));
@@ -86,7 +87,7 @@ pub(super) fn ended(
         }
         Some(Verdict::Error { dead: true, .. }) => {
             log!(
-                JOB_FAILURE,
+                @warn JOB_FAILURE,
                 "job {id} of {script_type} ended in error in {took_text}{attempt}; it is a dead letter: {why}"
             );
         }

@@ -31,6 +31,15 @@ pub(super) fn decide(
             let error = "stopped_by_request".to_owned();
             return Some(Verdict::Error { error, exit_code: None, dead: false });
         }
+        Err(Failure::Killed { message, exit_code }) => {
+            // A job that always takes the memory of all must end.
+            let (crashes, limit) = (job.crashes.saturating_add(1), config.crash_limit);
+            return (crashes >= limit).then(|| Verdict::Error {
+                error: format!("{message}; crash {crashes} of {limit}"),
+                exit_code,
+                dead: true,
+            });
+        }
         Err(Failure::Invalid { message: error }) => {
             return Some(Verdict::Error { error, exit_code: None, dead: false });
         }
@@ -167,6 +176,20 @@ mod tests {
             let stopped = Err(Failure::Stopped(reason));
             assert_eq!(decide(&job(1, None), stopped, &config, 0.5), None);
         }
+    }
+
+    #[test]
+    fn job_that_was_killed_for_the_memory_of_all_runs_again_until_the_crash_limit() {
+        let config = JobConfig { crash_limit: 3, ..JobConfig::default() };
+        let of = |crashes| {
+            let mut killed = job(1, Some(0));
+            killed.crashes = crashes;
+            let message = "out of memory: its unit".to_owned();
+            decide(&killed, Err(Failure::Killed { message, exit_code: None }), &config, 0.5)
+        };
+        assert_eq!((of(0), of(1)), (None, None));
+        let error = "out of memory: its unit; crash 3 of 3".to_owned();
+        assert_eq!(of(2), Some(Verdict::Error { error, exit_code: None, dead: true }));
     }
 
     #[test]

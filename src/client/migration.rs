@@ -14,7 +14,8 @@ impl Client {
     pub(super) fn on(shards: &Shards, job: JobConfig) -> Self {
         let waiters: Vec<Waiters> = shards.all().iter().cloned().map(Waiters::new).collect();
         let shards = shards.map(Store::unawaited);
-        Self { waiters: waiters.into(), store: shards.home().clone(), shards, job }
+        let store = shards.home().clone();
+        Self { waiters: waiters.into(), store, shards, job, broker_scope: None }
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.

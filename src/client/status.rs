@@ -11,7 +11,7 @@ use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::target::ScriptType;
-use crate::store::{QueueState, RedisState, Store, StoreError, TypeState};
+use crate::store::{BrokerPresence, QueueState, RedisState, Store, StoreError, TypeState};
 
 /// A shard, and the server that has it.
 #[derive(Debug, Clone)]
@@ -86,6 +86,18 @@ impl Client {
         }
         live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
         Ok(live)
+    }
+
+    /// Lists the brokers of RabbitMQ by unit and host, those of the last day whose heartbeat is late among them.
+    /// None without a configuration of RabbitMQ.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn list_brokers(&self) -> Result<Vec<BrokerPresence>, ClientError> {
+        match &self.broker_scope {
+            Some(scope) => Ok(self.store.brokers(scope).await?),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Counts the jobs of every script type that ever had a job or an actor.

@@ -37,6 +37,16 @@ pub struct CheckConfig {
     pub dead_warning: u64,
     /// The dead letters of the last hour, of all types, that are critical.
     pub dead_critical: u64,
+    /// The dead letters in one queue of RabbitMQ that are a warning.
+    pub amqp_dead_warning: u64,
+    /// The dead letters in one queue of RabbitMQ that are critical.
+    pub amqp_dead_critical: u64,
+    /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is a warning.
+    #[serde(with = "units::duration")]
+    pub outage_warning: Duration,
+    /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is critical.
+    #[serde(with = "units::duration")]
+    pub outage_critical: Duration,
     /// The per cent of Redis's `maxmemory` in use that are a warning.
     pub memory_warning: u64,
     /// The per cent of Redis's `maxmemory` in use that are critical.
@@ -60,6 +70,10 @@ impl Default for CheckConfig {
             failures_rise: 2,
             dead_warning: 1,
             dead_critical: 0,
+            amqp_dead_warning: 1,
+            amqp_dead_critical: 0,
+            outage_warning: Duration::from_secs(30),
+            outage_critical: Duration::from_mins(5),
             memory_warning: 80,
             memory_critical: 95,
             durable: true,
@@ -70,13 +84,17 @@ impl Default for CheckConfig {
 impl CheckConfig {
     /// Rejects a warning that is above its critical threshold: it would never be given.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let seconds = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let amqp_dead = [self.amqp_dead_warning, self.amqp_dead_critical];
+        let outage = [self.outage_warning, self.outage_critical].map(millis);
         for (warning, critical, pair) in [
-            ("wait_warning", "wait_critical", [self.wait_warning, self.wait_critical].map(seconds)),
+            ("wait_warning", "wait_critical", [self.wait_warning, self.wait_critical].map(millis)),
             ("depth_warning", "depth_critical", [self.depth_warning, self.depth_critical]),
             ("held_warning", "held_critical", [self.held_warning, self.held_critical]),
             ("failed_warning", "failed_critical", [self.failed_warning, self.failed_critical]),
             ("dead_warning", "dead_critical", [self.dead_warning, self.dead_critical]),
+            ("amqp_dead_warning", "amqp_dead_critical", amqp_dead),
+            ("outage_warning", "outage_critical", outage),
             ("memory_warning", "memory_critical", [self.memory_warning, self.memory_critical]),
         ] {
             let key = |name| KeyPath::of(&["check", name]);

@@ -5,13 +5,16 @@ use std::io::IsTerminal;
 
 use tracing::field::{Field, Value, Visit, display};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber, warn};
+use tracing::{Event, Metadata, Subscriber, warn};
+use tracing_journald::{Priority, PriorityMappings};
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use super::job_lines::JobLines;
 use crate::config::LogConfig;
+use crate::proto::report::JOB_FAILURE;
 use crate::proto::text::escape;
 
 /// The variable that overrides the configured level, in the syntax of `tracing` (`warn`,
@@ -35,13 +38,15 @@ impl Logging {
         let filter = overridden.unwrap_or_else(|| filter_of(config));
         let (filter, handle) = reload::Layer::new(filter);
         let registry = tracing_subscriber::registry().with(filter).with(lines.clone());
-        // The journal stores fields separately, so that `journalctl JOB_ID=…` finds a job.
-        let journal = reads_journal()
-            .then(|| tracing_journald::layer().ok())
-            .flatten()
-            .map(|layer| layer.with_field_prefix(None));
-        let started = match journal {
-            Some(journal) => registry.with(Escaped(journal)).try_init(),
+        let journal =
+            || Some((to_journal(Priority::Informational)?, to_journal(Priority::Notice)?));
+        let started = match reads_journal().then(journal).flatten() {
+            Some((usual, failures)) => {
+                let of_failure = |event: &Metadata<'_>| event.target() == JOB_FAILURE;
+                let failures = Escaped(failures).with_filter(filter_fn(of_failure));
+                let usual = Escaped(usual).with_filter(filter_fn(move |event| !of_failure(event)));
+                registry.with(usual).with(failures).try_init()
+            }
             None => registry
                 .with(Escaped(
                     fmt::layer()
@@ -68,6 +73,15 @@ impl Logging {
             warn!("cannot change the log level: {error}");
         }
     }
+}
+
+/// Returns a layer that writes to the journal, with its priority of lines of the level INFO. The journal stores
+/// fields separately, so that `journalctl JOB_ID=…` finds a job.
+fn to_journal(info: Priority) -> Option<tracing_journald::Layer> {
+    let (debug, trace) = (Priority::Debug, Priority::Debug);
+    let priorities = PriorityMappings { info, debug, trace, ..PriorityMappings::new() };
+    let layer = tracing_journald::layer().ok()?;
+    Some(layer.with_field_prefix(None).with_priority_mappings(priorities))
 }
 
 /// Returns the filter of a configuration. The errors of lapin come back from its calls as well, in the

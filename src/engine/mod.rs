@@ -154,6 +154,14 @@ pub enum Failure {
         /// The step that failed, and the reason.
         message: String,
     },
+    /// The kernel killed the script for memory that its unit or the machine lacked. It is run again, as after a
+    /// crash of its actor.
+    Killed {
+        /// The limit.
+        message: String,
+        /// The exit code, if a process exited.
+        exit_code: Option<i32>,
+    },
     /// The script asks to be run again later; this is no attempt of those that it has.
     Postponed {
         /// The reason, as for [`Failure::Script`].
@@ -222,6 +230,7 @@ impl Display for Failure {
             | Self::Postponed { message, .. }
             | Self::Discarded { message, .. }
             | Self::Machine { message }
+            | Self::Killed { message, .. }
             | Self::Invalid { message } => f.write_str(message),
             Self::Timeout => f.write_str("timeout"),
             Self::Stopped(StopReason::Requested) => f.write_str("stopped_by_request"),

@@ -1,5 +1,6 @@
 //! Metrics of a namespace for Prometheus and its like, made from what Redis holds.
 
+mod brokers;
 mod text;
 
 pub use text::Format;
@@ -79,6 +80,7 @@ impl Metrics {
         jobs(&mut text, &types);
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
+        brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The target of log lines about the usual course of a job: its schedule, start and success. The key
 /// `log.jobs` of the configuration selects which of them are written.
 pub const JOB_COURSE: &str = "hero::job::course";
-/// The target of log lines about attempts that failed.
+/// The target of log lines about attempts that failed. The journal has them as notices, dead letters as warnings.
 pub const JOB_FAILURE: &str = "hero::job::failure";
 
 /// A report of a role to the daemon.

@@ -15,6 +15,8 @@ pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
     let sees_types = sees_whole_types(caller);
     seen.types.retain(|of| sees_types && caller.admits(of.script_type.as_str(), None));
     seen.minutes = [].into();
+    // Their messages are of all types.
+    seen.brokers.clear();
     seen
 }
 

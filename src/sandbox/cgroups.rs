@@ -160,6 +160,9 @@ impl CgroupBounds {
 #[derive(Debug)]
 pub(crate) struct JobGroup {
     path: PathBuf,
+    /// The number of times that the limit of each group above was reached before this one was created: of the unit,
+    /// then of its slices.
+    ooms_above: Vec<u64>,
 }
 
 impl JobGroup {
@@ -171,7 +174,7 @@ impl JobGroup {
             io::Error::new(error.kind(), reason)
         };
         fs::create_dir(&path).map_err(failed)?;
-        let group = Self { path: path.clone() };
+        let group = Self { path: path.clone(), ooms_above: ooms_above(&path) };
         group.set(bounds).map_err(failed)?;
         Ok(group)
     }
@@ -219,8 +222,12 @@ impl JobGroup {
     /// Sets the peak memory of the job, and for a failed job the bound that it hit.
     pub(crate) fn report(&self, usage: &mut Usage, failed: bool) {
         let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
-        if failed && counted(&read("memory.events"), "oom_kill") > 0 {
-            usage.limit = Some(Limit::JobMemory);
+        let killed = || {
+            let events = read("memory.events");
+            out_of_memory(&events, &self.ooms_above, || ooms_above(&self.path))
+        };
+        if let Some(limit) = failed.then(killed).flatten() {
+            usage.limit = Some(limit);
         } else if failed && counted(&read("pids.events"), "max") > 0 {
             usage.limit = Some(Limit::JobProcesses);
         }
@@ -260,6 +267,31 @@ impl Drop for JobGroup {
     }
 }
 
+/// Returns how often the limit of each group above a group was reached, from the unit on. The root has no limit.
+fn ooms_above(group: &Path) -> Vec<u64> {
+    let above = group.ancestors().skip(1).map(|group| group.join("memory.events.local"));
+    let events = above.map_while(|file| fs::read_to_string(file).ok());
+    events.map(|events| counted(&events, "oom")).collect()
+}
+
+/// Returns the limit for whose sake the kernel killed a process of a job; `None` if it killed none. In
+/// `memory.events` of a group, `oom` counts how often its own limit was reached, and `oom_kill` the kills for
+/// every limit above it too.
+fn out_of_memory(events: &str, before: &[u64], now: impl FnOnce() -> Vec<u64>) -> Option<Limit> {
+    if counted(events, "oom_kill") == 0 {
+        return None;
+    }
+    if counted(events, "oom") > 0 {
+        return Some(Limit::JobMemory);
+    }
+    let reached = before.iter().zip(now()).position(|(before, now)| now > *before);
+    Some(match reached {
+        Some(0) => Limit::UnitMemory,
+        Some(_) => Limit::SliceMemory,
+        None => Limit::MachineMemory,
+    })
+}
+
 /// Returns a counter of a file with one counter per line.
 fn counted(text: &str, name: &str) -> u64 {
     let of_name = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
@@ -294,6 +326,34 @@ mod tests {
         assert_eq!(counted(events, "oom"), 3);
         assert_eq!(counted("max 12\n", "max"), 12);
         assert_eq!(counted("", "max"), 0);
+    }
+
+    #[test]
+    fn kill_is_for_the_limit_that_was_reached_and_not_for_each_below_it() {
+        let events = |oom, kills| format!("low 0\nhigh 0\nmax 7\noom {oom}\noom_kill {kills}\n");
+        let of = |events: String, now: [u64; 2]| out_of_memory(&events, &[4, 1], || now.to_vec());
+        assert_eq!(of(events(0, 0), [5, 1]), None, "it was none of the job's processes");
+        assert_eq!(of(events(3, 0), [4, 1]), None, "an allocation failed");
+        assert_eq!(of(events(3, 1), [4, 1]), Some(Limit::JobMemory));
+        assert_eq!(of(events(1, 1), [5, 2]), Some(Limit::JobMemory));
+        assert_eq!(of(events(0, 1), [5, 1]), Some(Limit::UnitMemory));
+        assert_eq!(of(events(0, 2), [4, 2]), Some(Limit::SliceMemory));
+        assert_eq!(of(events(0, 1), [4, 1]), Some(Limit::MachineMemory));
+        // A kernel before 5.2 tells nothing of the groups above.
+        let unknown = out_of_memory(&events(0, 1), &[], Vec::new);
+        assert_eq!(unknown, Some(Limit::MachineMemory));
+    }
+
+    #[test]
+    fn limits_above_a_group_are_counted_from_the_unit_up_to_the_root() {
+        let root = tempfile::tempdir().expect("a folder");
+        let unit = root.path().join("hero.slice/hero@x.service");
+        fs::create_dir_all(unit.join("job-1")).expect("created");
+        for (folder, ooms) in [(&unit, 2), (&root.path().join("hero.slice"), 5)] {
+            let text = format!("low 0\nmax 9\noom {ooms}\noom_kill 7\n");
+            fs::write(folder.join("memory.events.local"), text).expect("written");
+        }
+        assert_eq!(ooms_above(&unit.join("job-1")), [2, 5]);
     }
 
     #[test]

@@ -44,6 +44,12 @@ pub enum Limit {
     JobMemory,
     /// The processes and threads of the job as a whole.
     JobProcesses,
+    /// The memory of the actor's unit.
+    UnitMemory,
+    /// The memory of a slice that the unit is in.
+    SliceMemory,
+    /// The memory of the machine.
+    MachineMemory,
 }
 
 impl Limit {
@@ -59,6 +65,9 @@ impl Limit {
             Self::Output => "output",
             Self::JobMemory => "job memory",
             Self::JobProcesses => "job processes",
+            Self::UnitMemory => "unit memory",
+            Self::SliceMemory => "slice memory",
+            Self::MachineMemory => "machine memory",
         }
     }
 }

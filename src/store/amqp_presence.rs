@@ -41,10 +41,18 @@ pub struct BrokerPresence {
     pub spooled: u64,
     /// Log events that are neither published nor kept.
     pub log_events_lost: u64,
+    /// The seconds since the last of these was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_ago_s: Option<u64>,
+    /// The dead letters in RabbitMQ, by the queue that has them, of the queues that it consumes.
+    pub dead_letters: BTreeMap<String, u64>,
     /// The seconds for which RabbitMQ, Redis or MariaDB has been away, by name.
     pub outages: BTreeMap<String, u64>,
     /// When this was noted, in microseconds of Redis's clock.
     pub at_us: i64,
+    /// The seconds since then.
+    #[serde(skip_deserializing)]
+    pub seen_ago_s: u64,
     /// False if its heartbeat is late.
     #[serde(skip_deserializing)]
     pub is_alive: bool,
@@ -104,7 +112,9 @@ impl Store {
             let (at_us, document) = document.split_once(' ')?;
             let mut presence: BrokerPresence = serde_json::from_str(document).ok()?;
             presence.at_us = at_us.parse().ok()?;
-            presence.is_alive = now_us - presence.at_us < gone_us;
+            let age_us = now_us.saturating_sub(presence.at_us).max(0);
+            presence.seen_ago_s = u64::try_from(age_us / 1_000_000).unwrap_or_default();
+            presence.is_alive = age_us < gone_us;
             Some(presence)
         });
         Ok(parsed.collect())

@@ -76,6 +76,8 @@ pub struct GivenBack {
     pub queue: Option<Queue>,
     /// False if its script has not begun: then it does not count as an attempt before the next one.
     pub has_begun: bool,
+    /// True if it was killed for the memory of its unit or of the machine: that is charged as a crash.
+    pub has_crashed: bool,
 }
 
 impl Store {
@@ -154,9 +156,13 @@ impl Store {
     pub async fn requeue(&self, boot: &BootId, jobs: &[GivenBack]) -> Result<u64, StoreError> {
         let mut script = self.scripts.requeue.prepare_invoke();
         script.arg(boot.as_str()).arg(jobs.len());
-        for GivenBack { id, claimed_at, queue, has_begun } in jobs {
+        for GivenBack { id, claimed_at, queue, has_begun, has_crashed } in jobs {
             let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
-            script.arg(id.as_str()).arg(queue).arg(claimed_at).arg(u8::from(*has_begun));
+            let began = match (has_begun, has_crashed) {
+                (_, true) => 2,
+                (begun, false) => u8::from(*begun),
+            };
+            script.arg(id.as_str()).arg(queue).arg(claimed_at).arg(began);
         }
         self.invoke("giving jobs back", &script).await
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::attempts::kept;
 use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
-use crate::proto::cron::{CronName, Overlap};
+use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// The longest name of a person or program that is kept.
@@ -23,6 +23,8 @@ pub enum Fired {
     Past,
     /// The job of the last firing has not ended, or holds the unique key; nothing was submitted.
     LeftOut(JobId),
+    /// The job of the last firing has not ended: this one, which was missed, is made up for after it.
+    Waits(JobId),
     /// Its job was refused, for this reason.
     Failed(String),
 }
@@ -120,7 +122,8 @@ impl Store {
         Ok((now, times.collect::<Result<_, _>>()?))
     }
 
-    /// Fires a periodic job for the time it is due, unless that has been done.
+    /// Fires a periodic job for the time it is due, unless that has been done. With [`Overlap::Skip`] and
+    /// [`CatchUp::All`] a firing that was missed waits for the job of the last one.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection it may have fired all the same; firing it again
@@ -129,14 +132,16 @@ impl Store {
         &self,
         name: &CronName,
         due: Timestamp,
-        overlap: Overlap,
+        (overlap, catch_up): (Overlap, CatchUp),
         job: &Job,
         retention: Retention,
     ) -> Result<Fired, StoreError> {
         const DOING: &str = "firing a periodic job";
         let mut script = self.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
-        script.arg(kept(retention)).arg(job.id.as_str());
+        let makes_up = overlap == Overlap::Skip && catch_up == CatchUp::All;
+        let missed_us = if makes_up { MISSED_AFTER.as_micros() } else { 0 };
+        script.arg(kept(retention)).arg(job.id.as_str()).arg(missed_us.to_string());
         submission(&mut script, &[with_fields(job)], true, retention);
         let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         let id = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
@@ -144,6 +149,7 @@ impl Store {
             "fired" => Ok(Fired::Job(id()?)),
             "past" => Ok(Fired::Past),
             "left_out" => Ok(Fired::LeftOut(id()?)),
+            "waits" => Ok(Fired::Waits(id()?)),
             "failed" => Ok(Fired::Failed(detail)),
             _ => Err(StoreError::unexpected(DOING)),
         }

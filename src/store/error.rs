@@ -59,6 +59,17 @@ impl StoreError {
         matches!(self, Self::Unreachable { .. } | Self::NotServing { .. })
     }
 
+    /// Returns true if no call succeeds until something changes at Redis: it is away, does not serve, or refuses
+    /// the login.
+    pub fn is_outage(&self) -> bool {
+        self.is_transient() || self.is_login_refused()
+    }
+
+    fn is_login_refused(&self) -> bool {
+        let is = |reason: &str| ["NOAUTH", "WRONGPASS"].iter().any(|code| reason.contains(code));
+        matches!(self, Self::NotPermitted { reason, .. } if is(reason))
+    }
+
     /// Returns true if Redis has reached its maxmemory. Scripts that begin with a write that takes no memory
     /// still run.
     pub(super) fn is_memory_full(&self) -> bool {
@@ -68,6 +79,11 @@ impl StoreError {
     pub(super) fn new(address: &str, doing: &'static str, error: &RedisError) -> Self {
         let address = address.to_owned();
         let reason = describe(error);
+        let not_serving = |reason: &str| {
+            let said = code_within(reason).or(error.code()).and_then(in_our_words);
+            let reason = said.map_or_else(|| reason.to_owned(), str::to_owned);
+            Self::NotServing { address: address.clone(), reason }
+        };
         // So Redis answers a long command before a login.
         if reason.contains("Protocol error: unauthenticated") {
             let reason = "NOAUTH Authentication required".to_owned();
@@ -86,17 +102,15 @@ impl StoreError {
                 | ServerErrorKind::Ask
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown,
-            ) => Self::NotServing { address, reason },
+            ) => not_serving(&reason),
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
             }
             _ => match code_within(&reason).or(error.code()) {
                 Some("OOM") => Self::NotServing { address, reason: MEMORY_FULL.to_owned() },
                 // A blocked call to a master that became a replica is "UNBLOCKED".
-                Some("BUSY" | "UNBLOCKED") => Self::NotServing { address, reason },
-                Some(code) if REJECTS_WRITES.contains(&code) => {
-                    Self::NotServing { address, reason }
-                }
+                Some("BUSY" | "LOADING" | "UNBLOCKED") => not_serving(&reason),
+                Some(code) if REJECTS_WRITES.contains(&code) => not_serving(&reason),
                 Some("WRONGPASS" | "NOAUTH" | "NOPERM") => Self::NotPermitted { address, reason },
                 _ => Self::Failed { doing, reason },
             },
@@ -112,16 +126,31 @@ impl StoreError {
             rest.is_some_and(|rest| rest.starts_with(' '))
                 || answer.contains(&format!(": -{code} "))
         };
-        let address = address.to_owned();
-        REJECTS_WRITES
-            .into_iter()
-            .any(is)
-            .then(|| Self::NotServing { address, reason: answer.to_owned() })
+        let code = REJECTS_WRITES.into_iter().find(|code| is(code))?;
+        let reason = in_our_words(code).unwrap_or(answer).to_owned();
+        Some(Self::NotServing { address: address.to_owned(), reason })
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
         Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
     }
+}
+
+/// Returns what an error code of a Redis that does not serve means. Redis's own words end with the id of a script.
+fn in_our_words(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "READONLY" => "it is a replica and refuses writes (READONLY)",
+        "UNBLOCKED" => "it became a replica while a call waited (UNBLOCKED)",
+        "LOADING" => "it is loading its data (LOADING)",
+        "MISCONF" => {
+            "it cannot write its data to disk and refuses writes (MISCONF); see its log and its disk"
+        }
+        "NOREPLICAS" => "it has too few replicas and refuses writes (NOREPLICAS)",
+        "MASTERDOWN" => "it is a replica without its primary (MASTERDOWN)",
+        "BUSY" => "it runs a script that takes long (BUSY)",
+        "CLUSTERDOWN" => "its cluster has slots without a node (CLUSTERDOWN)",
+        _ => return None,
+    })
 }
 
 /// Returns true if the connection must be replaced: it is lost, or leads to a replica or a Redis that
@@ -218,6 +247,28 @@ mod tests {
         let replica = error("READONLY You can't write against a read only replica.");
         assert!(replica.is_transient() && !replica.is_memory_full(), "{replica:?}");
         assert!(!error("previous errors.").is_transient());
+    }
+
+    #[test]
+    fn redis_that_does_not_serve_is_told_in_our_words_without_the_id_of_a_script() {
+        let told = |code: &str, text: &str| {
+            let error = redis::make_extension_error(code.to_owned(), Some(text.to_owned()));
+            StoreError::new("here", "claiming jobs", &error).to_string()
+        };
+        let script = "script: f3cd3c3a1fd0f46a9c0df9e2ea0ec4c0ad0e9b0f, on @user_script:9.";
+        for (code, words) in [
+            ("READONLY", "it is a replica and refuses writes"),
+            ("MISCONF", "it cannot write its data to disk"),
+            ("UNBLOCKED", "it became a replica while a call waited"),
+            ("LOADING", "it is loading its data"),
+        ] {
+            let said = told(code, &format!("{code} Redis says this {script}"));
+            assert!(said.contains(words) && said.contains(&format!("({code})")), "{said}");
+            assert!(!said.contains("script"), "{said}");
+        }
+        let refused = redis::make_extension_error("NOAUTH".to_owned(), Some("needed".to_owned()));
+        let refused = StoreError::new("here", "claiming jobs", &refused);
+        assert!(refused.is_outage() && !refused.is_transient(), "{refused:?}");
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// The shortest time between two log lines about an outage: some calls may succeed in between.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// The time between two log lines about an outage that lasts.
+const LASTS_INTERVAL: Duration = Duration::from_mins(1);
 
 /// An outage of Redis. Every call that fails or succeeds is noted here.
 #[derive(Debug, Default)]
@@ -12,8 +14,10 @@ pub struct Outage(Mutex<OutageState>);
 
 #[derive(Debug, Default)]
 struct OutageState {
-    /// When a call first failed, while the outage lasts.
+    /// When a call first failed, since the last one that was answered.
     since: Option<Instant>,
+    /// When a call first failed, since the last one that showed that Redis serves.
+    began: Option<Instant>,
     /// This outage was logged.
     is_logged: bool,
     /// When an outage was last logged.
@@ -26,6 +30,7 @@ impl Outage {
     pub fn failed(&self, now: Instant) -> bool {
         let mut state = self.lock();
         state.since.get_or_insert(now);
+        state.began.get_or_insert(now);
         let is_due = state.logged_at.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL);
         if state.is_logged || !is_due {
             return false;
@@ -34,14 +39,32 @@ impl Outage {
         true
     }
 
-    /// Notes a call that Redis answered. Returns how long the outage was, if it was logged.
-    pub fn answered(&self, now: Instant) -> Option<Duration> {
+    /// Returns how long an outage has lasted that was logged: once a minute, to log that too.
+    pub fn lasts(&self, now: Instant) -> Option<Duration> {
         let mut state = self.lock();
-        let since = state.since.take()?;
-        std::mem::take(&mut state.is_logged).then(|| now.duration_since(since))
+        let at = state.logged_at.filter(|_| state.is_logged)?;
+        if now.duration_since(at) < LASTS_INTERVAL {
+            return None;
+        }
+        state.logged_at = Some(now);
+        state.began.map(|began| now.duration_since(began))
     }
 
-    /// Returns when the outage began, if there is one.
+    /// Notes a call that Redis answered. It may have written nothing, which a Redis that is read-only answers
+    /// too.
+    pub fn answered(&self) {
+        self.lock().since = None;
+    }
+
+    /// Notes a call that shows that Redis serves. Returns how long the outage was, if it was logged.
+    pub fn over(&self, now: Instant) -> Option<Duration> {
+        let mut state = self.lock();
+        state.since = None;
+        let began = state.began.take()?;
+        std::mem::take(&mut state.is_logged).then(|| now.duration_since(began))
+    }
+
+    /// Returns since when no call was answered, if the last one was not.
     pub fn since(&self) -> Option<Instant> {
         self.lock().since
     }
@@ -62,16 +85,29 @@ mod tests {
         let at = |second| begin + Duration::from_secs(second);
         assert_eq!([outage.failed(at(0)), outage.failed(at(1))], [true, false]);
         assert_eq!(outage.since(), Some(at(0)));
-        assert_eq!(outage.answered(at(2)), Some(Duration::from_secs(2)));
-        assert_eq!((outage.answered(at(2)), outage.since()), (None, None));
+        assert_eq!(outage.over(at(2)), Some(Duration::from_secs(2)));
+        assert_eq!((outage.over(at(2)), outage.since()), (None, None));
         // It flaps.
         assert!(!outage.failed(at(3)));
-        assert_eq!(outage.answered(at(4)), None, "it was not logged");
+        assert_eq!(outage.over(at(4)), None, "it was not logged");
         // One that lasts is logged late rather than never.
         assert_eq!(
             [5, 9, 10, 11].map(|second| outage.failed(at(second))),
             [false, false, true, false]
         );
-        assert_eq!(outage.answered(at(12)), Some(Duration::from_secs(7)));
+        assert_eq!(outage.over(at(12)), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn outage_that_lasts_is_told_each_minute_and_an_answer_without_a_write_does_not_end_it() {
+        let (outage, begin) = (Outage::default(), Instant::now());
+        let at = |second| begin + Duration::from_secs(second);
+        assert!(outage.failed(at(0)));
+        outage.answered();
+        assert_eq!((outage.since(), outage.failed(at(20))), (None, false), "it is the same one");
+        assert_eq!([59, 60, 61].map(|s| outage.lasts(at(s)).is_some()), [false, true, false]);
+        assert_eq!(outage.lasts(at(120)), Some(Duration::from_mins(2)));
+        assert_eq!(outage.over(at(125)), Some(Duration::from_secs(125)));
+        assert_eq!(outage.lasts(at(300)), None);
     }
 }

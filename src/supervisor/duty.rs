@@ -14,6 +14,7 @@ use crate::proto::report::redis_away;
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
+use crate::proto::units::brief;
 use crate::store::{
     Backoff, Outage, Outlook, Recovered, RedisState, Shards, Store, StoreError, WorkKind,
 };
@@ -173,10 +174,13 @@ impl DutyCounts {
     /// Notes that Redis did not answer a call, or does not serve. Logs it once in an outage.
     pub(super) fn redis_failed(&self, doing: &str, error: &StoreError) {
         let is_new = self.outage.since().is_none();
+        debug!("{doing}: {error}");
+        let of_shard = self.of_shard();
         if self.outage.failed(Instant::now()) {
-            warn!("{doing}: {error}; trying again");
-        } else {
-            debug!("{doing}: {error}");
+            warn!("{error}; all duties{of_shard} wait, trying again");
+        } else if let Some(lasted) = self.outage.lasts(Instant::now()) {
+            let lasted = brief(lasted);
+            warn!("redis{of_shard} has not served for {lasted}: {error}; trying again");
         }
         if is_new {
             self.redis_lost.notify_one();
@@ -185,8 +189,8 @@ impl DutyCounts {
 
     /// Notes that Redis answered a heartbeat.
     pub(super) fn redis_answered(&self) {
-        if let Some(lasted) = self.outage.answered(Instant::now()) {
-            info!("redis is back after {:.1} s", lasted.as_secs_f64());
+        if let Some(lasted) = self.outage.over(Instant::now()) {
+            info!("redis{} is back after {:.1} s", self.of_shard(), lasted.as_secs_f64());
         }
     }
 
@@ -299,7 +303,7 @@ pub(super) async fn repeat<D: Duty>(
                 lock(&counts.failing).remove(name);
                 next
             }
-            Err(error) if error.is_transient() => {
+            Err(error) if error.is_outage() => {
                 away = true;
                 counts.redis_failed(name, &error);
                 Next::After(backoff.failed())

@@ -54,7 +54,7 @@ impl Heartbeat<'_> {
                     self.counts.redis_answered();
                     debug!(supervisors, "heartbeat");
                 }
-                Err(error) if error.is_transient() => {
+                Err(error) if error.is_outage() => {
                     self.counts.redis_failed("renewing presence", &error);
                     ticks.reset_after(backoff.failed().min(every));
                 }

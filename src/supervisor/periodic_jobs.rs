@@ -35,10 +35,16 @@ impl Duty for PeriodicJobs {
         for (entry, last) in entries.iter().zip(state) {
             let due = entry.schedule.due(last, now, entry.catch_up);
             let left = due.len().saturating_sub(FIRINGS_PER_ROUND);
+            let mut waits = false;
             for at in due.into_iter().take(FIRINGS_PER_ROUND) {
-                fire(round, counts, entry, at).await?;
+                waits = !fire(round, counts, entry, at).await?;
+                if waits {
+                    break;
+                }
             }
-            if left > 0 {
+            if waits {
+                next = next.min(sweep);
+            } else if left > 0 {
                 next = Duration::ZERO;
             }
             next = next.min(until_next(entry, now));
@@ -53,21 +59,24 @@ fn until_next(entry: &CronEntry, now: Timestamp) -> Duration {
     next.and_then(|next| next.duration_since(now).try_into().ok()).unwrap_or(Duration::MAX)
 }
 
+/// Fires a job for a time. Returns false if the firing, and those after it, wait for the job of the last one.
 async fn fire(
     round: &Round,
     counts: &DutyCounts,
     entry: &CronEntry,
     due: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let job = entry.job(due);
     let retention = round.settings.job.kept();
-    match round.store.fire(&entry.name, due, entry.overlap, &job, retention).await? {
+    let rules = (entry.overlap, entry.catch_up);
+    match round.store.fire(&entry.name, due, rules, &job, retention).await? {
         Fired::Job(id) => {
             counts.fired.fetch_add(1, Ordering::Relaxed);
             let name = &entry.name;
             info!(target: JOB_COURSE, job_id = %id, cron = %name, "job {id} of the periodic job {name}, due {due}, is submitted");
         }
         Fired::Past => {}
+        Fired::Waits(_) => return Ok(false),
         Fired::LeftOut(id) => {
             warn!(job_id = %id, cron = %entry.name, "the periodic job {} is skipped at {due}, as its job {id} of an earlier firing has not ended", entry.name);
         }
@@ -75,5 +84,5 @@ async fn fire(
             error!(cron = %entry.name, "the periodic job {} cannot be submitted at {due}: {why}", entry.name);
         }
     }
-    Ok(())
+    Ok(true)
 }

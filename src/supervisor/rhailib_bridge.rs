@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use super::duty::DutyCounts;
 use crate::proto::legacy::RhailibCircle;
@@ -36,14 +36,12 @@ pub(super) async fn run(store: Store, circle: RhailibCircle, counts: Arc<DutyCou
         counts.rounds.fetch_add(1, Ordering::Relaxed);
         match round(&store, &mut blocking, &circle, &mut late).await {
             Ok(()) => {
-                if backoff.succeeded() {
-                    info!(circle = %name, "taking tasks: redis is back");
-                }
+                backoff.succeeded();
             }
             Err(error) => {
                 let wait = backoff.failed();
-                if error.is_transient() {
-                    debug!(circle = %name, "taking tasks: {error}");
+                if error.is_outage() {
+                    counts.redis_failed("taking tasks of a circle", &error);
                 } else {
                     warn!(circle = %name, "taking tasks: {error}; trying again");
                 }

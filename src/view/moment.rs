@@ -14,7 +14,9 @@ use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
-use crate::store::{JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState};
+use crate::store::{
+    BrokerPresence, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
+};
 
 /// The state of the namespace at one moment.
 #[derive(Debug, Clone)]
@@ -37,6 +39,8 @@ pub struct Moment {
     pub wrong_types: Vec<String>,
     /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
+    /// The brokers of RabbitMQ of the last day, if they are configured.
+    pub brokers: Vec<BrokerPresence>,
     /// The live actors by name.
     pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
@@ -101,6 +105,8 @@ impl Moment {
         };
         let wrong_types = client.wrong_types().await?;
         let supervisors = client.list_supervisors().await?;
+        // A key that another program uses hides the brokers, and not everything else.
+        let brokers = client.list_brokers().await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
@@ -121,6 +127,7 @@ impl Moment {
             shards,
             wrong_types,
             supervisors,
+            brokers,
             actor_counts: counted(&actors),
             actors,
             queues: queues.collect(),
@@ -142,6 +149,19 @@ impl Moment {
             }
         }
         servers
+    }
+
+    /// The brokers that renew their presence.
+    pub fn live_brokers(&self) -> impl Iterator<Item = &BrokerPresence> {
+        self.brokers.iter().filter(|of| of.is_alive)
+    }
+
+    /// The dead letters in each queue of RabbitMQ: several brokers consume one, and the latest to look knows best.
+    pub fn amqp_dead_letters(&self) -> BTreeMap<&str, u64> {
+        let mut of_brokers: Vec<&BrokerPresence> = self.brokers.iter().collect();
+        of_brokers.sort_by_key(|of| of.at_us);
+        let queues = of_brokers.into_iter().flat_map(|of| &of.dead_letters);
+        queues.map(|(queue, number)| (queue.as_str(), *number)).collect()
     }
 
     /// The jobs that limits hold, of a script type.
@@ -263,6 +283,7 @@ pub(crate) mod tests {
                 last_heartbeat: "2026-01-31T13:00:00.000Z".to_owned(),
                 redis: "ok".to_owned(),
             }],
+            brokers: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             queues: vec![(queue("type:osis", 3, 2), 2)],

@@ -18,7 +18,7 @@ use super::error::PageError;
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
 use super::site::Site;
 use super::visitor::Visitor;
-use super::{actors, graph, job, jobs, layout, limits, overview, queues};
+use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
 use crate::rpc::Caller;
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
@@ -149,6 +149,7 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
         ["jobs"] => jobs::live(site, visitor, &now, query).await?,
         ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
         ["jobs", id] => job::live(site, visitor, &now, id).await?,
+        ["brokers"] => brokers::live(visitor, &now, query),
         ["limits"] => limits::live(site, visitor).await?,
         ["queues"] => queues::live(site, visitor, &now, query),
         ["queues", name] => queues::live_one(site, visitor, &now, name),

@@ -24,6 +24,7 @@ pub(super) enum Nav {
     DeadLetters,
     Limits,
     Objects,
+    Brokers,
     LogRecords,
     Submit,
     /// None of them.
@@ -192,6 +193,7 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                 (entry(Nav::Limits, "/limits", "Limits", counts.limits))
                 (entry(Nav::Objects, "/objects", "Objects", html! {}))
                 @if now.is_some_and(|now| now.has_records) && !visitor.is_bound() {
+                    (entry(Nav::Brokers, "/brokers", "Brokers", counts.brokers))
                     (entry(Nav::LogRecords, "/records", "Log records", html! {}))
                 }
             }
@@ -212,6 +214,7 @@ struct SideCounts {
     periodic_jobs: Markup,
     dead: Markup,
     limits: Markup,
+    brokers: Markup,
 }
 
 impl SideCounts {
@@ -235,6 +238,7 @@ impl SideCounts {
             periodic_jobs: number_of("cron", now.and_then(|now| now.periodic_jobs), false),
             dead: number_of("dead", dead, dead.is_some_and(|dead| dead > 0)),
             limits: number_of("limits", now.map(|now| now.limits), false),
+            brokers: number_of("brokers", len(|now| now.moment.live_brokers().count()), false),
         }
     }
 }
@@ -261,6 +265,7 @@ pub(super) fn live_parts(now: &SiteSnapshot) -> Vec<LivePart> {
         ("cron", counts.periodic_jobs),
         ("dead", counts.dead),
         ("limits", counts.limits),
+        ("brokers", counts.brokers),
     ];
     states
         .chain(others)

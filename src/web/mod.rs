@@ -5,6 +5,7 @@
 
 mod actors;
 mod assets;
+mod brokers;
 mod cookie;
 mod cron;
 mod dead;
@@ -82,6 +83,7 @@ fn routes(site: Site) -> Router {
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
         .route("/objects", get(objects::list).post(objects::change))
+        .route("/brokers", get(brokers::list))
         .route("/records", get(records::list))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))

@@ -1,20 +1,18 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use axum::extract::{Query, State};
-use axum::response::Response;
-use maud::{Markup, html};
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::error::{PageError, sentence};
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{columns, empty, instant, pager, things};
 use super::site::Site;
 use super::visitor::Visitor;
-use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery};
+use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
 use crate::rpc::Scope;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
 
 /// The records of a page.
 const ROWS: usize = 100;
@@ -44,6 +42,11 @@ impl RecordFilter {
             newest_first: self.root.is_empty() && self.chain.is_empty(),
             ..RecordQuery::default()
         }
+    }
+
+    /// Returns true for one root, whose records are shown chain by chain.
+    fn is_tree(&self) -> bool {
+        !self.root.is_empty() && self.chain.is_empty()
     }
 
     fn address(&self, links: &SiteLinks, after: &str) -> String {
@@ -89,7 +92,9 @@ pub(super) async fn list(
         }
         (head(&title(&filter), &line(&filter), &html! {}))
         (filters(&filter, links))
-        @if records.is_empty() { (empty(&html! { "No log records." })) } @else { (table(&records, links)) }
+        @if records.is_empty() { (empty(&html! { "No log records." })) }
+        @else if filter.is_tree() { (tree(&records, links)) }
+        @else { (table(&records, links)) }
         (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Log records", Nav::LogRecords, main)))
@@ -107,6 +112,8 @@ fn line(filter: &RecordFilter) -> Markup {
     html! {
         @if filter.root.is_empty() && filter.chain.is_empty() {
             "Events of brokers and of programs that publish the key log, the newest first."
+        } @else if filter.is_tree() {
+            "Chain by chain, in the order in which they begin."
         } @else {
             "In the order of time."
         }
@@ -140,8 +147,44 @@ fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-fn text<'a>(record: &'a LogRecord, name: &str) -> &'a str {
-    record.fields.get(name).and_then(Value::as_str).unwrap_or_default()
+/// Draws the records of a root as a tree of its chains.
+fn tree(records: &[LogRecord], links: &SiteLinks) -> Markup {
+    html! {
+        ul.tree aria-label="Chains of the root" {
+            @for (chain, of_chain) in chains(records) {
+                li {
+                    @if chain.is_empty() { span.id { "without a chain" } }
+                    @else { a.id href=(links.with("/records", &[("chain", chain)])) { (cut(chain, SHOWN_MAX)) } }
+                    " " span.faint { (things(of_chain.len() as u64, "record")) }
+                    ul { @for record in of_chain { (leaf(record)) } }
+                }
+            }
+        }
+    }
+}
+
+fn leaf(record: &LogRecord) -> Markup {
+    let level = record.text("level");
+    let colour = match level {
+        "error" | "fatal" => "err",
+        "warning" => "warn-t",
+        _ => "dim",
+    };
+    html! {
+        li {
+            span.dim { (time(record)) } " " span class=(colour) { (level) } " "
+            (cut(record.text("message"), SHOWN_MAX))
+            @let others = others(record);
+            @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
+        }
+    }
+}
+
+fn time(record: &LogRecord) -> Markup {
+    match record.text("time").parse() {
+        Ok(time) => instant(time),
+        Err(_) => html! { (record.text("time")) },
+    }
 }
 
 fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
@@ -160,20 +203,15 @@ fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
 
 fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
     let linked = |name: &str| {
-        let id = text(record, name);
+        let id = record.text(name);
         html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (cut(id, 36)) } } }
     };
     html! {
         tr role="row" {
-            td.dim.m1 role="cell" {
-                @match text(record, "time").parse() {
-                    Ok(time) => (instant(time)),
-                    Err(_) => (text(record, "time")),
-                }
-            }
-            td.m4 role="cell" { (text(record, "level")) }
+            td.dim.m1 role="cell" { (time(record)) }
+            td.m4 role="cell" { (record.text("level")) }
             td role="cell" {
-                (cut(text(record, "message"), SHOWN_MAX))
+                (cut(record.text("message"), SHOWN_MAX))
                 @let others = others(record);
                 @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
             }
@@ -216,6 +254,22 @@ mod tests {
         let text = table(&[record], &SiteLinks::new("/")).into_string();
         assert!(text.contains("warning") && text.contains("broker=rBroker"), "{text}");
         assert!(text.contains("/records?root=r1") && !text.contains("<b>"), "{text}");
+    }
+
+    #[test]
+    fn a_root_is_a_tree_of_its_chains_in_the_order_in_which_they_begin() {
+        let record = |chain: &str, message: &str| {
+            let data =
+                json!({ "message": message, "root": "r1", "chain": chain, "level": "error" });
+            LogRecord::of(&data, Beside::default(), Timestamp::UNIX_EPOCH).expect("legal")
+        };
+        let records =
+            [record("r1.start", "one"), record("r1.end", "<b>two"), record("r1.start", "three")];
+        let text = tree(&records, &SiteLinks::new("/")).into_string();
+        let at =
+            |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing: {text}"));
+        assert!(at("chain=r1.start") < at("one") && at("three") < at("chain=r1.end"), "{text}");
+        assert!(text.contains("2 records") && !text.contains("<b>"), "{text}");
     }
 
     #[test]

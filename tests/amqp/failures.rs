@@ -1,6 +1,10 @@
 //! Messages that nobody can serve, and what an operator sees of them.
 
-use hero::amqp::link::Link;
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use hero::amqp::link::{Link, LinkError, Outgoing};
+use hero::amqp::message::Properties;
 use hero::amqp::topology::{AmqpQueue, Argument, EVENTS};
 use hero::config::AmqpConfig;
 use serde_json::json;
@@ -52,6 +56,39 @@ fn a_message_that_no_queue_takes_is_an_error_to_its_publisher() {
     let _app = broker.hero.actor("broker-appServer").start();
     let publish = ["amqp", "publish", "mig", "--type", "load"];
     broker.hero.run(&publish).code(65).says("no queue takes the key `mig`");
+}
+
+#[test]
+fn each_of_many_messages_at_once_is_told_whether_a_queue_has_got_it() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with("");
+    let link = broker.link();
+    let publish = async |n: usize| {
+        // Every other one has no queue.
+        let key = if n.is_multiple_of(2) { "known" } else { "unknown" };
+        let properties = Properties::default();
+        let out = Outgoing { exchange: "", key, body: b"{}", properties: &properties };
+        match link.publish(out).await {
+            Ok(()) => true,
+            Err(LinkError::Unroutable { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let name = "known".to_owned();
+        let queue = AmqpQueue { name, arguments: BTreeMap::new(), binding: None };
+        link.declare_queue(&queue).await.expect("declared");
+        for _ in 0..20 {
+            let arrived = join_all((0..100).map(publish)).await;
+            let expected: Vec<bool> = (0..100_usize).map(|n| n.is_multiple_of(2)).collect();
+            assert_eq!(arrived, expected);
+        }
+        let counts = link.counts("known").await.expect("it answers").expect("it exists");
+        assert_eq!(counts.messages, 1000);
+        link.close().await;
+    });
 }
 
 #[test]

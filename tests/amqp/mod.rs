@@ -12,6 +12,7 @@ mod outage;
 mod patterns;
 mod relational;
 mod repeats;
+mod seen;
 mod settings;
 mod spool;
 mod steps;

@@ -196,15 +196,27 @@ fn a_message_that_changes_objects_changes_them_once() {
 
 #[test]
 fn an_outage_of_redis_makes_no_dead_letter_and_loses_no_message() {
-    if !has_rabbitmq() || !has_pika() {
-        return;
+    if has_rabbitmq() && has_pika() {
+        outage_of_redis(Redis::kill, Redis::start_again);
     }
+}
+
+#[test]
+fn a_redis_that_takes_no_writes_makes_no_dead_letter_and_loses_no_message() {
+    if has_rabbitmq() && has_pika() {
+        // A replica of a primary that does not exist keeps its data and answers reads.
+        let begin = |redis: &mut Redis| redis.run("REPLICAOF 127.0.0.1 1");
+        outage_of_redis(begin, |redis| redis.run("REPLICAOF NO ONE"));
+    }
+}
+
+fn outage_of_redis(begin: impl FnOnce(&mut Redis), end: impl FnOnce(&mut Redis)) {
     let mut redis = Redis::that_keeps();
     let url = crate::support::rabbitmq::vhost();
     // Three attempts within a tenth of a second.
     let hero = super::on(&redis, &url, "");
     let process = hero.actor("broker").start();
-    redis.kill();
+    begin(&mut redis);
     let publish = |key: &str, operation: &str, prefix: &str, body: &Value| {
         json!({ "do": "publish", "key": key, "times": 100, "numbered": prefix,
                 "body": body.to_string(), "properties": { "type": operation } })
@@ -224,7 +236,7 @@ fn an_outage_of_redis_makes_no_dead_letter_and_loses_no_message() {
         looks += 1;
         looks > 5
     });
-    redis.start_again();
+    end(&mut redis);
     let broker = Broker { hero, redis, url };
     wait_until("every object is written", || {
         let found = broker.result("rec.read", "read", "person", r#"{"limit": 1000}"#);

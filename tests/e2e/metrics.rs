@@ -122,7 +122,8 @@ fn every_metric_of_the_alerts_and_of_the_dashboard_exists() {
     ];
     for used in used {
         for word in used.split(|c: char| !(c.is_ascii_lowercase() || c == '_')) {
-            let is_metric = word.starts_with("hero_");
+            // Those of brokers exist where one has run; tests/amqp compares them.
+            let is_metric = word.starts_with("hero_") && !word.starts_with("hero_amqp_");
             assert!(!is_metric || text.contains(word), "{word} is no metric");
         }
     }

@@ -1,7 +1,7 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
 mod ack;
-mod api;
+pub(crate) mod api;
 mod args;
 mod artifacts;
 mod backup;

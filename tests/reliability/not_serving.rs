@@ -63,6 +63,10 @@ fn rides_out(code: &str, begins: &[&str], ends: &[&str]) {
     }
     units.say_so();
     wait_until("redis has rejected hundreds of calls", || rejected(&redis, code) > 200);
+    for process in [&units.supervisor, &units.osis] {
+        let log = process.err();
+        assert!(!log.contains("redis is back") && !log.contains("script: "), "{log}");
+    }
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says(code);
     for command in ends {
         redis.run(command);
@@ -127,4 +131,27 @@ fn units_outlast_a_redis_that_loads_its_file() {
     wait_until("it listens", || redis.folder().join("redis.sock").exists());
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says("LOADING");
     units.have_recovered(&redis, &hero);
+}
+
+#[test]
+fn units_tell_a_login_that_redis_begins_to_refuse_by_one_line_each() {
+    let redis = Redis::start();
+    redis.run("ACL SETUSER units on >one ~* &* +@all");
+    let password = redis.folder().join("password");
+    std::fs::write(&password, "one").expect("written");
+    let hero = Hero::on(&redis)
+        .set("redis.username", "\"units\"")
+        .set("redis.password_file", &format!("{:?}", password.display().to_string()));
+    let (supervisor, osis) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
+    redis.run("ACL SETUSER units resetpass >two");
+    redis.run("CLIENT KILL USER units");
+    let refused = |process: &Process| process.err().matches("refuses").count();
+    wait_until("both say so", || refused(&supervisor) > 0 && refused(&osis) > 0);
+    let before = rejected(&redis, "WRONGPASS");
+    wait_until("redis has refused many logins", || rejected(&redis, "WRONGPASS") > before + 40);
+    assert_eq!((refused(&supervisor), refused(&osis)), (1, 1), "{}", supervisor.err());
+    redis.run("ACL SETUSER units resetpass >one");
+    wait_until("both say that it is over", || {
+        [&supervisor, &osis].iter().all(|process| process.err().contains("redis is back after"))
+    });
 }

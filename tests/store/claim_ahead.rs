@@ -66,6 +66,7 @@ async fn a_job_given_back_before_it_began_has_no_earlier_attempt() {
         claimed_at: attempt.claimed_at,
         queue: Some(queue("type:osis")),
         has_begun: false,
+        has_crashed: false,
     }];
     assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
     assert_eq!((world.status("a"), world.field("a", "attempts")), (JobStatus::Dispatched, None));

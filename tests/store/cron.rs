@@ -1,11 +1,13 @@
 //! The firing of periodic jobs, one step at a time.
 
-use hero::proto::cron::Overlap;
+use hero::proto::cron::{CatchUp, Overlap};
 use hero::proto::job::JobStatus;
 use hero::store::{Fired, FiringOutcome, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Life, RETENTION, World, job, keys};
+
+const ALLOW: (Overlap, CatchUp) = (Overlap::Allow, CatchUp::Skip);
 
 fn second(number: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(4_000_000_000 + number)
@@ -17,7 +19,7 @@ async fn firing_happens_once_and_never_for_an_earlier_time() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
         fired.await.expect("firing")
     };
     assert_eq!(fire("a", 10).await, Fired::Job("a".parse().expect("legal")));
@@ -38,7 +40,13 @@ async fn new_periodic_job_counts_from_now_on() {
     let (now, state) = world.store.cron_state(&names).await.expect("looking");
     assert_eq!(state, [now, now]);
     let job = job("a");
-    let fired = world.store.fire(&names[0], second(1), Overlap::Skip, &job, RETENTION.into());
+    let fired = world.store.fire(
+        &names[0],
+        second(1),
+        (Overlap::Skip, CatchUp::Skip),
+        &job,
+        RETENTION.into(),
+    );
     fired.await.expect("firing");
     let (later, state) = world.store.cron_state(&names).await.expect("looking");
     assert_eq!(state, [second(1), now]);
@@ -54,7 +62,8 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64, overlap| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        let fired =
+            world.store.fire(&name, second(at), (overlap, CatchUp::Skip), &job, RETENTION.into());
         fired.await.expect("firing")
     };
     fire("a", 1, Overlap::Skip).await;
@@ -72,7 +81,13 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     let own = world.started(&life, "e").await;
     let job = job("f");
     world.redis.set_field(&keys::cron("tick"), "id", "e");
-    let fired = world.store.fire(&name, second(5), Overlap::Replace, &job, RETENTION.into());
+    let fired = world.store.fire(
+        &name,
+        second(5),
+        (Overlap::Replace, CatchUp::Skip),
+        &job,
+        RETENTION.into(),
+    );
     assert_eq!(fired.await.expect("firing"), Fired::Job(job.id.clone()));
     let told = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(told, ["e"], "a bare id is told to stop");
@@ -88,7 +103,7 @@ async fn refused_periodic_job_is_reported_and_not_tried_again() {
     world.redis.spoil(&keys::work("type:osis"));
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
         fired.await.expect("firing")
     };
     assert_eq!(fire("a", 1).await, Fired::Failed(keys::work("type:osis")));
@@ -105,7 +120,7 @@ async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
     };
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
         fired.await.expect("firing")
     };
     fire("a", 1).await;
@@ -131,7 +146,8 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64, overlap| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        let fired =
+            world.store.fire(&name, second(at), (overlap, CatchUp::Skip), &job, RETENTION.into());
         fired.await.expect("firing")
     };
     assert_eq!(world.store.firings(&name).await.expect("looking"), []);
@@ -161,4 +177,39 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
     assert_eq!(world.store.firings(&name).await.expect("looking"), []);
     fire("m", 28, Overlap::Allow).await;
     assert_eq!(world.store.firings(&name).await.expect("looking").len(), 1);
+}
+
+#[tokio::test]
+async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_pile_up() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name = "tick".parse().expect("legal");
+    // The clock of the test is that of its Redis.
+    let minutes_ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
+    let fire = async |id: &str, at: Timestamp| {
+        let rules = (Overlap::Skip, CatchUp::All);
+        let job = job(id);
+        let fired = world.store.fire(&name, at, rules, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    let id = |text: &str| text.parse::<hero::proto::job::JobId>().expect("legal");
+    let ends = async |text: &str| {
+        world.claim(&life, 1).await;
+        let done = Verdict::Finished { output: "".into(), exit_code: None };
+        world.finish(&life, &id(text), done).await;
+    };
+    let (first, second, third) = (minutes_ago(30), minutes_ago(20), minutes_ago(10));
+    assert_eq!(fire("a", first).await, Fired::Job(id("a")));
+    assert_eq!(fire("b", second).await, Fired::Waits(id("a")));
+    assert_eq!(fire("b", second).await, Fired::Waits(id("a")), "it is asked again");
+    ends("a").await;
+    assert_eq!(fire("b", second).await, Fired::Job(id("b")));
+    assert_eq!(fire("c", third).await, Fired::Waits(id("b")));
+    ends("b").await;
+    assert_eq!(fire("c", third).await, Fired::Job(id("c")));
+    // This one became due while the others waited: it is dropped as at any other time.
+    let later = Timestamp::now() + SignedDuration::from_secs(1);
+    assert_eq!(fire("d", later).await, Fired::LeftOut(id("c")));
+    let left_out = world.redis.field(&keys::cron("tick"), "left_out");
+    assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped one that was missed");
+    world.check();
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hero::proto::job::{BootId, JobStatus};
-use hero::store::{Recorded, Recovered, Verdict};
+use hero::store::{GivenBack, Recorded, Recovered, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job, keys, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, queue, wait_until};
 
 const CRASH_LIMIT: u32 = 3;
 
@@ -198,4 +198,33 @@ async fn recovery_of_an_empty_world_finds_nothing() {
     assert_eq!(found.expect("recovering").put_back, 0);
     assert_eq!(recover_boots(&world).await, Recovered::default());
     assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);
+}
+
+#[tokio::test]
+async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("a")]).await;
+    for crashes in 1..=2 {
+        let attempt = world.claim(&life, 1).await.attempts.remove(0);
+        let back = [GivenBack {
+            id: attempt.id,
+            claimed_at: attempt.claimed_at,
+            queue: Some(queue("type:osis")),
+            has_begun: true,
+            has_crashed: true,
+        }];
+        assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+        assert_eq!(world.status("a"), JobStatus::Dispatched);
+        assert_eq!(world.field("a", "crashes"), Some(crashes.to_string()));
+        assert_eq!(
+            world.field("a", "attempt").as_deref(),
+            Some("0"),
+            "it is no attempt of its own"
+        );
+        let attempts = world.field("a", "attempts").unwrap_or_default();
+        assert!(attempts.contains("crashed"), "{attempts}");
+        // Made again, as its answer was lost, it charges nothing.
+        assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 0);
+    }
+    world.check();
 }

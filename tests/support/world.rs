@@ -225,6 +225,7 @@ impl World {
             claimed_at: self.claimed_at(life, id),
             queue: queue.clone(),
             has_begun: true,
+            has_crashed: false,
         };
         let back: Vec<GivenBack> = jobs.iter().map(back).collect();
         self.store.requeue(&life.boot, &back).await.expect("giving back")

@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 27] = [
+const PAGES: [&str; 29] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -35,7 +35,9 @@ const PAGES: [&str; 27] = [
     "/limits",
     "/objects",
     "/objects?type=person&context=work",
+    "/brokers",
     "/records",
+    "/records?root=r1",
     "/nowhere",
 ];
 

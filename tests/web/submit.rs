@@ -131,6 +131,7 @@ fn limits_periodic_jobs_and_objects_have_pages() {
         "/cron",
         "/objects",
         "/objects?type=person&context=%3Cb%3E",
+        "/brokers",
         "/records",
         "/records?root=%3Cb%3E&level=error",
     ] {
@@ -179,6 +180,9 @@ fn log_records_are_listed_by_level_and_as_the_story_of_a_root() {
     assert!(three < two && two < one, "the newest first");
     assert!(matches!(places("/records?level=error"), [None, Some(_), None]));
     assert!(matches!(places("/records?root=r1"), [Some(one), Some(two), None] if one < two));
+    let is_tree =
+        |path: &str| send(&site, "GET", path, &cookie, "").body.contains("Chains of the root");
+    assert!(is_tree("/records?root=r1") && !is_tree("/records") && !is_tree("/records?chain=c1"));
     assert_eq!(send(&site, "GET", "/records?level=loud", &cookie, "").status, 400);
 }
 

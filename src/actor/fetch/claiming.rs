@@ -229,7 +229,13 @@ impl Claiming {
         self.compared_at = Instant::now();
         let unknown = owned.into_iter().filter(|(id, _)| !is_known(id));
         let unknown: Vec<GivenBack> = unknown
-            .map(|(id, claimed_at)| GivenBack { id, claimed_at, queue: None, has_begun: false })
+            .map(|(id, claimed_at)| GivenBack {
+                id,
+                claimed_at,
+                queue: None,
+                has_begun: false,
+                has_crashed: false,
+            })
             .collect();
         // A read is no sign that Redis accepts writes again.
         let mut actions = Vec::new();

@@ -230,5 +230,6 @@ impl Jobs {
 /// Returns what gives an attempt back to its queue.
 pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> GivenBack {
     let (id, claimed_at) = run.attempt();
-    GivenBack { id, claimed_at, queue: Some(run.queue.clone()), has_begun }
+    let queue = Some(run.queue.clone());
+    GivenBack { id, claimed_at, queue, has_begun, has_crashed: false }
 }

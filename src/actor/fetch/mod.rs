@@ -32,7 +32,7 @@ use tracing::{debug, error, info, warn};
 
 use super::boot::Boot;
 use super::heartbeat::check_overload;
-use super::running_job::{RunOutcome, RunningJob};
+use super::running_job::RunOutcome;
 use super::settings::ActorSettings;
 use super::verdict;
 use crate::engine::Failure;
@@ -223,7 +223,7 @@ impl Fetch {
         // The shutdown gave the others back while this one was being claimed.
         if self.draining.gives_back() && attempt.job.is_ok() {
             let queue = Some(attempt.queue);
-            let back = GivenBack { id, claimed_at, queue, has_begun: false };
+            let back = GivenBack { id, claimed_at, queue, has_begun: false, has_crashed: false };
             return self.errands.push(Errand::GiveBack(vec![back]));
         }
         if let Err(invalid) = self.jobs.start(actor, attempt, given, &self.settings) {
@@ -238,10 +238,20 @@ impl Fetch {
         let mut next = Some(first);
         while let Some(outcome) = next {
             let run = Arc::clone(&outcome.run);
-            if let Err(Failure::Machine { message }) = &outcome.result {
-                self.not_started(&run, message);
+            let lack = match &outcome.result {
+                Err(Failure::Machine { message }) => Some((message.clone(), false)),
+                Err(Failure::Killed { message, .. }) => Some((message.clone(), true)),
+                _ => None,
+            };
+            let ended = self.jobs.end(outcome, &self.settings.job);
+            if let Some((message, has_crashed)) = lack {
+                self.lacks(&message);
+                if ended.is_none() {
+                    let back = GivenBack { has_crashed, ..jobs::given_back(&run, true) };
+                    self.errands.push(Errand::GiveBack(vec![back]));
+                }
             }
-            if let Some(ended) = self.jobs.end(outcome, &self.settings.job) {
+            if let Some(ended) = ended {
                 let script_type = self.jobs.slots[run.actor].id.script_type.clone();
                 self.recording.add(run.attempt(), script_type, ended, &run.log);
             }
@@ -249,9 +259,8 @@ impl Fetch {
         }
     }
 
-    /// Gives back a job that the machine could not start, and claims no others for a while.
-    fn not_started(&mut self, run: &RunningJob, message: &str) {
-        self.errands.push(Errand::GiveBack(vec![jobs::given_back(run, true)]));
+    /// Claims no jobs for a while, as the machine lacks something.
+    fn lacks(&self, message: &str) {
         self.boot.health.set_shortage(message);
         check_overload(&self.boot);
     }

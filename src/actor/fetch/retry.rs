@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, warn};
 
 use crate::actor::boot::Boot;
 use crate::store::{Backoff, StoreError};
@@ -46,14 +46,14 @@ impl Retry {
     pub(super) fn failed(&mut self, doing: &str, error: &StoreError) {
         let now = Instant::now();
         self.until = Some(now + self.backoff.failed());
-        let is_logged = if error.is_transient() {
+        let is_logged = if error.is_outage() {
             self.boot.health.outage.failed(now)
         } else {
             is_due(&mut self.failure_logged_at)
         };
         if !is_logged {
             debug!("{doing}: {error}");
-        } else if error.is_transient() {
+        } else if error.is_outage() {
             warn!("{error}; running jobs go on, trying again");
         } else {
             error!("{doing}: {error}");
@@ -63,9 +63,7 @@ impl Retry {
     /// Notes a call that Redis answered.
     pub(super) fn answered(&mut self) {
         self.backoff.succeeded();
-        if let Some(lasted) = self.boot.health.outage.answered(Instant::now()) {
-            info!("redis is back after {:.1} s", lasted.as_secs_f64());
-        }
+        self.boot.health.outage.answered();
     }
 }
 

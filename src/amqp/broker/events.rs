@@ -89,9 +89,7 @@ fn report(
     };
     // A message may have a root that no record can have.
     let Ok(record) = record(beside).or_else(|_| record(Beside::default())) else { return };
-    if shared.events.try_send(record).is_err()
-        && shared.counts.lost.fetch_add(1, Ordering::Relaxed) == 0
-    {
+    if shared.events.try_send(record).is_err() && shared.lost_events(1) == 1 {
         warn!("log events are lost: {WAITING_MAX} wait to be published or kept");
     }
 }
@@ -198,7 +196,7 @@ impl EventTask {
             Some(Err(error)) => (number, format!("the spool cannot be written: {error}")),
             None => (number, "there is no spool".to_owned()),
         };
-        self.shared.counts.lost.fetch_add(lost as u64, Ordering::Relaxed);
+        self.shared.lost_events(lost as u64);
         if !std::mem::replace(&mut self.is_loss_logged, true) {
             warn!("log events are lost until RabbitMQ takes some: {reason}");
         }

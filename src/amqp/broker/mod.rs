@@ -204,6 +204,8 @@ impl Broker {
             // An earlier process may have noted some.
             ends: Mutex::default(),
             counts: BrokerCounts { noted: AtomicU64::new(1), ..BrokerCounts::default() },
+            letters: Mutex::default(),
+            last_loss: Mutex::default(),
             outage: Outage::default(),
             redis_outage: Outage::default(),
             database_outage: Outage::default(),

@@ -57,8 +57,11 @@ impl Shared {
     pub(super) async fn redis_was_away(&self) -> bool {
         let (mut backoff, mut was_away) = (Backoff::default(), false);
         loop {
-            match tokio::time::timeout(PATIENCE, self.store.now()).await {
-                Ok(Ok(_)) => {
+            let presence = self.presence();
+            // A Redis that is read-only answers as well.
+            let probe = self.store.note_broker(&self.scope, &presence);
+            match tokio::time::timeout(PATIENCE, probe).await {
+                Ok(Ok(())) => {
                     self.redis_answered();
                     return was_away;
                 }
@@ -82,7 +85,7 @@ impl Shared {
     }
 
     fn database_answered(&self) {
-        if let Some(lasted) = self.database_outage.answered(Instant::now()) {
+        if let Some(lasted) = self.database_outage.over(Instant::now()) {
             info!("MariaDB is back after {:.1} s", lasted.as_secs_f64());
         }
     }

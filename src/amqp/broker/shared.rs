@@ -38,6 +38,10 @@ pub(super) struct Shared {
     pub(super) counts: BrokerCounts,
     /// The messages by routing key and end.
     pub(super) ends: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
+    /// The dead letters in each queue of this process, as they were last counted.
+    pub(super) letters: Mutex<BTreeMap<String, u64>>,
+    /// When a log event was last lost.
+    pub(super) last_loss: Mutex<Option<Instant>>,
     pub(super) outage: Outage,
     /// The outage of Redis.
     pub(super) redis_outage: Outage,
@@ -119,6 +123,12 @@ impl Shared {
         *ends.entry(key.to_owned()).or_default().entry(end.to_owned()).or_default() += 1;
     }
 
+    /// Notes that log events are lost. Returns how many were lost since the start.
+    pub(super) fn lost_events(&self, number: u64) -> u64 {
+        *self.last_loss.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.counts.lost.fetch_add(number, Ordering::Relaxed) + number
+    }
+
     /// Returns the state of this process.
     pub(super) fn presence(&self) -> BrokerPresence {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -132,6 +142,7 @@ impl Shared {
         let lasting = |(name, of): (&str, &Outage)| {
             of.since().map(|since| (name.to_owned(), since.elapsed().as_secs()))
         };
+        let last_loss = *self.last_loss.lock().unwrap_or_else(PoisonError::into_inner);
         BrokerPresence {
             unit: self.unit.clone(),
             host: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
@@ -145,6 +156,8 @@ impl Shared {
             answers_dropped: of(&counts.dropped),
             spooled: of(&counts.spooled),
             log_events_lost: of(&counts.lost),
+            lost_ago_s: last_loss.map(|at| at.elapsed().as_secs()),
+            dead_letters: self.letters.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             outages: outages.into_iter().filter_map(lasting).collect(),
             ..BrokerPresence::default()
         }
@@ -209,7 +222,7 @@ impl Shared {
 
     /// Notes a call that RabbitMQ served.
     pub(super) fn rabbit_answered(&self) {
-        if let Some(lasted) = self.outage.answered(Instant::now()) {
+        if let Some(lasted) = self.outage.over(Instant::now()) {
             info!("RabbitMQ is back after {:.1} s", lasted.as_secs_f64());
         }
     }
@@ -225,7 +238,7 @@ impl Shared {
 
     /// Notes a call that Redis served.
     pub(super) fn redis_answered(&self) {
-        if let Some(lasted) = self.redis_outage.answered(Instant::now()) {
+        if let Some(lasted) = self.redis_outage.over(Instant::now()) {
             info!("Redis is back after {:.1} s", lasted.as_secs_f64());
         }
     }

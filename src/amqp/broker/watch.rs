@@ -1,7 +1,8 @@
 //! Looks at the topology from time to time: a queue or a binding that was removed while brokers run
-//! would lose messages in silence.
+//! would lose messages in silence. Counts the dead letters too.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 
 use tracing::{debug, warn};
 
@@ -16,6 +17,7 @@ pub(super) async fn run(shared: Arc<Shared>, pools: Vec<Arc<Pool>>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // The start has declared everything.
     ticks.tick().await;
+    count_letters(&shared, &pools).await;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -26,7 +28,27 @@ pub(super) async fn run(shared: Arc<Shared>, pools: Vec<Arc<Pool>>) {
             Err(error) if error.is_transient() => debug!("looking at the topology: {error}"),
             Err(error) => warn!("looking at the topology: {error}"),
         }
+        count_letters(&shared, &pools).await;
     }
+}
+
+/// Counts the dead letters of the queues of this process. A queue that cannot be asked keeps its number.
+async fn count_letters(shared: &Shared, pools: &[Arc<Pool>]) {
+    let mut letters = BTreeMap::new();
+    for pool in pools {
+        let Work { queue, dead, .. } = &pool.work;
+        if letters.contains_key(&queue.name) {
+            continue;
+        }
+        match shared.link.counts(&dead.name).await {
+            Ok(counts) => {
+                let number = counts.map_or(0, |counts| counts.messages);
+                letters.insert(queue.name.clone(), u64::from(number));
+            }
+            Err(error) => debug!("counting the dead letters of {}: {error}", queue.name),
+        }
+    }
+    shared.letters.lock().unwrap_or_else(PoisonError::into_inner).extend(letters);
 }
 
 async fn look(shared: &Shared, pools: &[Arc<Pool>]) -> Result<(), LinkError> {

@@ -1,12 +1,13 @@
 //! Publishes messages, each confirmed.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation};
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::consume::Delivery;
@@ -18,6 +19,8 @@ use crate::amqp::message::Properties;
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 /// The queue by which RabbitMQ answers a requester directly.
 pub const DIRECT_REPLY: &str = "amq.rabbitmq.reply-to";
+/// The messages of a connection that are under way at once, each on a channel.
+const CHANNELS_MAX: usize = 64;
 /// Messages survive a restart of RabbitMQ.
 const PERSISTENT: u8 = 2;
 
@@ -48,22 +51,24 @@ pub struct Again<'a> {
     pub without: &'static [&'static str],
 }
 
-/// The publishing end of a connection.
+/// The publishing end of a connection. A channel has one message under way: with several, the library gives a
+/// message that RabbitMQ returns to any of those that are confirmed, and so takes one that no queue has got for
+/// stored.
 pub(super) struct Publisher {
     wire: Wire,
-    channel: Mutex<Option<Channel>>,
+    /// The channels that publish nothing now.
+    idle: Mutex<Vec<Channel>>,
+    room: Semaphore,
 }
 
 impl Publisher {
     pub(super) fn new(wire: Wire) -> Self {
-        Self { wire, channel: Mutex::default() }
+        Self { wire, idle: Mutex::default(), room: Semaphore::new(CHANNELS_MAX) }
     }
 
     /// Publishes a message and waits until RabbitMQ has confirmed it.
     pub(super) async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
-        let channel = self.channel().await?;
-        self.check_open().await?;
-        publish_on(&channel, &self.wire, out).await
+        self.send((out.exchange, out.key), out.body, || basic(out.properties)).await
     }
 
     /// Publishes a delivery again, with other headers, and waits until RabbitMQ has confirmed it.
@@ -72,10 +77,32 @@ impl Publisher {
         delivery: &Delivery,
         again: &Again<'_>,
     ) -> Result<(), LinkError> {
+        let properties = || again.properties(&delivery.all);
+        self.send((again.exchange, again.key), &delivery.body, properties).await
+    }
+
+    async fn send(
+        &self,
+        way: (&str, &str),
+        body: &[u8],
+        properties: impl FnOnce() -> BasicProperties,
+    ) -> Result<(), LinkError> {
+        // Nobody closes it.
+        let _room = self.room.acquire().await.ok();
         let channel = self.channel().await?;
-        self.check_open().await?;
-        let properties = again.properties(&delivery.all);
-        send(&channel, &self.wire, (again.exchange, again.key), &delivery.body, properties).await
+        let sent = match self.check_open().await {
+            Ok(()) => send(&channel, &self.wire, way, body, properties()).await,
+            Err(blocked) => Err(blocked),
+        };
+        // An answer that comes too late would be taken for the next message's: that channel is closed.
+        if let Ok(())
+        | Err(
+            LinkError::Unroutable { .. } | LinkError::Rejected { .. } | LinkError::Blocked { .. },
+        ) = &sent
+        {
+            self.idle().push(channel);
+        }
+        sent
     }
 
     async fn check_open(&self) -> Result<(), LinkError> {
@@ -87,13 +114,19 @@ impl Publisher {
     }
 
     async fn channel(&self) -> Result<Channel, LinkError> {
-        let mut current = self.channel.lock().await;
-        if let Some(channel) = current.as_ref().filter(|channel| channel.status().connected()) {
-            return Ok(channel.clone());
+        loop {
+            let idle = self.idle().pop();
+            match idle {
+                Some(channel) if channel.status().connected() => return Ok(channel),
+                Some(_) => {}
+                None => return confirming(&self.wire).await,
+            }
         }
-        let channel = confirming(&self.wire).await?;
-        *current = Some(channel.clone());
-        Ok(channel)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
+        // No code panics while it holds it.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn is_blocked(&self) -> bool {

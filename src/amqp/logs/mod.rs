@@ -75,6 +75,19 @@ pub struct PurgedLogs {
     pub is_complete: bool,
 }
 
+/// Returns the records chain by chain, in the order in which the chains begin; one without a chain has an empty name.
+pub fn chains(records: &[LogRecord]) -> Vec<(&str, Vec<&LogRecord>)> {
+    let mut chains: Vec<(&str, Vec<&LogRecord>)> = Vec::new();
+    for record in records {
+        let chain = record.text("chain");
+        match chains.iter_mut().find(|(known, _)| *known == chain) {
+            Some((_, of_chain)) => of_chain.push(record),
+            None => chains.push((chain, vec![record])),
+        }
+    }
+    chains
+}
+
 impl LogCollection {
     /// Creates the collection of a legal configuration; `None` for an illegal one.
     pub fn new(client: Client, config: &LogsConfig, osis: &OsisConfig) -> Option<Self> {

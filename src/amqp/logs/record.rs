@@ -35,6 +35,11 @@ pub struct Beside<'a> {
 }
 
 impl LogRecord {
+    /// Returns a field that is text; an empty one if it has none.
+    pub fn text(&self, name: &str) -> &str {
+        self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// Makes a record of the data of a message. What the data does not have comes from beside it; the
     /// time from `now`, the level is `info`, the id is random.
     ///

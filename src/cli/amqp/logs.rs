@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery};
+use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
 use crate::cli::job::PastZone;
 use crate::cli::table::TextTable;
@@ -137,21 +137,10 @@ impl PurgeLogs {
     }
 }
 
-fn field(record: &LogRecord, name: &str) -> String {
-    record.fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
 /// Prints the records of one root chain by chain, in the order in which the chains begin.
 fn tree(records: &[LogRecord]) -> String {
-    let mut chains: Vec<(String, Vec<&LogRecord>)> = Vec::new();
-    for record in records {
-        let chain = field(record, "chain");
-        match chains.iter_mut().find(|(known, _)| *known == chain) {
-            Some((_, of_chain)) => of_chain.push(record),
-            None => chains.push((chain, vec![record])),
-        }
-    }
-    let mut text = records.first().map_or(String::new(), |one| escape(&field(one, "root")) + "\n");
+    let chains = chains(records);
+    let mut text = records.first().map_or(String::new(), |one| escape(one.text("root")) + "\n");
     for (place, (chain, of_chain)) in chains.iter().enumerate() {
         let is_last = place + 1 == chains.len();
         let (branch, stem) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
@@ -159,7 +148,7 @@ fn tree(records: &[LogRecord]) -> String {
         let _ = writeln!(text, "{branch} {}", escape(name));
         for record in of_chain {
             let [time, level, message] =
-                ["time", "level", "message"].map(|name| escape(&field(record, name)));
+                ["time", "level", "message"].map(|name| escape(record.text(name)));
             let _ = writeln!(text, "{stem}   {time} {level:<7} {message}");
         }
     }
@@ -169,8 +158,7 @@ fn tree(records: &[LogRecord]) -> String {
 fn table(records: &[LogRecord]) -> String {
     let mut table = TextTable::new(&["TIME", "LEVEL", "CHAIN", "MESSAGE"]);
     for record in records {
-        let text = |name: &str| field(record, name);
-        table.row([text("time"), text("level"), text("chain"), text("message")]);
+        table.row(["time", "level", "chain", "message"].map(|name| record.text(name).to_owned()));
     }
     table.render()
 }

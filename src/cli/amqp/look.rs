@@ -201,7 +201,7 @@ impl AmqpStatus {
 }
 
 /// Returns the state of each broker.
-pub(in crate::cli) async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
+async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
     Store::open(&config.redis)?.brokers(&config.amqp.scope()).await
 }
 

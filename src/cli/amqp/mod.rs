@@ -4,7 +4,7 @@ mod dlq;
 mod logs;
 mod look;
 
-pub(super) use look::{broker_lines, brokers};
+pub(super) use look::broker_lines;
 
 use std::process::ExitCode;
 use std::time::Duration;

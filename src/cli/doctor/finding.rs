@@ -15,6 +15,7 @@ pub(super) enum FindingArea {
     Units,
     Redis,
     Jobs,
+    Brokers,
 }
 
 /// The severity of a finding.
@@ -55,6 +56,7 @@ impl From<Problem> for DoctorFinding {
             | Subject::Queues
             | Subject::Jobs
             | Subject::DeadLetters => FindingArea::Jobs,
+            Subject::Broker(..) | Subject::AmqpQueue(_) => FindingArea::Brokers,
         };
         let state = match severity {
             Severity::Note => FindingState::Note,
@@ -100,6 +102,7 @@ pub(super) fn page(findings: &[DoctorFinding]) -> String {
         (FindingArea::Units, "units of this machine"),
         (FindingArea::Redis, "redis"),
         (FindingArea::Jobs, "actors, queues and jobs"),
+        (FindingArea::Brokers, "brokers of RabbitMQ"),
     ] {
         let mut of_area = findings.iter().filter(|finding| finding.area == area).peekable();
         if of_area.peek().is_none() {

@@ -10,6 +10,7 @@ use crate::view::{HealthRules, Moment, NamespaceHealth};
 
 const REDIS: FindingArea = FindingArea::Redis;
 const JOBS: FindingArea = FindingArea::Jobs;
+const BROKERS: FindingArea = FindingArea::Brokers;
 /// A round trip that takes longer is a warning.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
 /// Round trips, of which the shortest counts.
@@ -61,6 +62,11 @@ async fn looked(
             counted(live, "actor", "actors"),
         );
         findings.push(DoctorFinding::ok(JOBS, text));
+    }
+    if !moment.brokers.is_empty() && !has(&findings, BROKERS) {
+        let live = counted(moment.live_brokers().count() as u64, "broker is", "brokers are");
+        let text = format!("{live} live, and every dispatcher consumes");
+        findings.push(DoctorFinding::ok(BROKERS, text));
     }
     Ok(findings)
 }

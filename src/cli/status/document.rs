@@ -11,6 +11,7 @@ pub(super) fn of(moment: &Moment) -> Value {
     let mut document = json!({
         "redis": redis(&moment.address, &moment.redis),
         "supervisors": moment.supervisors,
+        "brokers": moment.brokers,
         "actors": actors(moment),
         "queues": queues(moment),
         "types": types(moment),

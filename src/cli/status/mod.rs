@@ -8,11 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::amqp::{broker_lines, brokers};
+use super::amqp::broker_lines;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
-use crate::store::BrokerPresence;
 use crate::view::{HealthRules, Moment};
 use verdict::CheckVerdict;
 
@@ -38,20 +37,16 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
-            Ok((moment, rules, _)) if self.check => {
+            Ok((moment, rules)) if self.check => {
                 checked(global.json, &moment, &CheckVerdict::of(&moment, &rules))
             }
-            Ok((moment, _, brokers)) => {
+            Ok((moment, _)) => {
                 output::print(
                     global.json,
-                    || {
-                        let mut document = document::of(&moment);
-                        document["brokers"] = serde_json::json!(brokers);
-                        document
-                    },
+                    || document::of(&moment),
                     || {
                         let tables = tables::of(&moment, global.look());
-                        format!("{tables}{}", broker_lines(&brokers))
+                        format!("{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;
                 Ok(ExitCode::SUCCESS)
@@ -62,20 +57,19 @@ impl Status {
     }
 }
 
-/// Reads the state, the rules by which it is judged, and the state of the brokers of RabbitMQ.
-fn look(global: &Global) -> Result<(Moment, HealthRules, Vec<BrokerPresence>), Error> {
+/// Reads the state, and the rules by which it is judged.
+fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
     let read = async {
         match Moment::read(&client, address).await {
-            Ok(moment) if config.amqp.url.is_empty() => Ok((moment, Vec::new())),
-            Ok(moment) => Ok((moment, brokers(&config).await.unwrap_or_default())),
+            Ok(moment) => Ok(moment),
             Err(error) => Err(named(&client, config.redis.shards, error).await),
         }
     };
-    let (moment, brokers) = super::block_on(read)?;
-    Ok((moment, HealthRules::from(&config), brokers))
+    let moment = super::block_on(read)?;
+    Ok((moment, HealthRules::from(&config)))
 }
 
 /// Names the shards that are away in an error, if others are there.

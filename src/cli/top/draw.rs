@@ -128,7 +128,11 @@ fn live(snapshot: &Snapshot) -> String {
     let (running, tasks) = (sum(|count| count.running), sum(|count| count.tasks));
     let supervisors = counted(moment.supervisors.len() as u64, "supervisor", "supervisors");
     let actors = counted(snapshot.moment.actors.len() as u64, "actor", "actors");
-    let line = format!("{supervisors}, {actors}, {running} of {tasks} tasks busy");
+    let brokers = match moment.live_brokers().count() {
+        0 if moment.brokers.is_empty() => String::new(),
+        live => format!(", {}", counted(live as u64, "broker", "brokers")),
+    };
+    let line = format!("{supervisors}, {actors}{brokers}, {running} of {tasks} tasks busy");
     let Some(Rates { submitted, finished, failed }) = snapshot.rates else { return line };
     format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")
 }

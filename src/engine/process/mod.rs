@@ -211,6 +211,12 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
+        if let Some(above) = report.usage.limit.and_then(above_the_job) {
+            return Failure::Killed {
+                message: format!("out of memory: the kernel killed the job as {above}"),
+                exit_code: report.status.code(),
+            };
+        }
         if let Some((what, setting)) = missing_for_processes(&report.stderr_tail) {
             let of_type = &self.script_type;
             let message = format!(
@@ -244,6 +250,16 @@ pub(in crate::engine) fn explained<'a>(
     let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
     // A limit that ended it is the one cause.
     end.map_or_else(|| explainer.of_text(&report.stderr_tail), |end| vec![end])
+}
+
+/// Returns what a limit above that of the job says in a sentence about a kill.
+fn above_the_job(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::UnitMemory => Some("its unit reached its MemoryMax"),
+        Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
+        Limit::MachineMemory => Some("the machine had no more memory"),
+        _ => None,
+    }
 }
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.

@@ -1,11 +1,13 @@
 -- Fires a periodic job once for each due time, however many supervisors try.
 --
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
---       firing has not ended  4 retention  5 id of the job  then the arguments of `submit`
+--       firing has not ended  4 retention  5 id of the job  6 with 'skip': the age in us of a firing that was
+--       missed and is made up for, 0 if none is  then the arguments of `submit`
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before, or it is disabled
 --       'left_out', id   this job has not ended, or holds the unique key
+--       'waits', id      it is made up for once this job has ended: try again later
 --       'failed', why    the job was refused; it does not fire for this time again
 -- needs: wrong_type time names job submit_jobs stop_job cron
 
@@ -22,13 +24,30 @@ end
 
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
-local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history')
+local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'makes_up_us', 'made_up_us')
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
 if f[3] or (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
 
 local before = legal_id(f[2])
 local status = before and read(before, 'status')[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
+
+-- Firings that are made up for wait for each other. Those that became due meanwhile, behind them, were not
+-- missed: else a job that runs for longer than its interval would never catch up.
+local missed_us, makes_up, made_up = tonumber(ARGV[6]), tonumber(f[5] or ''), tonumber(f[6] or '')
+if missed_us > 0 then
+  if makes_up and due > makes_up then
+    made_up = now_us()
+    redis.call('HDEL', key, 'makes_up_us')
+    redis.call('HSET', key, 'made_up_us', integer(made_up))
+    makes_up = nil
+  end
+  local is_missed = makes_up or now_us() - due > missed_us and due > (made_up or 0)
+  if is_missed and on_its_way then
+    if not makes_up then redis.call('HSET', key, 'makes_up_us', integer(now_us())) end
+    return { 'waits', before }
+  end
+end
 redis.call('HSET', key, 'due_us', integer(due))
 redis.call('EXPIRE', key, CRON_TTL_S)
 local function note(did, of_job, why)
@@ -45,7 +64,7 @@ end
 if on_its_way and overlap == 'replace' then stop_job({ before, ARGV[4], before, '' }) end
 
 local id = ARGV[5]
-local result = submit_jobs({ unpack(ARGV, 6) })
+local result = submit_jobs({ unpack(ARGV, 7) })
 if result[1] == 'broken_queue' then
   note('failed', nil, result[2])
   return { 'failed', result[2] }

@@ -1,7 +1,8 @@
--- Gives jobs of a boot back to the front of their queues; no attempt and no crash is charged.
+-- Gives jobs of a boot back to the front of their queues. No attempt is charged, and a crash only of a job that was
+-- killed.
 --
 -- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or '', time of its claim in us,
---       '1' if its script has begun
+--       '1' if its script has begun, '2' if it was killed too
 -- returns how many were given back; the boot no longer owned the others
 -- needs: wrong_type time names routing job owner attempts events queue_front limits
 
@@ -17,16 +18,21 @@ local given_back = 0
 -- Last first, so that the first ends up in front.
 for number = tonumber(ARGV[2]), 1, -1 do
   local a = 4 * number - 1
-  local id, queue, claimed_at, has_begun = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3] == '1'
+  local id, queue, claimed_at, begun = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
   local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority',
-    'limits')
+    'limits', 'crashes')
   queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
   -- A job that names no queue stays with the boot, and is ended when its lease is over.
   if (queue or f[1] ~= 'started') and not has_claimed_again(boot, id, claimed_at)
     and disown(boot, id) then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then
-      if has_begun then note_attempt(id, 'given_back', nil, rfc3339(at)) end
+      if begun ~= '0' then
+        note_attempt(id, begun == '2' and 'crashed' or 'given_back', nil, rfc3339(at))
+      end
+      if begun == '2' then
+        redis.call('HSET', JOB .. id, 'crashes', (tonumber(f[8]) or 0) + 1)
+      end
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))

@@ -2,6 +2,7 @@
 //!
 //! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
 
+mod brokers;
 mod daemons;
 mod jobs;
 mod problem;
@@ -76,6 +77,7 @@ impl NamespaceHealth {
         jobs::last_hour(moment, rules, &mut found);
         jobs::rising(moment, rules, &mut found);
         jobs::due(moment, &mut found);
+        brokers::all(moment, rules, &mut found);
         daemons::holding(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);

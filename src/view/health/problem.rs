@@ -122,6 +122,16 @@ kinds! {
     JobsDue = "jobs_due",
     /// Actors claim no jobs, as their machines are overloaded or full.
     ActorsHold = "actors_hold",
+    /// A broker of RabbitMQ does not renew its presence.
+    BrokerGone = "broker_gone",
+    /// A broker has no RabbitMQ, Redis or MariaDB.
+    BrokerOutage = "broker_outage",
+    /// Dispatchers of a broker do not consume.
+    BrokerDispatchers = "broker_dispatchers",
+    /// A queue of RabbitMQ has dead letters.
+    AmqpDeadLetters = "amqp_dead_letters",
+    /// A broker has lost log events.
+    LogEventsLost = "log_events_lost",
     /// Daemons have other versions than this program.
     VersionsDiffer = "versions_differ",
 }
@@ -147,6 +157,10 @@ pub enum Subject {
     Jobs,
     /// The dead letters.
     DeadLetters,
+    /// One broker of RabbitMQ: its unit and its machine.
+    Broker(String, String),
+    /// One queue of RabbitMQ.
+    AmqpQueue(String),
 }
 
 impl fmt::Display for Subject {
@@ -164,6 +178,8 @@ impl fmt::Display for Subject {
             Self::Queues => f.write_str("queues"),
             Self::Jobs => f.write_str("jobs"),
             Self::DeadLetters => f.write_str("dead letters"),
+            Self::Broker(unit, host) => write!(f, "broker {unit} on {host}"),
+            Self::AmqpQueue(name) => write!(f, "RabbitMQ queue {name}"),
         }
     }
 }

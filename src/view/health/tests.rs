@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::store::LastHour;
+use crate::store::{BrokerPresence, LastHour};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
 
@@ -134,6 +134,65 @@ fn every_rule_has_its_severity_and_its_sentence() {
     for (change, severity, text) in cases {
         assert_eq!(texts(change), [(severity, text.to_owned())]);
     }
+}
+
+/// Adds a broker that is well, and changes it.
+fn with_broker(moment: &mut Moment, change: impl FnOnce(&mut BrokerPresence)) {
+    let mut broker = BrokerPresence {
+        unit: "broker".to_owned(),
+        host: "one".to_owned(),
+        dispatchers: 4,
+        consuming: 4,
+        is_alive: true,
+        ..BrokerPresence::default()
+    };
+    change(&mut broker);
+    moment.brokers.push(broker);
+}
+
+#[test]
+fn brokers_are_told_by_what_they_lack_and_by_their_dead_letters() {
+    use Severity::{Critical, Warning};
+    let well = |_: &mut BrokerPresence| {};
+    let gone = |of: &mut BrokerPresence| (of.is_alive, of.seen_ago_s) = (false, 90);
+    let of = |change: &dyn Fn(&mut Moment)| texts(change);
+    assert_eq!(of(&|moment| with_broker(moment, well)), []);
+    let said = "broker broker on one has had no heartbeat for 1m30s".to_owned();
+    assert_eq!(of(&|moment| with_broker(moment, gone)), [(Critical, said.clone())]);
+    let beside_another = |moment: &mut Moment| {
+        with_broker(moment, gone);
+        with_broker(moment, well);
+    };
+    assert_eq!(of(&beside_another), [(Warning, said)]);
+    let away = |seconds| {
+        texts(move |moment: &mut Moment| {
+            with_broker(moment, |of| {
+                of.consuming = 0;
+                of.outages.insert("rabbitmq".to_owned(), seconds);
+            });
+        })
+    };
+    assert_eq!(away(29), []);
+    let said = "broker broker on one has had no RabbitMQ for 30.00s (threshold 30s)".to_owned();
+    assert_eq!(away(30), [(Warning, said)]);
+    let said = "broker broker on one has had no RabbitMQ for 5m00s (threshold 5m)".to_owned();
+    assert_eq!(away(300), [(Critical, said)]);
+    let one = |change: fn(&mut BrokerPresence)| of(&|moment| with_broker(moment, change));
+    let said = "3 of 4 dispatchers of broker broker on one consume".to_owned();
+    assert_eq!(one(|of| of.consuming = 3), [(Warning, said)]);
+    let said = "broker broker on one has lost 7 log events".to_owned();
+    assert_eq!(one(|of| (of.log_events_lost, of.lost_ago_s) = (7, Some(60))), [(Warning, said)]);
+    assert_eq!(one(|of| (of.log_events_lost, of.lost_ago_s) = (7, Some(3600))), []);
+    let letters = |of: &mut BrokerPresence, at_us, number| {
+        of.at_us = at_us;
+        of.dead_letters.insert("prod_adm".to_owned(), number);
+    };
+    let said = "RabbitMQ queue prod_adm has 2 dead letters (threshold 1)".to_owned();
+    let latest_counts = |moment: &mut Moment| {
+        with_broker(moment, |of| letters(of, 9, 2));
+        with_broker(moment, |of| letters(of, 5, 0));
+    };
+    assert_eq!(of(&latest_counts), [(Warning, said)]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use super::brokers;
 use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
@@ -49,6 +50,7 @@ pub(super) async fn show(
             (bar("Queues", "", Some((&all, &queues))))
             (queues::table(site.links(), &visitor, &rows, "/", &queues::no_queue()))
         }
+        (brokers::section(site.links(), &now))
         div.cols.half.gap {
             div.stacked { (latest::errors(site.links(), &now)) (types::table(site.links(), &now)) }
             div.stacked { (latest::running(site.links(), &now)) (due::table(site.links(), &now)) }
@@ -66,6 +68,7 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
         LivePart::whole("problems", problems(&wrong)),
         LivePart::whole("tiles", tiles(&hour::tiles_of(now))),
         queues::part_of(site, &rows, &queues::no_queue()),
+        LivePart::whole("brokers-now", brokers::section(site.links(), now)),
         LivePart::whole("latest-errors", latest::errors(site.links(), now)),
         LivePart::whole("by-type", types::table(site.links(), now)),
         LivePart::whole("due-next", due::table(site.links(), now)),

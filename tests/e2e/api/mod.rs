@@ -5,7 +5,7 @@ mod files;
 mod health;
 mod listener;
 mod outage;
-mod prometheus;
+pub(crate) mod prometheus;
 mod rest;
 mod subscriptions;
 mod types;

@@ -145,6 +145,27 @@ leaves_nothing() { # TYPE UNIT SCRIPT
     echo "= $before"
 }
 
+# The job may take far more than its unit.
+blames_the_unit_for_its_own_memory() {
+    configure bounds '[job]
+crash_limit = 2
+[type.bash.sandbox]
+job_memory = "1GiB"'
+    inside systemctl restart $SHELL_UNIT
+    eventually 20 inside systemctl --quiet is-active $SHELL_UNIT
+    inside systemctl set-property --runtime $SHELL_UNIT MemoryMax=200M MemorySwapMax=0
+    exits 1 alice hero exec -t bash --id unit-memory --timeout 60s -e 'a=x; while :; do a=$a$a; done'
+    has "$(alice hero job show unit-memory)" "as its unit reached its MemoryMax; crash 2 of 2"
+    is "unit memory" job_field unit-memory limit
+    is 1 job_field unit-memory crashes
+    says $SHELL_UNIT "claims no jobs while the machine is overloaded or full: out of memory"
+    inside systemctl set-property --runtime $SHELL_UNIT MemoryMax=infinity MemorySwapMax=infinity
+    configure bounds
+    inside systemctl restart $SHELL_UNIT
+    eventually 20 are_idle
+    is next alice hero exec -t bash -e 'echo next'
+}
+
 # The forks that wait were made under the old ones, and are not for a job under the new ones.
 takes_other_bounds() {
     bound_processes 12
@@ -187,6 +208,8 @@ claim "200 jobs in bash that each leave a process leave no group, process, folde
     leaves_nothing bash $SHELL_UNIT 'setsid sleep 600 & echo x'
 claim "200 jobs in Python that each leave a process leave none either" leaves_nothing python $PYTHON \
     'import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nprint(1)'
+claim "a job killed for the memory of its unit is told so, and runs again as after a crash" \
+    blames_the_unit_for_its_own_memory
 claim "a reload sets other bounds, for the forks that wait too" takes_other_bounds
 claim "a daemon that was killed is followed by one that gives its jobs groups again" \
     takes_its_groups_again

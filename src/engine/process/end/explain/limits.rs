@@ -46,7 +46,10 @@ impl Explainer<'_> {
         let size = |bytes: u64| format_size(bytes);
         let memory_key = if config.memory > 0 { "memory" } else { "address_space" };
         let (what, key, value) = match ending.limit? {
-            Limit::Output => return None,
+            // Its error says it.
+            Limit::Output | Limit::UnitMemory | Limit::SliceMemory | Limit::MachineMemory => {
+                return None;
+            }
             Limit::Cpu => {
                 let cpu = asked.cpu.unwrap_or(config.cpu);
                 ("processor time of one process", "cpu", format_duration(cpu))

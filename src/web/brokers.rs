@@ -1,0 +1,259 @@
+//! `/brokers`: the brokers of RabbitMQ with their messages, and the dead letters of each queue.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::error::PageError;
+use super::layout::{Nav, WebPage, bar, head};
+use super::links::SiteLinks;
+use super::live::{LivePart, filters_of};
+use super::parts::{Paged, ago, columns, count, empty, sign, things};
+use super::site::Site;
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use crate::rpc::Scope;
+use crate::store::BrokerPresence;
+
+/// The page of the list.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BrokerPage {
+    page: String,
+}
+
+/// Lists the brokers.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(asked): Query<BrokerPage>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Read, "see brokers")?;
+    if visitor.is_bound() {
+        return Err(PageError::bound("see brokers"));
+    }
+    let now = site.snapshot(&visitor).await?;
+    let paged = Paged::of(&asked.page, now.moment.brokers.len());
+    let address = |page: &str| site.links().with("/brokers", &[("page", page)]);
+    let main = html! {
+        (head("Brokers", &headline(&now), &html! {}))
+        (whole(&now, paged))
+        (paged.line("broker", address))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live("Brokers", Nav::Brokers, main)))
+}
+
+/// Returns the live parts.
+pub(super) fn live(visitor: &Visitor, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
+    if visitor.is_bound() {
+        return Vec::new();
+    }
+    let asked: BrokerPage = filters_of(query);
+    let paged = Paged::of(&asked.page, now.moment.brokers.len());
+    vec![
+        LivePart::whole("headline", html! { p #headline { (headline(now)) } }),
+        LivePart::whole("brokers", whole(now, paged)),
+    ]
+}
+
+/// Returns the section of the overview, which is empty without brokers.
+pub(super) fn section(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = format!("All {}", things(now.moment.brokers.len() as u64, "broker"));
+    let href = links.to("/brokers");
+    html! {
+        section #brokers-now {
+            @if !now.moment.brokers.is_empty() {
+                (bar("Brokers", "", Some((&all, &href))))
+                p { (headline(now)) }
+            }
+        }
+    }
+}
+
+fn headline(now: &SiteSnapshot) -> Markup {
+    let moment = &now.moment;
+    let sum = |of: fn(&BrokerPresence) -> u64| moment.live_brokers().map(of).sum::<u64>();
+    let (consuming, all) = (sum(|of| of.consuming), sum(|of| of.dispatchers));
+    let letters: u64 = moment.amqp_dead_letters().values().sum();
+    html! {
+        (count(moment.live_brokers().count() as u64)) " live. " (count(consuming)) " of " (count(all))
+        " dispatchers consume, " (things(sum(|of| of.in_work), "message")) " in work, "
+        (things(letters, "dead letter")) " in RabbitMQ."
+    }
+}
+
+fn whole(now: &SiteSnapshot, paged: Paged) -> Markup {
+    let brokers = &now.moment.brokers;
+    html! {
+        div #brokers {
+            @if brokers.is_empty() {
+                (empty(&html! { "No broker runs. Start one: " code { "systemctl start hero@broker" } }))
+            } @else {
+                (table(&brokers[paged.range()], now.moment.at))
+                (ends(brokers))
+                (dead_letters(now))
+            }
+        }
+    }
+}
+
+fn table(brokers: &[BrokerPresence], at: Timestamp) -> Markup {
+    html! {
+        table.stack.nopick role="table" {
+            caption.sr { "Brokers" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    (columns(&[
+                        ("", "Broker"), ("", "State"), ("", "Machine"), ("num", "Dispatchers"), ("num", "In work"),
+                        ("num", "In the spool"), ("num", "Events lost"), ("num", "Heartbeat"),
+                    ]))
+                }
+            }
+            tbody role="rowgroup" { @for of in brokers { (row(of, at)) } }
+        }
+    }
+}
+
+fn row(of: &BrokerPresence, at: Timestamp) -> Markup {
+    html! {
+        tr role="row" {
+            td.m1 role="cell" {
+                span.id { (of.unit) }
+                @if let Some(node) = &of.node { " " span.faint { "node " (node) } }
+            }
+            td.mr role="cell" { (state(of)) }
+            td.wide role="cell" { (of.host) " " span.faint { (of.pid) } }
+            td.num.m4 role="cell" {
+                (count(of.consuming)) " of " (count(of.dispatchers)) span.only-n.faint { " dispatchers" }
+            }
+            td.num.m5 role="cell" { (count(of.in_work)) span.only-n.faint { " in work" } }
+            td.num.wide role="cell" { (count(of.spooled)) }
+            td.num.wide role="cell" {
+                @if of.log_events_lost > 0 { span.err { (count(of.log_events_lost)) } } @else { "0" }
+            }
+            td.num.wide role="cell" {
+                @match Timestamp::from_microsecond(of.at_us) {
+                    // A healthy row does not change each second.
+                    Ok(seen) if !of.is_alive => (ago(seen, at)),
+                    _ => { span.faint { "now" } }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the state of a broker in words: what it lacks, else that it is live.
+fn state(of: &BrokerPresence) -> Markup {
+    if !of.is_alive {
+        return sign("error", "error", "gone");
+    }
+    if of.outages.is_empty() && of.consuming >= of.dispatchers {
+        return html! { span.faint { "live" } };
+    }
+    let away: Vec<String> =
+        of.outages.iter().map(|(name, seconds)| format!("{name} away for {seconds} s")).collect();
+    if away.is_empty() {
+        sign("warn", "warn", "waits")
+    } else {
+        sign("warn", "warn", &away.join(", "))
+    }
+}
+
+/// The messages of all brokers since their starts, by key and end.
+fn ends(brokers: &[BrokerPresence]) -> Markup {
+    const ENDS: [&str; 4] = ["job", "done", "retried", "dead"];
+    let mut keys: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    for (key, ends) in brokers.iter().flat_map(|of| &of.messages) {
+        let sums = keys.entry(key).or_default();
+        for (sum, end) in sums.iter_mut().zip(ENDS) {
+            *sum += ends.get(end).copied().unwrap_or_default();
+        }
+    }
+    let words = [" became jobs", " done", " retried", " dead"];
+    html! {
+        section aria-labelledby="messages-title" {
+            div.bar { h2 #messages-title { "Messages " small { "since the brokers started" } } }
+            table.stack.nopick role="table" {
+                caption.sr { "Messages by key and end" }
+                thead role="rowgroup" {
+                    tr role="row" {
+                        (columns(&[
+                            ("", "Key"), ("num", "Jobs"), ("num", "Done"), ("num", "Retried"), ("num", "Dead"),
+                        ]))
+                    }
+                }
+                tbody role="rowgroup" {
+                    @for (key, sums) in keys {
+                        tr role="row" {
+                            td.m1 role="cell" { span.id { (key) } }
+                            @for (sum, word) in sums.into_iter().zip(words) {
+                                td.num.m4 role="cell" { (count(sum)) span.only-n.faint { (word) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn dead_letters(now: &SiteSnapshot) -> Markup {
+    let letters = now.moment.amqp_dead_letters();
+    html! {
+        section aria-labelledby="letters-title" {
+            div.bar { h2 #letters-title { "Dead letters of RabbitMQ " small { "hero amqp dlq list" } } }
+            table.stack.nopick role="table" {
+                caption.sr { "Dead letters by queue" }
+                thead role="rowgroup" { tr role="row" { (columns(&[("", "Queue"), ("num", "Dead letters")])) } }
+                tbody role="rowgroup" {
+                    @for (queue, number) in letters {
+                        tr role="row" {
+                            td.m1 role="cell" { span.id { (queue) } }
+                            td.num.mr role="cell" {
+                                @if number > 0 { span.err { (count(number)) } } @else { "0" }
+                                span.only-n.faint { " dead letters" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::tests::snapshot;
+    use super::*;
+
+    #[test]
+    fn brokers_show_what_they_lack_and_the_latest_count_of_dead_letters() {
+        let mut now = snapshot();
+        let broker = |unit: &str, at_us, letters| BrokerPresence {
+            unit: unit.to_owned(),
+            host: "<b>one".to_owned(),
+            dispatchers: 4,
+            consuming: 4,
+            messages: BTreeMap::from([(
+                "rec.read".to_owned(),
+                BTreeMap::from([("done".to_owned(), 7)]),
+            )]),
+            dead_letters: BTreeMap::from([("prod_rec.read".to_owned(), letters)]),
+            at_us,
+            is_alive: true,
+            ..BrokerPresence::default()
+        };
+        let mut away = broker("broker-b", 2, 5);
+        away.outages.insert("redis".to_owned(), 12);
+        now.moment.brokers = vec![broker("broker-a", 1, 9), away];
+        let text = whole(&now, Paged::of("", 2)).into_string();
+        assert!(text.contains("redis away for 12 s") && !text.contains("<b>"), "{text}");
+        assert!(text.contains(">14<") && text.contains(">5<") && !text.contains(">9<"), "{text}");
+        let line = headline(&now).into_string();
+        assert!(line.contains("8 of 8 dispatchers consume") && line.contains("5 dead letters"));
+    }
+}
