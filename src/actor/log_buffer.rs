@@ -90,6 +90,14 @@ impl LogBuffer {
         }
     }
 
+    /// Returns a text whose rest is not there yet, without the values that are hidden and their begin at its end.
+    fn hide_unfinished(&self, text: &str) -> String {
+        let shown = self.hide(text);
+        let begins = [Some(&self.secrets), self.asked.get()].into_iter().flatten();
+        let hidden = begins.map(|secrets| secrets.begin_at_end_of(&shown)).max().unwrap_or(0);
+        shown[..shown.len() - hidden].to_owned()
+    }
+
     /// Returns the result of a run without the values that are hidden.
     pub(super) fn hide_in_result(
         &self,
@@ -143,8 +151,11 @@ impl LogBuffer {
         }
         let live_at = Some(live_at).filter(|_| !inner.live.held.is_empty());
         let progress_at = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
-        let later = progress_at.into_iter().chain(live_at).min();
         let mut entries = inner.take();
+        let hide = |text: &str| self.hide_unfinished(text);
+        let started = self.started + LIVE_AFTER;
+        let unfinished_at = inner.unfinished.add_to(&mut entries, now, started, hide);
+        let later = progress_at.into_iter().chain(live_at).chain(unfinished_at).min();
         if progress_at.is_none()
             && let Some(progress) = inner.progress.take()
         {
@@ -162,7 +173,10 @@ impl LogBuffer {
             inner.release();
         }
         let progress = inner.progress.take();
-        inner.take().into_iter().chain(progress).collect()
+        let mut entries = inner.take();
+        inner.unfinished.end(&mut entries);
+        entries.extend(progress);
+        entries
     }
 
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
@@ -296,13 +310,16 @@ impl LogBuffer {
     }
 }
 
+fn number_of(stream: Stream) -> u8 {
+    match stream {
+        Stream::Stdout => 1,
+        Stream::Stderr => 2,
+    }
+}
+
 impl Log for LogBuffer {
     fn line(&self, stream: Stream, line: &str) {
-        let fd = match stream {
-            Stream::Stdout => 1,
-            Stream::Stderr => 2,
-        };
-        self.add(fd, line, true);
+        self.add(number_of(stream), line, true);
     }
 
     fn remark(&self, line: &str) {
@@ -310,6 +327,15 @@ impl Log for LogBuffer {
             self.mark(&self.hide(line));
         } else {
             self.add(2, line, true);
+        }
+    }
+
+    fn unfinished(&self, stream: Stream, text: &str) {
+        let fd = number_of(stream);
+        let mut inner = self.lock();
+        let is_shown = fd == 2 || (self.is_live && !inner.live.ended);
+        if inner.unfinished.set(fd, if is_shown { text } else { "" }, Instant::now()) {
+            self.written.notify_one();
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::log_unfinished::UnfinishedLine;
 use crate::engine::Usage;
 use crate::proto::job::NamedFiles;
 use crate::proto::text::counted;
@@ -85,6 +86,8 @@ pub(super) struct Entries {
     pub(super) progress: Option<LogEntry>,
     /// The earliest time of the next write of progress.
     pub(super) progress_at: Option<Instant>,
+    /// The text after the last line.
+    pub(super) unfinished: UnfinishedLine,
     pub(super) used: Option<Usage>,
     /// Lines that Redis refused.
     pub(super) missing: u64,

@@ -245,6 +245,12 @@ pub trait Log: Send + Sync {
     /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
 
+    /// Takes the text at the end of a stream that has no line end yet, each time it changes; empty once its
+    /// line has ended.
+    fn unfinished(&self, stream: Stream, text: &str) {
+        let _ = (stream, text);
+    }
+
     /// Returns true if the log takes the lines of the job's output.
     fn wants_output(&self) -> bool {
         false
