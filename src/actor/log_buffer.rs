@@ -12,7 +12,7 @@ use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, own_line};
 use super::log_writer::LogFile;
 use super::secrets::Secrets;
 use crate::engine::{Failure, Log, Stream, Success, Usage};
-use crate::proto::job::{FILES_NOT_KEPT, JobId, NamedFiles};
+use crate::proto::job::{JobId, NamedFiles};
 use crate::store::LogEntry;
 
 /// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
@@ -182,20 +182,7 @@ impl LogBuffer {
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
     /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
-        let inner = self.lock();
-        let truncated = (inner.output_truncated > 0)
-            .then(|| ("output_truncated", inner.output_truncated.to_string()));
-        let not_kept = (!inner.files_not_kept.is_empty())
-            .then(|| (FILES_NOT_KEPT, inner.files_not_kept.clone()));
-        let further = truncated.into_iter().chain(not_kept);
-        let Some(used) = inner.used else { return further.collect() };
-        let mut fields = vec![("cpu_time", format!("{:.3}", used.cpu.as_secs_f64()))];
-        let memory = Some(used.memory_bytes).filter(|bytes| *bytes > 0);
-        fields.extend(memory.map(|bytes| ("memory_peak", bytes.to_string())));
-        fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
-        fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
-        fields.extend(further);
-        fields
+        self.lock().used_fields()
     }
 
     /// Takes the files that the script left.

@@ -67,7 +67,13 @@ pub fn build(
 
 /// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
 /// for a prerequisite that did not finish.
-pub type Inputs = BTreeMap<String, Option<Arc<str>>>;
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inputs {
+    /// The outputs.
+    pub by_name: BTreeMap<String, Option<Arc<str>>>,
+    /// Each prerequisite once: its name in the job's graph, else its id.
+    pub prerequisites: Vec<String>,
+}
 
 /// The files that a script is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

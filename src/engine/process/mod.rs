@@ -293,7 +293,7 @@ impl Engine for CommandEngine {
             program: prepared.program.clone(),
             args: prepared.args.clone(),
             env: prepared.env.clone(),
-            cwd: self.preparer.cwd().unwrap_or(home),
+            cwd: self.preparer.cwd().unwrap_or(&prepared.home),
             home,
             sandbox: own_sandbox.as_ref().unwrap_or(&self.sandbox),
             stdin: prepared.stdin.as_ref(),
