@@ -32,7 +32,7 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
-use end::{Collected, collect, error_of, log_output};
+use end::{Collected, collect, error_of, log_output, missing_of_own_folder};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -156,16 +156,20 @@ impl CommandEngine {
         &self,
         spec: &Spec<'_>,
         report: &ChildReport,
-        asked: &AskedBounds,
+        script: &Script<'_>,
+        home: &Path,
     ) -> Vec<String> {
         let config = &self.sandbox_config;
-        explained(spec, report, |allowance| Explainer {
-            table: format!("type.{}.sandbox", self.script_type),
-            allowance,
-            read: &config.read,
-            write: &config.write,
-            of_type: Some((config, asked)),
-        })
+        let refused = explained(spec, report, |allowance| {
+            explainer(&self.script_type, config, allowance, (script.source, script.bounds))
+        });
+        let has_failed = report.ended == Ended::Itself && !report.status.success();
+        if !has_failed || !refused.is_empty() {
+            return refused;
+        }
+        let has_other_folder = self.preparer.cwd().is_some();
+        let missing = missing_of_own_folder(&report.stderr_tail, home, has_other_folder);
+        missing.into_iter().collect()
     }
 
     /// Keeps the files that a script left.
@@ -224,6 +228,41 @@ impl CommandEngine {
         let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
         failure_of_exit(message, report.status.code())
     }
+}
+
+/// Returns the explainer of a script type, for a script that asked for bounds.
+fn explainer<'a>(
+    script_type: &ScriptType,
+    config: &'a SandboxConfig,
+    allowance: Allowance,
+    (source, asked): (&'a str, &'a AskedBounds),
+) -> Explainer<'a> {
+    Explainer {
+        table: format!("type.{script_type}.sandbox"),
+        allowance,
+        read: &config.read,
+        write: &config.write,
+        source,
+        of_type: Some((config, asked)),
+    }
+}
+
+/// Returns what the sandbox of a script type refused a script, by the lines that it wrote to standard error; also
+/// of one that went on. The files in the folders of jobs are not there any more, so lines about them are left out.
+pub fn refusals_in(
+    (script_type, config): (&ScriptType, &SandboxConfig),
+    (source, asked): (&str, &AskedBounds),
+    lines: &[&str],
+) -> Vec<String> {
+    let Ok(own) = config.for_job(script_type, asked) else { return Vec::new() };
+    let sandbox = Sandbox::of_type(&own);
+    let Some(allowance) = sandbox.allowance(Path::new("/bin/sh"), Path::new("/nonexistent"), &[])
+    else {
+        return Vec::new();
+    };
+    let lines: Vec<&str> =
+        lines.iter().copied().filter(|line| !line.contains(prepare::FOLDERS_OF_JOBS)).collect();
+    explainer(script_type, config, allowance, (source, asked)).of_whole_text(&lines.join("\n"))
 }
 
 /// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
@@ -320,7 +359,7 @@ impl Engine for CommandEngine {
         log.used(&report.usage);
         let is_kept = !matches!(report.ended, Ended::Stopped(_));
         let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };
-        let explanations = self.explanations(&spec, &report, script.bounds);
+        let explanations = self.explanations(&spec, &report, script, &prepared.home);
         let outcome = self.outcome(report, &prepared.script, log);
         for line in &explanations {
             log.remark(line);
