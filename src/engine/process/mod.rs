@@ -307,13 +307,13 @@ fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
 /// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
 /// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
 fn missing_for_processes(stderr_tail: &str) -> Option<(&'static str, &'static str)> {
-    const CLOSED: &str = "PermissionError: [Errno 13] Permission denied";
+    const CLOSED: &str = "[Errno 13] Permission denied";
     const NO_SOCKET: &str = "PermissionError: [Errno 1] Operation not permitted";
     let last = stderr_tail.lines().last().unwrap_or_default();
-    let calls = ["_multiprocessing.SemLock(", "_posixshmem.shm_open("];
-    if last.strip_prefix(CLOSED).is_some_and(|file| {
-        file.starts_with(": '/dev/shm/") || calls.iter().any(|call| stderr_tail.contains(call))
-    }) {
+    // Ansible names the folder in words of its own.
+    let calls = ["SemLock(", "_posixshmem.shm_open("];
+    let is_of_call = || calls.iter().any(|call| stderr_tail.contains(call));
+    if last.contains(CLOSED) && (last.contains("/dev/shm") || is_of_call()) {
         return Some(("files in /dev/shm", "write = [\"/dev/shm\"]"));
     }
     let listens = ["multiprocessing/forkserver.py", "in SocketListener", "self._listener = Socket"];

@@ -144,9 +144,15 @@ fn python_in_a_shell_script_has_semaphores_and_names_the_key_of_values() {
         if __name__ == '__main__':\n  with m.get_context('spawn').Pool(2) as pool: print(pool.map(double, [1, 2]))\nEOF\n\
         python3 work.py";
     assert_eq!(world.output(&bash, source), "7\n[2, 4]");
-    let source = "/usr/bin/python3 -c 'import multiprocessing; multiprocessing.Value(\"i\", 1)'";
-    let message = world.message(&bash, source);
-    assert!(message.ends_with("set type.bash.sandbox.write = [\"/dev/shm\"]"), "{message}");
+    for source in [
+        "/usr/bin/python3 -c 'import multiprocessing; multiprocessing.Value(\"i\", 1)'",
+        "/usr/bin/python3 -E -c 'import multiprocessing; multiprocessing.Lock()'",
+        "echo 'ERROR! Unable to use multiprocessing, this is normally caused by lack of access to /dev/shm: \
+         [Errno 13] Permission denied' >&2; exit 1",
+    ] {
+        let message = world.message(&bash, source);
+        assert!(message.ends_with("set type.bash.sandbox.write = [\"/dev/shm\"]"), "{message}");
+    }
 }
 
 #[test]
