@@ -12,7 +12,7 @@ use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, own_line};
 use super::log_writer::LogFile;
 use super::secrets::Secrets;
 use crate::engine::{Failure, Log, Stream, Success, Usage};
-use crate::proto::job::{FILES_NOT_KEPT, JobId, NamedFiles};
+use crate::proto::job::{JobId, NamedFiles};
 use crate::store::LogEntry;
 
 /// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
@@ -90,6 +90,14 @@ impl LogBuffer {
         }
     }
 
+    /// Returns a text whose rest is not there yet, without the values that are hidden and their begin at its end.
+    fn hide_unfinished(&self, text: &str) -> String {
+        let shown = self.hide(text);
+        let begins = [Some(&self.secrets), self.asked.get()].into_iter().flatten();
+        let hidden = begins.map(|secrets| secrets.begin_at_end_of(&shown)).max().unwrap_or(0);
+        shown[..shown.len() - hidden].to_owned()
+    }
+
     /// Returns the result of a run without the values that are hidden.
     pub(super) fn hide_in_result(
         &self,
@@ -143,8 +151,11 @@ impl LogBuffer {
         }
         let live_at = Some(live_at).filter(|_| !inner.live.held.is_empty());
         let progress_at = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
-        let later = progress_at.into_iter().chain(live_at).min();
         let mut entries = inner.take();
+        let hide = |text: &str| self.hide_unfinished(text);
+        let started = self.started + LIVE_AFTER;
+        let unfinished_at = inner.unfinished.add_to(&mut entries, now, started, hide);
+        let later = progress_at.into_iter().chain(live_at).chain(unfinished_at).min();
         if progress_at.is_none()
             && let Some(progress) = inner.progress.take()
         {
@@ -162,26 +173,16 @@ impl LogBuffer {
             inner.release();
         }
         let progress = inner.progress.take();
-        inner.take().into_iter().chain(progress).collect()
+        let mut entries = inner.take();
+        inner.unfinished.end(&mut entries);
+        entries.extend(progress);
+        entries
     }
 
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
     /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
-        let inner = self.lock();
-        let truncated = (inner.output_truncated > 0)
-            .then(|| ("output_truncated", inner.output_truncated.to_string()));
-        let not_kept = (!inner.files_not_kept.is_empty())
-            .then(|| (FILES_NOT_KEPT, inner.files_not_kept.clone()));
-        let further = truncated.into_iter().chain(not_kept);
-        let Some(used) = inner.used else { return further.collect() };
-        let mut fields = vec![("cpu_time", format!("{:.3}", used.cpu.as_secs_f64()))];
-        let memory = Some(used.memory_bytes).filter(|bytes| *bytes > 0);
-        fields.extend(memory.map(|bytes| ("memory_peak", bytes.to_string())));
-        fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
-        fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
-        fields.extend(further);
-        fields
+        self.lock().used_fields()
     }
 
     /// Takes the files that the script left.
@@ -296,13 +297,16 @@ impl LogBuffer {
     }
 }
 
+fn number_of(stream: Stream) -> u8 {
+    match stream {
+        Stream::Stdout => 1,
+        Stream::Stderr => 2,
+    }
+}
+
 impl Log for LogBuffer {
     fn line(&self, stream: Stream, line: &str) {
-        let fd = match stream {
-            Stream::Stdout => 1,
-            Stream::Stderr => 2,
-        };
-        self.add(fd, line, true);
+        self.add(number_of(stream), line, true);
     }
 
     fn remark(&self, line: &str) {
@@ -310,6 +314,15 @@ impl Log for LogBuffer {
             self.mark(&self.hide(line));
         } else {
             self.add(2, line, true);
+        }
+    }
+
+    fn unfinished(&self, stream: Stream, text: &str) {
+        let fd = number_of(stream);
+        let mut inner = self.lock();
+        let is_shown = fd == 2 || (self.is_live && !inner.live.ended);
+        if inner.unfinished.set(fd, if is_shown { text } else { "" }, Instant::now()) {
+            self.written.notify_one();
         }
     }
 

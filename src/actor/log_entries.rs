@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::log_unfinished::UnfinishedLine;
 use crate::engine::Usage;
-use crate::proto::job::NamedFiles;
+use crate::proto::job::{FILES_NOT_KEPT, NamedFiles};
 use crate::proto::text::counted;
 use crate::store::LogEntry;
 
@@ -85,6 +86,8 @@ pub(super) struct Entries {
     pub(super) progress: Option<LogEntry>,
     /// The earliest time of the next write of progress.
     pub(super) progress_at: Option<Instant>,
+    /// The text after the last line.
+    pub(super) unfinished: UnfinishedLine,
     pub(super) used: Option<Usage>,
     /// Lines that Redis refused.
     pub(super) missing: u64,
@@ -98,6 +101,24 @@ impl Entries {
         self.live.is_released |= !self.live.held.is_empty();
         self.live.held_bytes = 0;
         self.waiting.append(&mut self.live.held);
+    }
+
+    /// Returns the resources that the job's process used, as fields of its hash; none if it had no
+    /// process.
+    pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
+        let truncated = (self.output_truncated > 0)
+            .then(|| ("output_truncated", self.output_truncated.to_string()));
+        let not_kept = (!self.files_not_kept.is_empty())
+            .then(|| (FILES_NOT_KEPT, self.files_not_kept.clone()));
+        let further = truncated.into_iter().chain(not_kept);
+        let Some(used) = self.used else { return further.collect() };
+        let mut fields = vec![("cpu_time", format!("{:.3}", used.cpu.as_secs_f64()))];
+        let memory = Some(used.memory_bytes).filter(|bytes| *bytes > 0);
+        fields.extend(memory.map(|bytes| ("memory_peak", bytes.to_string())));
+        fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
+        fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
+        fields.extend(further);
+        fields
     }
 
     /// Takes the lines, behind a mark if some before them are missing.

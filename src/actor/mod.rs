@@ -17,6 +17,7 @@ mod identity;
 mod log_buffer;
 mod log_entries;
 mod log_file;
+mod log_unfinished;
 mod log_writer;
 mod machine;
 mod objects;

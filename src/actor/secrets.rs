@@ -102,6 +102,19 @@ impl Secrets {
         }
         shown
     }
+
+    /// Returns the bytes at the end of a text with which a secret may begin, the rest of which is not there yet.
+    pub(super) fn begin_at_end_of(&self, text: &str) -> usize {
+        let longest = |value: &String| {
+            let most = value.len().saturating_sub(1).min(text.len());
+            let begins = |bytes: &usize| {
+                text.is_char_boundary(text.len() - bytes)
+                    && value.starts_with(&text[text.len() - bytes..])
+            };
+            (1..=most).rev().find(begins)
+        };
+        self.0.iter().filter_map(longest).max().unwrap_or(0)
+    }
 }
 
 /// Returns bytes with [`HIDDEN`] in place of a value.
@@ -149,6 +162,16 @@ mod tests {
         assert_eq!(secrets.hide_in(text), "{\"a\":\"***\"} *** *** two");
         let bytes = JobOutput::from(b"\xffpass\"word\xfflinesx".to_vec());
         assert_eq!(secrets.hide_in(bytes).as_bytes(), b"\xff***\xff***x");
+    }
+
+    #[test]
+    fn begin_of_a_value_at_the_end_of_a_text_is_found() {
+        let secrets = secrets(&[("API_TOKEN", "s3crét"), ("B_KEY", "crypto")]);
+        for (text, bytes) in
+            [("", 0), ("Continue? ", 0), ("as", 1), ("token=s3cr", 4), ("s3cré", 6)]
+        {
+            assert_eq!(secrets.begin_at_end_of(text), bytes, "{text}");
+        }
     }
 
     #[test]

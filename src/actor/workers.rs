@@ -280,7 +280,7 @@ mod tests {
             boot,
             outcomes: outcomes.clone(),
             queue: "type:osis".parse().expect("legal"),
-            inputs: Inputs::new(),
+            inputs: Inputs::default(),
             files: InputFiles::default(),
             timeout: Duration::from_secs(1),
             cancel,

@@ -6,6 +6,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::hexadecimal;
 
 /// The header with the root of a chain of messages.
@@ -157,6 +158,7 @@ impl AmqpMessage {
             if !body.trim_ascii_start().starts_with(b"{") {
                 return Err(wrong("it is no object".to_owned()));
             }
+            refuse_wide_integers(body).map_err(MessageFailure::invalid)?;
             serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?
         };
         let template = body.template.unwrap_or_default();
@@ -374,6 +376,11 @@ mod tests {
         for (body, kind, reason) in [
             (&b"["[..], "write", "the body is not {"),
             (b"[]", "write", "the body is not {"),
+            (
+                br#"{"data":{"n":100000000000000000000}}"#,
+                "write",
+                "the number 100000000000000000000 does not fit into 64 bits",
+            ),
             (b"\xff", "write", "the body is not {"),
             (br#"{"template":1}"#, "write", "the body is not {"),
             (b"{}", "", "the property type is missing"),

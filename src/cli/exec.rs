@@ -43,7 +43,7 @@ pub(super) struct Exec {
     /// Give up waiting after this time; the job goes on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
-    /// Print what the sandbox of the script allows on this machine, and afterwards whether it refused something
+    /// Print what the sandbox of the script allows on this machine, and afterwards what it refused
     #[arg(long)]
     explain: bool,
 }
@@ -64,7 +64,7 @@ impl Exec {
         let ended = wait(&client, &awaited, Some(view), self.wait, global.json).await;
         if self.explain {
             // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&client, &awaited.id).await;
+            let _ = explain::print_refused(&client, &config, &awaited.id).await;
         }
         let job = client.get_job(&awaited.id).await.ok();
         if let Some(job) = job.as_ref().filter(|_| !global.json) {

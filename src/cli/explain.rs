@@ -4,16 +4,19 @@ use super::output;
 use super::table::width;
 use crate::client::{Client, ClientError};
 use crate::config::{Config, EngineKind, TypeConfig, format_duration, format_size};
-use crate::engine::process::variable_names;
+use crate::engine::process::{refusals_in, variable_names};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Job, JobId};
 use crate::proto::target::ScriptType;
 use crate::sandbox::Sandbox;
+use crate::store::LogLine;
 
 /// The start of the lines about refusals in the log of a job.
 const REFUSAL: &str = "sandbox: ";
 /// The last lines of a log among which they are.
-const LOG_LINES_MAX: usize = 50;
+const LOG_LINES_MAX: usize = 1000;
+/// The stream of standard error in a log.
+const STDERR: u8 = 2;
 
 type Row = (&'static str, String);
 
@@ -88,6 +91,18 @@ fn limits(of_type: &TypeConfig) -> Row {
     ("limits", text)
 }
 
+/// Returns what the lines of a log say that the sandbox of a process refused.
+fn refused_in(config: &Config, job: &Job, lines: &[LogLine]) -> Vec<String> {
+    let of_type = job.spec.script_type.as_ref().and_then(|name| {
+        let of_type = config.types.get(name)?;
+        (of_type.engine == EngineKind::Command).then_some((name, &of_type.sandbox))
+    });
+    let Some(of_type) = of_type else { return Vec::new() };
+    let said: Vec<&str> =
+        lines.iter().filter(|line| line.fd == STDERR).map(|line| line.line.as_str()).collect();
+    refusals_in(of_type, (&job.spec.script, &job.spec.asked_bounds()), &said)
+}
+
 /// Returns the names of the variables that the script has.
 fn environment(of_type: &TypeConfig, job: &Job) -> String {
     let mut names = match of_type.engine {
@@ -122,13 +137,25 @@ fn secrets(config: &Config, name: &ScriptType) -> String {
     }
 }
 
-/// Prints what was refused, after a job has ended.
-pub(super) async fn print_refused(client: &Client, id: &JobId) -> Result<(), ClientError> {
-    if !client.get_job(id).await?.status.is_terminal() {
+/// Prints what was refused, after a job has ended. The log of a failed job has it; of one that went on it is found
+/// in the lines that it wrote to standard error, by the configuration of this machine.
+pub(super) async fn print_refused(
+    client: &Client,
+    config: &Config,
+    id: &JobId,
+) -> Result<(), ClientError> {
+    let job = client.get_job(id).await?;
+    if !job.status.is_terminal() {
         return Ok(());
     }
     let lines = client.get_last_job_logs(id, LOG_LINES_MAX).await?;
     let refused = lines.iter().filter(|line| line.line.starts_with(REFUSAL)).count();
+    let survived = if refused == 0 { refused_in(config, &job, &lines) } else { Vec::new() };
+    if !survived.is_empty() {
+        output::note("hero: refused, while the script went on:");
+        survived.iter().for_each(|line| output::note(&format!("  {line}")));
+        return Ok(());
+    }
     output::note(&match refused {
         0 => "hero: no refusal is known; one that the script handled itself is not in its log"
             .to_owned(),

@@ -16,6 +16,7 @@ use super::script::check_configured;
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
+use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, ScriptType};
 use crate::rpc::{AgentServer, Bounds, CallContext, Caller, RpcError, Scope, code};
@@ -197,6 +198,10 @@ fn read(line: &[u8]) -> Message {
     let Ok(mut message) = serde_json::from_slice::<Value>(line) else {
         return wrong(code::PARSE, "the message is not JSON");
     };
+    if let Err(why) = refuse_wide_integers(line) {
+        let id = message.get("id").cloned().unwrap_or_default();
+        return Message::Wrong(answer(&id, Err(RpcError::new(code::INVALID_REQUEST, why))));
+    }
     let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
         let is_answer = message.get("result").is_some() || message.get("error").is_some();
         let message = "the message is no request of JSON-RPC: it has no method";
@@ -232,6 +237,14 @@ mod tests {
         assert_eq!(code(b"{"), Some(code::PARSE.into()));
         assert_eq!(code(b"[]"), Some(code::INVALID_REQUEST.into()));
         assert_eq!(code(b"{\"id\": 1}"), Some(code::INVALID_REQUEST.into()));
+        let wide =
+            read(b"{\"id\": 7, \"method\": \"x\", \"params\": {\"n\": 100000000000000000000}}");
+        let Message::Wrong(wide) = wide else { panic!("a float is not what was meant") };
+        assert_eq!(
+            (&wide["id"], &wide["error"]["code"]),
+            (&json!(7), &json!(code::INVALID_REQUEST))
+        );
+        assert!(wide.to_string().contains("does not fit into 64 bits"), "{wide}");
         assert!(matches!(read(b"\n"), Message::Nothing));
         assert!(matches!(read(b"{\"id\": 1, \"result\": {}}"), Message::Nothing));
         assert!(matches!(read(b"{\"method\": \"notifications/initialized\"}"), Message::Nothing));

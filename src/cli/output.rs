@@ -10,7 +10,7 @@ use super::Global;
 use crate::daemon::reads_journal;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
-use crate::proto::text::escape_lines;
+use crate::proto::text::{at_terminal, escape_lines};
 
 /// Prints the error's message, unless it is empty.
 pub fn print_error(error: &Error) {
@@ -119,7 +119,7 @@ pub(super) fn note_to_person(message: &str) {
 /// Writes a line of a job's log to standard error and ignores failures.
 pub(super) fn log_note(line: &str) {
     let mut err = io::stderr().lock();
-    let shown = if err.is_terminal() { escape_lines(line) } else { line.to_owned() };
+    let shown = if err.is_terminal() { escape_lines(at_terminal(line)) } else { line.to_owned() };
     let _ = writeln!(err, "{shown}");
 }
 
@@ -132,9 +132,14 @@ pub(super) fn time(time: Timestamp) -> String {
     }
 }
 
-/// Writes a line of a job's log. At a terminal its control characters are escaped, unless `raw`.
+/// Writes a line of a job's log. At a terminal its control characters are escaped, unless `raw`, and a carriage
+/// return lets what follows replace what stands.
 pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
-    if raw || !io::stdout().is_terminal() { line(text) } else { line(&escape_lines(text)) }
+    if raw || !io::stdout().is_terminal() {
+        line(text)
+    } else {
+        line(&escape_lines(at_terminal(text)))
+    }
 }
 
 /// The error of a failed write. A reader that closed the pipe, such as `head`, is no error.

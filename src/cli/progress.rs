@@ -12,9 +12,9 @@ use crate::store::LogLine;
 /// The length of the bar without percentage and text.
 const BAR_CHARS: usize = 24;
 /// Goes to the start of the line, clears it, and lets the terminal cut off the text at its edge.
-const BEGIN: &str = "\r\u{1b}[K\u{1b}[?7l";
+pub(super) const BEGIN: &str = "\r\u{1b}[K\u{1b}[?7l";
 /// Lets the terminal wrap lines again.
-const END: &str = "\u{1b}[?7h";
+pub(super) const END: &str = "\u{1b}[?7h";
 
 /// The live view of a job while a person waits for its end.
 pub(super) struct View {
@@ -138,6 +138,9 @@ impl View {
                 self.seen.push(line);
             }
         }
+        if self.lines {
+            self.bar.show_unfinished(self.log.unfinished());
+        }
         self.bar.draw();
         true
     }
@@ -180,13 +183,20 @@ pub(super) struct Bar {
     is_seen: bool,
     /// The latest fraction and text.
     latest: Option<(f64, String)>,
+    /// The text after the last line of the log, which is drawn instead; empty if there is none.
+    unfinished: String,
     is_drawn: bool,
 }
 
 impl Bar {
     /// A bar that shows nothing yet.
     pub(super) fn new() -> Self {
-        Self { is_seen: io::stderr().is_terminal(), latest: None, is_drawn: false }
+        Self {
+            is_seen: io::stderr().is_terminal(),
+            latest: None,
+            unfinished: String::new(),
+            is_drawn: false,
+        }
     }
 
     /// Shows a fraction from 0 to 1 and a text.
@@ -200,12 +210,21 @@ impl Bar {
         self.is_drawn = false;
     }
 
+    fn show_unfinished(&mut self, text: &str) {
+        if self.unfinished != text {
+            self.clear();
+            text.clone_into(&mut self.unfinished);
+        }
+    }
+
     fn draw(&mut self) {
-        if let Some((fraction, text)) = &self.latest
-            && self.is_seen
-            && !self.is_drawn
-        {
-            let _ = write!(io::stderr().lock(), "{BEGIN}{}{END}", drawn(*fraction, text));
+        let shown = match &self.latest {
+            _ if !self.unfinished.is_empty() => escape(&self.unfinished),
+            Some((fraction, text)) => drawn(*fraction, text),
+            None => return,
+        };
+        if self.is_seen && !self.is_drawn {
+            let _ = write!(io::stderr().lock(), "{BEGIN}{shown}{END}");
             self.is_drawn = true;
         }
     }

@@ -1,6 +1,6 @@
 //! The log of a job: read once, or followed while the job runs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -68,34 +68,61 @@ pub struct LogFollower {
     id: JobId,
     after: Option<String>,
     ended: bool,
+    /// The text after the last line.
+    unfinished: String,
+    /// The time of the next look at the state while lines come.
+    look_at: Instant,
 }
 
 impl LogFollower {
     pub(super) fn new(store: Store, id: JobId, after: Option<String>) -> Self {
-        Self { connection: store.blocking(), store, id, after, ended: false }
+        let (connection, unfinished) = (store.blocking(), String::new());
+        Self { connection, store, id, after, ended: false, unfinished, look_at: Instant::now() }
     }
 
-    /// Waits for the next lines, without a bound; `None` once the job has ended and its log is
-    /// read. Can be cancelled at any time.
+    /// Returns the text after the last line that has no line end yet, such as a progress bar or a question; empty
+    /// if there is none. Its line comes as any other once it has ended.
+    pub fn unfinished(&self) -> &str {
+        &self.unfinished
+    }
+
+    /// Waits for the next lines, without a bound; none if only [`LogFollower::unfinished`] has changed; `None`
+    /// once the job has ended and its log is read. Can be cancelled at any time.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, ClientError> {
         loop {
             if self.ended {
+                self.unfinished.clear();
                 let lines = self.store.read_log(&self.id, self.after.as_deref(), 1000).await?;
                 self.after = lines.last().map(|line| line.id.clone()).or(self.after.take());
                 return Ok(Some(lines).filter(|lines| !lines.is_empty()));
             }
             let lines = self.wait().await?;
+            // The log is complete before a job is terminal, so nothing comes after an empty read.
+            let found = if lines.is_empty() || Instant::now() >= self.look_at {
+                let found = self.store.state_and_unfinished(&self.id).await;
+                self.look_at = Instant::now() + WAIT;
+                Some(found)
+            } else {
+                None
+            };
             if !lines.is_empty() {
                 self.after = lines.last().map(|line| line.id.clone());
+                // What stood before may be one of these lines.
+                let found = found.and_then(Result::ok).flatten();
+                self.unfinished = found.map(|(_, unfinished)| unfinished).unwrap_or_default();
                 return Ok(Some(lines));
             }
-            // The log is complete before a job is terminal, so nothing comes after this read.
-            let outcome = self.store.outcome(&self.id).await?;
-            let (status, _) = outcome.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            let found = found.transpose()?.flatten();
+            let (status, unfinished) =
+                found.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
             self.ended = status.is_terminal();
+            if self.unfinished != unfinished {
+                self.unfinished = unfinished;
+                return Ok(Some(Vec::new()));
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::documents::{FindingDocument, FunctionDocument};
 use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::engine::Backends;
-use crate::engine::heroscript::HeroScriptEngine;
+use crate::engine::heroscript::{EitherEngine, HeroScriptEngine};
 use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Group, RhaiEngine};
 use crate::error::{Error, Exit};
@@ -38,14 +38,17 @@ fn findings(
     };
     let limits = &of_type.limits;
     match of_type.engine {
-        EngineKind::Sal => Ok(sal_engine(limits)?.with_type(of_type).check(source, &[])),
+        EngineKind::Sal => {
+            let engine = sal_engine(limits)?.with_type(of_type);
+            Ok(EitherEngine::new(engine, &of_type.modules).check(source, &[]))
+        }
         EngineKind::Osis => {
             let other = sal_engine(&RhaiLimits::default())?;
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
             let engine = osis_engine(limits, &config.osis)?.with_type(of_type);
-            Ok(engine.check(source, &elsewhere))
+            Ok(EitherEngine::new(engine, &of_type.modules).check(source, &elsewhere))
         }
         EngineKind::HeroScript => {
             let backends = Backends { osis: config.osis.clone(), ..Backends::default() };

@@ -67,7 +67,13 @@ pub fn build(
 
 /// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
 /// for a prerequisite that did not finish.
-pub type Inputs = BTreeMap<String, Option<Arc<str>>>;
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inputs {
+    /// The outputs.
+    pub by_name: BTreeMap<String, Option<Arc<str>>>,
+    /// Each prerequisite once: its name in the job's graph, else its id.
+    pub prerequisites: Vec<String>,
+}
 
 /// The files that a script is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -253,6 +259,12 @@ pub enum Stream {
 pub trait Log: Send + Sync {
     /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
+
+    /// Takes the text at the end of a stream that has no line end yet, each time it changes; empty once its
+    /// line has ended.
+    fn unfinished(&self, stream: Stream, text: &str) {
+        let _ = (stream, text);
+    }
 
     /// Returns true if the log takes the lines of the job's output.
     fn wants_output(&self) -> bool {

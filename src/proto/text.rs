@@ -43,6 +43,13 @@ pub fn text_of(bytes: &[u8]) -> String {
     })
 }
 
+/// Returns the part of a line that a terminal shows at its end: a carriage return lets what follows replace what
+/// stands, as progress bars do.
+pub fn at_terminal(line: &str) -> &str {
+    let line = line.trim_end_matches('\r');
+    line.rsplit_once('\r').map_or(line, |(_, last)| last)
+}
+
 /// Escapes every control character, so the text stays on one line.
 pub fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
@@ -103,6 +110,15 @@ mod tests {
     fn hostile_text_is_shortened_and_escaped() {
         let text = shown(&"\u{1b}[2J".repeat(10_000));
         assert!(text.len() < 500 && !text.contains('\u{1b}') && text.ends_with('…'), "{text}");
+    }
+
+    #[test]
+    fn carriage_return_replaces_what_stands() {
+        for (line, shown) in
+            [("", ""), ("a", "a"), ("\r 5%\r10%", "10%"), ("a\r\r", "a"), ("5%\r10%\r", "10%")]
+        {
+            assert_eq!(at_terminal(line), shown, "{line:?}");
+        }
     }
 
     #[test]

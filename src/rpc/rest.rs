@@ -14,6 +14,7 @@ use super::guard::wants_page;
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
 use super::service::ApiService;
+use crate::proto::json_text::refuse_wide_integers;
 
 /// A call by a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,6 +107,7 @@ async fn answer(
 /// Returns the parameters of a submission: the body is the job, with `inputs` and `stdin` beside its settings.
 fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
     let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
+    refuse_wide_integers(body).map_err(wrong)?;
     let mut job: Map<String, Value> = serde_json::from_slice(body)
         .map_err(|error| wrong(format!("the body must be a job, an object of JSON: {error}")))?;
     let mut params = Map::new();
@@ -197,7 +199,8 @@ mod tests {
         let params = submission(body, Some("2")).expect("legal");
         let job = json!({ "script": "1", "script_type": "osis" });
         assert_eq!(params, json!({ "job": job, "stdin": "eA==", "wait": 2.0 }));
-        for wrong in [submission(b"[]", None), submission(b"{}", Some("soon"))] {
+        let wide = submission(br#"{"params": {"n": 100000000000000000000}}"#, None);
+        for wrong in [submission(b"[]", None), submission(b"{}", Some("soon")), wide] {
             assert_eq!(wrong.expect_err("illegal").code, code::INVALID_PARAMS);
         }
     }

@@ -10,13 +10,15 @@ use super::attempts::millis;
 use super::connection::Blocking;
 use super::error::describe;
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, JobId};
+use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
 
 /// The most lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
 /// The descriptor on which children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;
+/// The field of a running job with the text after the last line of its log.
+const UNFINISHED_LINE: &str = "unfinished_line";
 
 /// An entry that an actor writes into a log.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +37,12 @@ pub enum LogEntry {
         /// From 0 to 1.
         fraction: f64,
         /// The current step; may be empty.
+        text: String,
+    },
+    /// The text after the last line that has no line end yet, which goes to the hash alone; empty if there is
+    /// none.
+    Unfinished {
+        /// The text.
         text: String,
     },
     /// The number of lines so far that Redis refused.
@@ -127,8 +135,14 @@ impl Store {
         }
         // For each command that may be refused: its job, and the lines that are lost with it.
         let mut sent: Vec<(&JobId, u64)> = Vec::new();
-        let mut loaded = false;
+        let (mut loaded, mut is_empty) = (false, true);
         for (id, entry) in entries {
+            is_empty = false;
+            if let LogEntry::Unfinished { text } = entry {
+                let fields = [(UNFINISHED_LINE, text.as_str())];
+                self.add_fields(&mut pipeline, &mut loaded, boot, id, &fields);
+                continue;
+            }
             let log = self.keys.log(id);
             let is_first = sent.last().is_none_or(|(last, _)| *last != id);
             let command = pipeline.cmd("XADD").arg(&log).arg("MAXLEN").arg("~").arg(LINES_MAX);
@@ -151,27 +165,43 @@ impl Store {
                     let fraction = ((fraction * 10_000.0).round() / 10_000.0).to_string();
                     command.arg(PROGRESS_FD).arg("line").arg(text);
                     command.arg("progress").arg(&fraction);
-                    // A pipeline cannot load a script that Redis has forgotten, so it carries
-                    // this short one, once.
-                    if !std::mem::replace(&mut loaded, true) {
-                        pipeline.load_script(&self.scripts.progress).ignore();
-                    }
-                    let mut script = self.scripts.progress.prepare_invoke();
-                    script.arg(boot.as_str()).arg(id.as_str()).arg(fraction).arg(text);
-                    pipeline.invoke_script(&script).ignore();
+                    let fields = [("progress", fraction.as_str()), ("progress_text", text)];
+                    self.add_fields(&mut pipeline, &mut loaded, boot, id, &fields);
                 }
+                LogEntry::Unfinished { .. } => {}
             }
             if is_first {
                 pipeline.cmd("PEXPIRE").arg(&log).arg(millis(keep)).ignore();
             }
         }
-        if sent.is_empty() {
+        if is_empty {
             return Ok(Vec::new());
         }
         let doing = "writing the log of a job";
         let answers: Vec<RedisResult<()>> =
             self.link.pipeline(doing, pipeline.ignore_errors()).await?;
         self.refused_lines(doing, sent.into_iter().zip(answers))
+    }
+
+    /// Adds the call that writes fields of the hash of a running job.
+    fn add_fields(
+        &self,
+        pipeline: &mut redis::Pipeline,
+        loaded: &mut bool,
+        boot: &BootId,
+        id: &JobId,
+        fields: &[(&str, &str)],
+    ) {
+        // A pipeline cannot load a script that Redis has forgotten, so it carries this short one, once.
+        if !std::mem::replace(loaded, true) {
+            pipeline.load_script(&self.scripts.progress).ignore();
+        }
+        let mut script = self.scripts.progress.prepare_invoke();
+        script.arg(boot.as_str()).arg(id.as_str());
+        for (name, value) in fields {
+            script.arg(*name).arg(*value);
+        }
+        pipeline.invoke_script(&script).ignore();
     }
 
     /// Returns the lines that Redis refused. Any other failure is one of the whole call.
@@ -212,6 +242,26 @@ impl Store {
         command.arg(self.keys.log(id)).arg(from).arg("+").arg("COUNT").arg(limit);
         let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
         Ok(reply.ids.into_iter().map(log_line).collect())
+    }
+
+    /// Reads the state of a job, and the text after the last line of its log while it runs. `None` if the job does
+    /// not exist, or its status is illegal.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn state_and_unfinished(
+        &self,
+        id: &JobId,
+    ) -> Result<Option<(JobStatus, String)>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg(UNFINISHED_LINE);
+        let (status, text): (Option<String>, Option<Vec<u8>>) =
+            self.link.query("reading the state of a job", &command).await?;
+        let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
+        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+        Ok(status.map(|status| {
+            (status, if status == JobStatus::Started { text } else { String::new() })
+        }))
     }
 
     /// Reads the last `limit` lines of a log, the oldest first.

@@ -539,7 +539,11 @@ fn object_goes_from_job_to_job_between_languages() {
     let graph = "[job.orders]\ntype = \"osis\"\nscript = '#{ total: 3, names: [`ann`, `bob`] }'\n\
                  [job.text]\ntype = \"bash\"\nscript = 'echo no json: {'\n\
                  [job.report]\ntype = \"python\"\nafter = [\"orders\", \"text\"]\nscript = '''\n\
-                 import hero\norders = hero.result('orders')\n\
+                 import hero, os\norders = hero.result('orders')\n\
+                 assert hero.inputs == {'orders': orders, 'text': 'no json: {'}, hero.inputs\n\
+                 by_id = [name for name in __import__('json').load(open(os.environ['HERO_INPUTS']))]\n\
+                 assert len(by_id) == 4 and all(name in hero.inputs or hero.inputs[name] for name in by_id)\n\
+                 assert os.listdir('.') == ['script.py'], os.listdir('.')\n\
                  hero.output({'sum': orders['total'] + 1, 'who': orders['names'], 'text': hero.result('text')})\n\
                  '''\n\
                  [job.end]\nid = \"end\"\ntype = \"osis\"\nafter = [\"report\"]\n\

@@ -52,6 +52,7 @@ mod terminal;
 mod tls;
 mod tokens;
 mod top;
+mod unfinished;
 mod unique;
 mod user_folders;
 

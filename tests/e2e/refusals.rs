@@ -204,6 +204,55 @@ fn named_key_allows_what_was_refused() {
 }
 
 #[test]
+fn explanation_after_success_lists_what_was_refused() {
+    let world = World::new();
+    let _bash = world.hero.actor("bash-default-1").start();
+    let script = world.filled("cat @/x || true; cat @/x || true; touch @/new || true; echo done");
+    let ran = world.hero.run(&["exec", "--explain", "-t", "bash", "-e", &script]).code(0);
+    let ran = ran.says("hero: refused, while the script went on:");
+    let reading =
+        "sandbox: reading @/x was refused; [type.bash.sandbox] read = [\"@\"] would allow it";
+    assert_eq!(ran.stderr.matches(&world.filled(reading)).count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&world.filled("sandbox: creating @/new was refused")));
+    let quiet = ["exec", "--explain", "-t", "bash", "-e", "cat data.csv 2>/dev/null || true"];
+    world.hero.run(&quiet).code(0).says("hero: no refusal is known");
+}
+
+#[test]
+fn missing_file_of_home_or_of_the_folder_of_submission_is_explained() {
+    let world = World::new();
+    let _bash = world.hero.actor("bash-default-1").start();
+    let _python = world.hero.actor("python-default-1").start();
+    let said = "note: a job has a HOME and a working directory of its own";
+    for (script_type, script, name) in [
+        ("bash", "set -e; cat data.csv", "data.csv"),
+        ("bash", "cat ~/.aws/config", "~/.aws/config"),
+        ("python", "open('data.csv')", "data.csv"),
+        ("python", "import os; open(os.path.expanduser('~/.netrc'))", "~/.netrc"),
+    ] {
+        let ran = world.hero.run(&["exec", "-t", script_type, "-e", script]);
+        let line = ran.stderr.lines().find(|line| line.starts_with(said)).unwrap_or_default();
+        assert!(line.contains(&format!("so not with {name};")), "{script}: {}", ran.stderr);
+    }
+    let made = "mkdir a; touch a/b; cat /srv/none";
+    let ran = world.hero.run(&["exec", "-t", "bash", "-e", made]);
+    assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
+}
+
+#[test]
+fn curl_through_a_unix_socket_names_the_key_of_unix_sockets() {
+    if !needs("curl", || Path::new("/usr/bin/curl").exists()) {
+        return;
+    }
+    let world = World::new();
+    let _bash = world.hero.actor("bash-default-1").start();
+    let script = "curl --no-progress-meter --unix-socket @/s.sock http://localhost/";
+    let found = world.explained("bash", script);
+    let key = "[type.bash.sandbox] unix_sockets = true would allow it";
+    assert!(found.len() == 1 && found[0].ends_with(key), "{found:?}");
+}
+
+#[test]
 fn missing_files_and_modes_are_not_blamed_on_the_sandbox() {
     let world = World::new();
     let closed = world.folder.path().join("x");

@@ -72,6 +72,24 @@ fn screen_shows_jobs_that_keys_look_at_stop_and_retry() {
 }
 
 #[test]
+fn question_of_a_job_stands_below_its_log() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let asking = "echo begun; printf 'Continue? [y/N] '; sleep 600";
+    let submit = ["submit", "-t", "bash", "--id", "asks", "--timeout", "15m", "-e", asking];
+    hero.run(&submit).code(0);
+    let mut terminal = Terminal::start(&hero);
+    terminal.shows("asks");
+    terminal.press("\t\t\r");
+    terminal.shows("Continue? [y/N]");
+    hero.run(&["job", "stop", "asks"]).code(0);
+    until(&redis, "asks", "error");
+    terminal.press("\u{1b}q");
+    terminal.process.ends().code(0);
+}
+
+#[test]
 fn lost_redis_is_told_until_it_is_back() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis);

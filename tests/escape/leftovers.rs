@@ -2,6 +2,7 @@
 //! Jobs have no control groups here.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::{Signal, kill};
@@ -124,6 +125,24 @@ fn chains_of_forks_end_with_their_job() {
 }
 
 #[test]
+fn folders_whose_permissions_a_job_took_away_serve_the_next_job() {
+    let stage = Stage::new(&[]);
+    // From the inner folder to the outer one, which cannot be passed afterwards.
+    let script = "import os\nfolder = os.environ['HOME']\nfor _ in range(3):\n    \
+                  folder = os.path.dirname(folder)\n    os.chmod(folder, 0)\n";
+    for _ in 0..2 {
+        stage.hero.run(&["exec", "-t", "python", "--timeout", "25s", "-e", script]).code(0);
+        stage.runs("open('x', 'w').write('1'); print(open('x').read())");
+    }
+    let root = folders(&stage.redis);
+    let of_process = fs::read_dir(&root).expect("readable").flatten().map(|entry| entry.path());
+    for folder in of_process.chain([root.clone()]) {
+        let mode = fs::metadata(&folder).expect("there").permissions().mode();
+        assert_eq!(mode & 0o700, 0o700, "{}", folder.display());
+    }
+}
+
+#[test]
 fn processes_of_a_job_of_root_are_bounded() {
     if !needs("root", || nix::unistd::geteuid().is_root()) {
         return;
@@ -151,7 +170,8 @@ fn folder_of_a_job_of_a_killed_actor_is_removed_by_its_successor() {
     let mut stage = Stage::new(&[]);
     stage.redis.push_job("python", "left", "import os, time\nos.mkdir('d')\ntime.sleep(600)\n");
     let folders = folders(&stage.redis);
-    let is_at_work = || job_folders(&folders).first().is_some_and(|job| job.join("d").exists());
+    let is_at_work =
+        || job_folders(&folders).first().is_some_and(|job| job.join("home/d").exists());
     wait_until("the job is at work", is_at_work);
     let left = job_folders(&folders);
     let jobs = stage.actor.children();

@@ -54,4 +54,11 @@ fn check_of_a_heroscript_points_at_the_line() {
             hero.run(&["script", "check", "-t", "heroscript", "-e", source]).code(65).stdout;
         assert!(found.contains(expected), "{found}");
     }
+    // The same form in a type of Rhai is the same language.
+    let script = ["script", "check", "-t", "osis", "-e"];
+    let found = hero.run(&[&script[..], &["!!person.define name:'x"]].concat()).code(65).stdout;
+    assert!(found.contains(":1:22: this text has no end"), "{found}");
+    let found = hero.run(&[&script[..], &["!!nobody.acts"]].concat()).code(65).stdout;
+    assert!(found.contains("unknown actor `nobody`"), "{found}");
+    hero.run(&[&script[..], &["let x = !!true; x"]].concat()).code(0).stdout("");
 }

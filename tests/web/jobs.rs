@@ -87,6 +87,24 @@ fn graph_has_the_jobs_before_and_behind_a_job() {
 }
 
 #[test]
+fn unfinished_line_of_a_running_job_stands_below_its_log() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "python", "--id", "asks", "-e", "1"]).code(0);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    redis.set_field(&keys::job("asks"), "unfinished_line", HOSTILE);
+    let shown = |what: &str| {
+        let page = send(&site, "GET", "/jobs/asks", &cookie, "");
+        is_safe(&page, what);
+        page.body.contains("a line that has not ended")
+    };
+    assert!(!shown("a waiting job"));
+    redis.set_field(&keys::job("asks"), "status", "started");
+    assert!(shown("a running job"));
+}
+
+#[test]
 fn files_of_jobs_are_attachments() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

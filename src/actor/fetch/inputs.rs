@@ -3,7 +3,7 @@
 
 mod files;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::config::{JobConfig, format_size};
@@ -87,20 +87,25 @@ async fn outputs_of(
 fn message_of(job: &Job) -> Option<(JobId, ReadInputs)> {
     job.extra.get("amqp_scope")?;
     let message: Arc<str> = job.extra.get("message")?.as_str().into();
-    let outputs = Inputs::from([("message".to_owned(), Some(message))]);
+    let by_name = [("message".to_owned(), Some(message))].into();
+    let outputs = Inputs { by_name, ..Inputs::default() };
     Some((job.id.clone(), Ok(JobInputs { outputs, ..JobInputs::default() })))
 }
 
 /// Names the outputs by job id and, in a graph, by name as well.
 fn named(job: &Job, outputs: Outputs) -> Inputs {
-    let mut inputs: Inputs =
+    let names = &job.spec.prerequisite_names;
+    let name_of = |id: &JobId| names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
+    let prerequisites =
+        outputs.keys().map(|id| name_of(id).unwrap_or_else(|| id.to_string())).collect();
+    let mut by_name: BTreeMap<String, Option<Arc<str>>> =
         outputs.into_iter().map(|(id, output)| (id.to_string(), output.map(Arc::from))).collect();
-    for (name, id) in &job.spec.prerequisite_names {
-        if let Some(output) = inputs.get(id.as_str()).cloned() {
-            inputs.insert(name.clone(), output);
+    for (name, id) in names {
+        if let Some(output) = by_name.get(id.as_str()).cloned() {
+            by_name.insert(name.clone(), output);
         }
     }
-    inputs
+    Inputs { by_name, prerequisites }
 }
 
 fn without_inputs(config: &JobConfig, reason: NoInputs) -> InvalidJob {
@@ -130,6 +135,8 @@ mod tests {
         let inputs = named(&job, outputs);
         let one: Option<Arc<str>> = Some("1".into());
         let expected = [("a", one.clone()), ("b", None), ("first", one)];
-        assert_eq!(inputs, expected.map(|(name, output)| (name.to_owned(), output)).into());
+        let expected = expected.map(|(name, output)| (name.to_owned(), output));
+        assert_eq!(inputs.by_name, expected.into());
+        assert_eq!(inputs.prerequisites, ["first", "b"], "each once");
     }
 }

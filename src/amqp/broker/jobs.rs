@@ -12,6 +12,7 @@ use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
+use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{hexadecimal, shown};
 use crate::store::{Backoff, MessageEnd, Submitted};
 
@@ -119,7 +120,9 @@ impl Shared {
 /// Returns the answer that the end of a job means.
 pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
     if end.is_finished {
-        let result = serde_json::from_str(&end.text);
+        // As a value it would lose the digits of a number over 64 bits.
+        let is_exact = refuse_wide_integers(end.text.as_bytes()).is_ok();
+        let result = is_exact.then(|| serde_json::from_str(&end.text).ok()).flatten();
         return MessageAnswer::Done(result.unwrap_or(Value::String(end.text)));
     }
     // The exit code of a job that was stopped is that of an attempt before.

@@ -9,6 +9,7 @@ mod filter;
 mod list;
 mod moment;
 pub(super) mod show;
+mod unfinished;
 mod wait;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use self::bulk::JobChoice;
 pub(super) use self::each::apply;
 pub(super) use self::moment::PastZone;
+use self::unfinished::PrintedEnd;
 use super::exec::explained;
 use super::job_options::priority_of;
 use super::{Global, output};
@@ -157,7 +159,7 @@ impl CloneJob {
 pub(super) struct Logs {
     /// The job
     id: String,
-    /// Follow the log until the job has ended
+    /// Follow the log until the job has ended, with the text of a line that has not ended yet
     #[arg(short, long)]
     follow: bool,
     /// Only lines since then: 10m (ago), 09:00, yesterday 18:00, 2026-12-24 18:00, or RFC 3339
@@ -256,11 +258,20 @@ impl Logs {
                 Some(place) => client.follow_job_logs_after(&id, place),
                 None => client.follow_job_logs(&id),
             };
+            let mut end = PrintedEnd::new(!json && !self.timestamps && !self.streams, self.raw);
             while let Some(lines) = log.next().await? {
-                for line in lines {
+                for mut line in lines {
+                    if !json && line.progress.is_none() {
+                        let printed = end.before(&line.line)?.len();
+                        line.line.drain(..printed);
+                    }
                     self.print(&line, json, &mut |line| output::json(&line))?;
                 }
+                if !json {
+                    end.show(log.unfinished())?;
+                }
             }
+            end.end()?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut document: Vec<Value> = Vec::new();

@@ -16,7 +16,7 @@ use crate::cli::{Global, output};
 use crate::config::{Config, EngineKind};
 use crate::daemon::{self, Interrupts};
 use crate::engine::rhai::{RhaiEngine, Session};
-use crate::engine::{Cancel, Engine as _, Log, Script, SecretValues, StopReason, Stream};
+use crate::engine::{Cancel, Engine as _, Inputs, Log, Script, SecretValues, StopReason, Stream};
 use crate::error::{Error, Exit};
 use crate::proto::job::AskedBounds;
 use crate::proto::target::ScriptType;
@@ -175,7 +175,7 @@ impl Prompt {
         }
         let cancel = Arc::new(Cancel::new());
         *lock(&self.current) = Some(Arc::clone(&cancel));
-        let (env, inputs) = (BTreeMap::new(), BTreeMap::new());
+        let (env, inputs) = (BTreeMap::new(), Inputs::default());
         let script = Script {
             job_id: "repl",
             caller_id: &self.caller,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::cli::job::show::readable;
 use crate::cli::look::OutputLook;
 use crate::proto::job::{Job, JobId};
-use crate::proto::text::{escape, escape_lines};
+use crate::proto::text::{at_terminal, escape, escape_lines};
 use crate::store::LogLine;
 
 /// The lines of the log that are kept.
@@ -17,13 +17,21 @@ pub(super) struct JobView {
     /// Its fields as lines; none until it was read.
     pub(super) fields: Vec<String>,
     pub(super) log: VecDeque<String>,
+    /// The text after the last line; empty if there is none.
+    unfinished: String,
     /// Lines between the end of the log and the last line that is shown. 0 follows the log.
     above_end: usize,
 }
 
 impl JobView {
     pub(super) fn new(id: JobId) -> Self {
-        Self { id, fields: Vec::new(), log: VecDeque::new(), above_end: 0 }
+        Self {
+            id,
+            fields: Vec::new(),
+            log: VecDeque::new(),
+            unfinished: String::new(),
+            above_end: 0,
+        }
     }
 
     pub(super) fn show(&mut self, job: &Job) {
@@ -31,11 +39,12 @@ impl JobView {
         self.fields = text.lines().map(str::to_owned).collect();
     }
 
-    pub(super) fn add(&mut self, lines: Vec<LogLine>) {
+    pub(super) fn add(&mut self, lines: Vec<LogLine>, unfinished: &str) {
+        self.unfinished = escape(unfinished);
         for line in lines {
             let text = match line.progress {
                 Some(fraction) => format!("{:3.0}% {}", fraction * 100.0, line.line),
-                None => line.line,
+                None => at_terminal(&line.line).to_owned(),
             };
             self.log.push_back(escape(&text));
             // Who has scrolled up keeps the lines that are shown.
@@ -59,11 +68,17 @@ impl JobView {
         self.above_end == 0
     }
 
-    /// The lines of the log that a window of this height shows.
+    /// The lines of the log that a window of this height shows, and the text after the last one.
     pub(super) fn log_shown(&self, height: usize) -> impl Iterator<Item = &str> {
+        let unfinished = Some(self.unfinished.as_str());
+        let unfinished = unfinished.filter(|text| self.follows() && !text.is_empty());
+        let height = height - usize::from(unfinished.is_some() && height > 0);
         let end = self.log.len() - self.above_end.min(self.log.len());
         let begin = end.saturating_sub(height);
-        self.log.range(begin..end.max((begin + height).min(self.log.len()))).map(String::as_str)
+        self.log
+            .range(begin..end.max((begin + height).min(self.log.len())))
+            .map(String::as_str)
+            .chain(unfinished)
     }
 }
 
@@ -73,7 +88,7 @@ mod tests {
 
     fn view_of(lines: usize) -> JobView {
         let mut view = JobView::new("a".parse().expect("legal"));
-        view.add((0..lines).map(line).collect());
+        view.add((0..lines).map(line).collect(), "");
         view
     }
 
@@ -96,12 +111,24 @@ mod tests {
         let mut view = view_of(9);
         assert_eq!(shown(&view), ["6", "7", "8"]);
         view.scroll_up(2);
-        view.add(vec![line(9)]);
+        view.add(vec![line(9)], "");
         assert_eq!(shown(&view), ["4", "5", "6"]);
         view.scroll_down(usize::MAX);
         assert_eq!(shown(&view), ["7", "8", "9"]);
         view.scroll_up(usize::MAX);
         assert_eq!(shown(&view), ["0", "1", "2"]);
+    }
+
+    #[test]
+    fn unfinished_line_stands_below_the_last_line() {
+        let mut view = view_of(9);
+        view.add(vec![line(9)], "10%\u{1b}");
+        assert_eq!(shown(&view), ["8", "9", "10%\\u{1b}"]);
+        view.scroll_up(1);
+        assert_eq!(shown(&view), ["6", "7", "8"]);
+        view.scroll_down(1);
+        view.add(Vec::new(), "");
+        assert_eq!(shown(&view), ["7", "8", "9"]);
     }
 
     #[test]

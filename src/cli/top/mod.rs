@@ -61,7 +61,7 @@ enum Notice {
     /// The result of an act.
     Done(Result<String, String>),
     Job(Result<Box<Job>, String>),
-    Log(JobId, Vec<LogLine>),
+    Log(JobId, Vec<LogLine>, String),
 }
 
 /// Notices that wait; who has more waits too, so that a long log takes no memory.
@@ -233,7 +233,7 @@ impl TopSession {
             Notice::Done(result) => self.screen.tell(result),
             Notice::Job(Ok(job)) => self.screen.show_job(&job),
             Notice::Job(Err(trouble)) => self.screen.tell(Err(trouble)),
-            Notice::Log(id, lines) => self.screen.show_log(&id, lines),
+            Notice::Log(id, lines, unfinished) => self.screen.show_log(&id, lines, &unfinished),
             Notice::Terminal(Event::Key(key)) if key.is_press() => {
                 return match self.screen.press(key) {
                     Some(Act::Quit) => true,
@@ -287,7 +287,8 @@ impl TopSession {
         self.follower = Some(tokio::spawn(async move {
             // An error ends it: the snapshots tell that Redis is away, and the job that it is gone.
             while let Ok(Some(lines)) = log.next().await {
-                if sender.send(Notice::Log(id.clone(), lines)).await.is_err() {
+                let unfinished = log.unfinished().to_owned();
+                if sender.send(Notice::Log(id.clone(), lines, unfinished)).await.is_err() {
                     return;
                 }
             }

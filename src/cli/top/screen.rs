@@ -102,9 +102,9 @@ impl Screen {
         }
     }
 
-    pub(super) fn show_log(&mut self, id: &JobId, lines: Vec<LogLine>) {
+    pub(super) fn show_log(&mut self, id: &JobId, lines: Vec<LogLine>, unfinished: &str) {
         if let Some(view) = self.job.as_mut().filter(|view| view.id == *id) {
-            view.add(lines);
+            view.add(lines, unfinished);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::HeroScriptEngine;
-use crate::engine::rhai::RhaiEngine;
+use crate::engine::rhai::{Finding, RhaiEngine};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::proto::target::ScriptType;
 
@@ -22,6 +22,16 @@ impl EitherEngine {
     /// Creates an engine over that of Rhai, with the folders of its modules.
     pub fn new(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
         Self { of_actions: HeroScriptEngine::over(rhai, folders) }
+    }
+
+    /// Returns every mistake that can be found without running a script, ordered by line. `elsewhere` are functions of
+    /// other script types, with their types.
+    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+        if is_of_actions(source) {
+            self.of_actions.check(source)
+        } else {
+            self.rhai().check(source, elsewhere)
+        }
     }
 
     fn rhai(&self) -> &RhaiEngine {

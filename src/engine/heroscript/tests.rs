@@ -50,7 +50,7 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
 }
 
 fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<String>) {
-    let (log, env, inputs) = (Lines::default(), BTreeMap::new(), Inputs::new());
+    let (log, env, inputs) = (Lines::default(), BTreeMap::new(), Inputs::default());
     let script = Script {
         job_id: "1",
         caller_id: "",

@@ -32,7 +32,7 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
-use end::{Collected, collect, error_of, log_output};
+use end::{Collected, collect, error_of, log_output, missing_of_own_folder};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -156,16 +156,20 @@ impl CommandEngine {
         &self,
         spec: &Spec<'_>,
         report: &ChildReport,
-        asked: &AskedBounds,
+        script: &Script<'_>,
+        home: &Path,
     ) -> Vec<String> {
         let config = &self.sandbox_config;
-        explained(spec, report, |allowance| Explainer {
-            table: format!("type.{}.sandbox", self.script_type),
-            allowance,
-            read: &config.read,
-            write: &config.write,
-            of_type: Some((config, asked)),
-        })
+        let refused = explained(spec, report, |allowance| {
+            explainer(&self.script_type, config, allowance, (script.source, script.bounds))
+        });
+        let has_failed = report.ended == Ended::Itself && !report.status.success();
+        if !has_failed || !refused.is_empty() {
+            return refused;
+        }
+        let has_other_folder = self.preparer.cwd().is_some();
+        let missing = missing_of_own_folder(&report.stderr_tail, home, has_other_folder);
+        missing.into_iter().collect()
     }
 
     /// Keeps the files that a script left.
@@ -232,6 +236,41 @@ impl CommandEngine {
     }
 }
 
+/// Returns the explainer of a script type, for a script that asked for bounds.
+fn explainer<'a>(
+    script_type: &ScriptType,
+    config: &'a SandboxConfig,
+    allowance: Allowance,
+    (source, asked): (&'a str, &'a AskedBounds),
+) -> Explainer<'a> {
+    Explainer {
+        table: format!("type.{script_type}.sandbox"),
+        allowance,
+        read: &config.read,
+        write: &config.write,
+        source,
+        of_type: Some((config, asked)),
+    }
+}
+
+/// Returns what the sandbox of a script type refused a script, by the lines that it wrote to standard error; also
+/// of one that went on. The files in the folders of jobs are not there any more, so lines about them are left out.
+pub fn refusals_in(
+    (script_type, config): (&ScriptType, &SandboxConfig),
+    (source, asked): (&str, &AskedBounds),
+    lines: &[&str],
+) -> Vec<String> {
+    let Ok(own) = config.for_job(script_type, asked) else { return Vec::new() };
+    let sandbox = Sandbox::of_type(&own);
+    let Some(allowance) = sandbox.allowance(Path::new("/bin/sh"), Path::new("/nonexistent"), &[])
+    else {
+        return Vec::new();
+    };
+    let lines: Vec<&str> =
+        lines.iter().copied().filter(|line| !line.contains(prepare::FOLDERS_OF_JOBS)).collect();
+    explainer(script_type, config, allowance, (source, asked)).of_whole_text(&lines.join("\n"))
+}
+
 /// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
 pub(in crate::engine) fn explained<'a>(
     spec: &Spec<'_>,
@@ -284,13 +323,13 @@ fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
 /// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
 /// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
 fn missing_for_processes(stderr_tail: &str) -> Option<(&'static str, &'static str)> {
-    const CLOSED: &str = "PermissionError: [Errno 13] Permission denied";
+    const CLOSED: &str = "[Errno 13] Permission denied";
     const NO_SOCKET: &str = "PermissionError: [Errno 1] Operation not permitted";
     let last = stderr_tail.lines().last().unwrap_or_default();
-    let calls = ["_multiprocessing.SemLock(", "_posixshmem.shm_open("];
-    if last.strip_prefix(CLOSED).is_some_and(|file| {
-        file.starts_with(": '/dev/shm/") || calls.iter().any(|call| stderr_tail.contains(call))
-    }) {
+    // Ansible names the folder in words of its own.
+    let calls = ["SemLock(", "_posixshmem.shm_open("];
+    let is_of_call = || calls.iter().any(|call| stderr_tail.contains(call));
+    if last.contains(CLOSED) && (last.contains("/dev/shm") || is_of_call()) {
         return Some(("files in /dev/shm", "write = [\"/dev/shm\"]"));
     }
     let listens = ["multiprocessing/forkserver.py", "in SocketListener", "self._listener = Socket"];
@@ -309,7 +348,7 @@ impl Engine for CommandEngine {
             program: prepared.program.clone(),
             args: prepared.args.clone(),
             env: prepared.env.clone(),
-            cwd: self.preparer.cwd().unwrap_or(home),
+            cwd: self.preparer.cwd().unwrap_or(&prepared.home),
             home,
             sandbox: own_sandbox.as_ref().unwrap_or(&self.sandbox),
             stdin: prepared.stdin.as_ref(),
@@ -336,7 +375,7 @@ impl Engine for CommandEngine {
         log.used(&report.usage);
         let is_kept = !matches!(report.ended, Ended::Stopped(_));
         let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };
-        let explanations = self.explanations(&spec, &report, script.bounds);
+        let explanations = self.explanations(&spec, &report, script, &prepared.home);
         let outcome = self.outcome(report, &prepared.script, log);
         for line in &explanations {
             log.remark(line);

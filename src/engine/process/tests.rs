@@ -73,7 +73,7 @@ struct Job {
 impl Default for Job {
     fn default() -> Self {
         let (env, cancel) = (BTreeMap::new(), std::sync::Arc::default());
-        Self { env, inputs: Inputs::new(), timeout_ms: 60_000, cancel, log: Lines::default() }
+        Self { env, inputs: Inputs::default(), timeout_ms: 60_000, cancel, log: Lines::default() }
     }
 }
 
@@ -357,7 +357,8 @@ fn interpreter_that_cannot_be_executed_fails_with_the_reason() {
 
 #[test]
 fn child_gets_its_inputs_in_a_file_if_it_has_any() {
-    let inputs: Inputs = [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
+    let by_name = [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
+    let inputs = Inputs { by_name, ..Inputs::default() };
     let job = Job { inputs, ..Job::default() };
     let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");
     assert_eq!(read.expect("it succeeds").output, "{\"a\":\"x \\\"y\\\"\",\"b\":null}600");

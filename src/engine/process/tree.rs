@@ -2,9 +2,11 @@
 //! below an open folder, so a tree may be deeper than a path is long, and links are never followed.
 
 use std::ffi::{CStr, CString, OsStr};
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,8 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use tracing::warn;
 
 /// The names that are read of a folder at once.
 const NAMES_AT_ONCE: usize = 10_000;
@@ -50,6 +53,41 @@ fn has(folder: &OwnedFd, needed: Mode) -> nix::Result<bool> {
 /// The errors of [`open`].
 pub(super) fn open_path(path: &Path, needed: Mode) -> nix::Result<OwnedFd> {
     open(AT_FDCWD, &name_of(path.as_os_str())?, needed)
+}
+
+/// Gives this user the permissions back that a job has taken away from a folder of the daemon: no rule for files
+/// keeps a script from changing the modes of files of its user. Another user's folder stays as it is.
+///
+/// # Errors
+/// It does not exist, or is below a folder without the right to enter it.
+pub(super) fn repair(path: &Path) -> io::Result<()> {
+    let data = std::fs::symlink_metadata(path)?;
+    let is_own = data.is_dir() && data.uid() == geteuid().as_raw();
+    if is_own && data.mode() & Mode::S_IRWXU.bits() != Mode::S_IRWXU.bits() {
+        drop(open_path(path, Mode::S_IRWXU)?);
+        warn!(
+            "a job took the permissions of {} away; they are back: chmod = false in the sandbox of its type \
+             forbids it",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Does the same as [`repair`] for a folder and all below it, down to a depth: files get the permissions to be read
+/// and executed.
+pub(super) fn repair_below(path: &Path, depth_left: usize) -> io::Result<()> {
+    repair(path)?;
+    for entry in std::fs::read_dir(path)?.flatten() {
+        let Ok(data) = entry.metadata() else { continue };
+        if data.is_dir() && depth_left > 0 {
+            repair_below(&entry.path(), depth_left - 1)?;
+        } else if data.is_file() && data.uid() == geteuid().as_raw() && data.mode() & 0o400 == 0 {
+            let mode = Permissions::from_mode(data.mode() & 0o777 | 0o500);
+            std::fs::set_permissions(entry.path(), mode)?;
+        }
+    }
+    Ok(())
 }
 
 fn name_of(text: &OsStr) -> nix::Result<CString> {

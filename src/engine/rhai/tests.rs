@@ -63,7 +63,8 @@ fn on_a_thread(
     work: impl FnOnce(&Script<'_>, &CollectedLog) -> Result<Success, Failure> + Send,
 ) -> TestRun {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
-    let inputs: Inputs = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
+    let by_name = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
+    let inputs = Inputs { by_name, ..Inputs::default() };
     let (log, started) = (CollectedLog::default(), Instant::now());
     let script = Script {
         job_id: "job-1",
@@ -256,7 +257,7 @@ fn prints_the_time_of_an_empty_run() {
     const RUNS: u32 = 20_000;
     let (engine, env, log, cancel) =
         (osis(), BTreeMap::new(), CollectedLog::default(), Cancel::new());
-    let inputs = Inputs::new();
+    let inputs = Inputs::default();
     let started = Instant::now();
     for _ in 0..RUNS {
         let deadline = Instant::now() + Duration::from_mins(1);

@@ -207,6 +207,11 @@ pub static JOB_FIELDS: &[JobField] = &[
         "string",
         "The step that the script reported",
     ),
+    row("unfinished_line", "Unfinished line", State).added(
+        FieldKind::Text,
+        "string",
+        "The text after the last line of its log, while it runs, that has no line end yet",
+    ),
     row("exit_code", "Exit code", Results),
     row("signal", "Signal", Results).added(
         FieldKind::Number,

@@ -347,7 +347,11 @@ async fn follow(
         None => server.context.client.follow_job_logs(&id),
     };
     // The lines are read below; also a job that ended ends the wait.
-    if let Ok(waited) = tokio::time::timeout(wait, follower.next()).await {
+    let lines = async {
+        while follower.next().await?.is_some_and(|lines| lines.is_empty()) {}
+        Ok::<(), RpcError>(())
+    };
+    if let Ok(waited) = tokio::time::timeout(wait, lines).await {
         waited?;
     }
     server.call("job.log", params).await

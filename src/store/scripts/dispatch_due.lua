@@ -21,7 +21,7 @@ for _, script_type in ipairs(some_types(at)) do
       -- A foreign actor leaves no boot id: with that of the last attempt, the job would look as if
       -- that boot ran it.
       redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
-        'progress_text')
+        'progress_text', 'unfinished_line')
       push_back(id, queue, at)
       dispatched = dispatched + 1
       note(id, script_type, 'is due: dispatched to queue ' .. queue)

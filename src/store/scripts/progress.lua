@@ -1,9 +1,16 @@
--- Writes the progress of a job while the boot owns it: a late report must not create a hash.
+-- Writes fields of the hash of a running job, such as its progress, while the boot owns it: a late report must not
+-- create a hash.
 --
--- ARGV: 1 boot  2 id  3 fraction  4 text
--- returns 1 if it was written
+-- ARGV: 1 boot  2 id  3, 4, … names and values of fields; an empty value of `unfinished_line` removes it
+-- returns 1 if they were written
 
 local boot, id = ARGV[1], ARGV[2]
 if not redis.call('ZSCORE', RUNNING .. boot, id) then return 0 end
-redis.call('HSET', JOB .. id, 'progress', ARGV[3], 'progress_text', ARGV[4])
+for at = 3, #ARGV, 2 do
+  if ARGV[at] == 'unfinished_line' and ARGV[at + 1] == '' then
+    redis.call('HDEL', JOB .. id, ARGV[at])
+  else
+    redis.call('HSET', JOB .. id, ARGV[at], ARGV[at + 1])
+  end
+end
 return 1

@@ -54,7 +54,7 @@ local function recover(id, boot, is_ahead)
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
   redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
-    'progress_text')
+    'progress_text', 'unfinished_line')
   push_front(id, queue, at)
   count(f[3], 'recovered')
   put_back = put_back + 1

@@ -37,7 +37,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))
       redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
-        'progress_text')
+        'progress_text', 'unfinished_line')
       push_front(id, queue, at)
       given_back = given_back + 1
     end

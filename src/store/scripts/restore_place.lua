@@ -66,7 +66,7 @@ elseif before == 'dispatched' or before == 'started' then
 else
   state = dispatch_or_schedule(id, queue, microseconds(f[6]), at)
   if state == 'dispatched' then
-    redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress', 'progress_text')
+    redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress', 'progress_text', 'unfinished_line')
   end
 end
 write_counts()

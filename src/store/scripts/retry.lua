@@ -68,7 +68,7 @@ local function retry(id)
   if f[13] then redis.pcall('DEL', OUTPUT .. id) end
   note_attempt(id, status, status == 'error' and f[10], f[11])
   redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at',
-    'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
+    'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line',
     'limits', 'held_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
   log_event(id, state)

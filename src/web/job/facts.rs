@@ -33,8 +33,16 @@ const GROUPS: [FieldGroup; 7] = [
     FieldGroup::Results,
 ];
 /// Fields that other parts of the page show.
-const ELSEWHERE: [&str; 7] =
-    ["id", "status", "attempt", "attempts", "progress", "progress_text", "env_vars"];
+const ELSEWHERE: [&str; 8] = [
+    "id",
+    "status",
+    "attempt",
+    "attempts",
+    "progress",
+    "progress_text",
+    "unfinished_line",
+    "env_vars",
+];
 
 /// Returns the facts: each field that the job has, by the table of fields.
 pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {

@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
+use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::attempts::ShownAttempt;
+use crate::proto::job::JobStatus;
+use crate::proto::text::at_terminal;
 use crate::store::LogLine;
 
 /// The number of lines in the pane.
@@ -32,7 +35,7 @@ fn origin(line: &LogLine) -> (&'static str, &'static str, &'static str) {
 fn text_of(line: &LogLine) -> String {
     match line.progress {
         Some(share) => format!("{:.0} %  {}", share * 100.0, line.line),
-        None => line.line.clone(),
+        None => at_terminal(&line.line).to_owned(),
     }
 }
 
@@ -87,12 +90,12 @@ fn row(line: &LogLine) -> (String, Markup) {
 /// Returns the pane with the lines in it.
 pub(super) fn pane(
     links: &SiteLinks,
-    id: &str,
+    job: &JobDoc,
     log: &[LogLine],
     attempts: &[ShownAttempt],
-    is_running: bool,
 ) -> Markup {
-    let download = format!("{}/log", links.job(id));
+    let download = format!("{}/log", links.job(job.id()));
+    let is_running = !job.status().is_terminal();
     html! {
         section {
             div.bar {
@@ -109,7 +112,21 @@ pub(super) fn pane(
                 ol #log-lines {
                     @for (_, row) in rows(log, attempts) { (row) }
                 }
+                (unfinished(job))
                 @if log.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
+            }
+        }
+    }
+}
+
+/// Returns the text after the last line of a running job, which has no line end yet.
+pub(super) fn unfinished(job: &JobDoc) -> Markup {
+    let text = if job.status() == JobStatus::Started { job.text("unfinished_line") } else { "" };
+    let cut: String = text.chars().take(LINE_MAX).collect();
+    html! {
+        ol #log-unfinished {
+            @if !cut.is_empty() {
+                li.u { time {} i title="a line that has not ended" { "…" } span { (cut) } }
             }
         }
     }
@@ -126,12 +143,13 @@ pub(super) fn count_of(lines: &[LogLine]) -> Markup {
     }
 }
 
-/// Returns lines as text: the time, the descriptor and the line.
+/// Returns lines as text: the time, the descriptor and the line, as it was written.
 pub(super) fn text(lines: &[LogLine]) -> String {
     let mut text = String::new();
     for line in lines {
         let at = time_of(line).map(|at| format!("{at:.3}")).unwrap_or_default();
-        let _ = writeln!(text, "{at} {} {}", line.fd, text_of(line));
+        let whole = if line.progress.is_some() { &text_of(line) } else { &line.line };
+        let _ = writeln!(text, "{at} {} {whole}", line.fd);
     }
     text
 }

@@ -67,7 +67,6 @@ pub(super) async fn show(
     };
     let log = site.client().get_last_job_logs(&parsed(&id)?, log_pane::LINES_SHOWN).await?;
     let (attempts, links) = (attempts::of(&job), site.links());
-    let is_running = !job.status().is_terminal();
     let main = html! {
         (head(&site, &visitor, &job, now.moment.at))
         (progress(&job))
@@ -79,7 +78,7 @@ pub(super) async fn show(
             div {
                 (attempt_section::section(&job, links, now.moment.at))
                 (source::error(&job))
-                (log_pane::pane(links, &id, &log, &attempts, is_running))
+                (log_pane::pane(links, &job, &log, &attempts))
                 (source::output(&job))
                 (source::script(&job))
             }
@@ -113,6 +112,7 @@ pub(super) async fn live(
         LivePart::whole("error", source::error(&job)),
         LivePart::whole("log-count", log_pane::count_of(&log)),
         LivePart::rows("log-lines", log_pane::rows(&log, &attempts)),
+        LivePart::whole("log-unfinished", log_pane::unfinished(&job)),
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
         LivePart::whole("files", files::section(site, visitor, &job).await?),

@@ -42,7 +42,7 @@ checked(libc.inotify_add_watch(i, FOLDER.encode(), 0xfff))
 return True
 
 #: list the folders of other jobs
-return len(os.listdir(os.path.dirname(os.environ['TMPDIR']))) > 0
+return len(os.listdir(os.path.join(os.environ['TMPDIR'], '../..'))) > 0
 
 #: read /etc/shadow
 #: without: escapes as root
@@ -319,7 +319,7 @@ fcntl.flock(os.open(FILE, os.O_RDONLY), fcntl.LOCK_EX)
 return True
 
 #: open the folder that the daemon has locked
-return os.open(os.path.dirname(os.environ['TMPDIR']), os.O_RDONLY) > 0
+return os.open(os.path.join(os.environ['TMPDIR'], '../..'), os.O_RDONLY) > 0
 
 #: attach an attribute to a file outside
 #: without: may be held

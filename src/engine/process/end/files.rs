@@ -177,7 +177,7 @@ mod tests {
     /// A folder of a job, with the folder for its files.
     fn home() -> (tempfile::TempDir, PathBuf) {
         let home = tempfile::tempdir().expect("a folder");
-        let output = home.path().join(".hero/output");
+        let output = home.path().join("hero/output");
         std::fs::create_dir_all(&output).expect("folders");
         (home, output)
     }
@@ -247,11 +247,11 @@ mod tests {
         symlink(elsewhere.path().join("output"), &folder).expect("a link");
         let (kept, notes) = collected(home.path(), 100);
         assert_eq!((kept.len(), notes.len()), (0, 1));
-        std::fs::remove_dir_all(home.path().join(".hero")).expect("removed");
-        symlink(elsewhere.path(), home.path().join(".hero")).expect("a link");
+        std::fs::remove_dir_all(home.path().join("hero")).expect("removed");
+        symlink(elsewhere.path(), home.path().join("hero")).expect("a link");
         let (kept, notes) = collected(home.path(), 100);
         assert_eq!((kept.len(), notes.len()), (0, 1));
-        std::fs::remove_file(home.path().join(".hero")).expect("removed");
+        std::fs::remove_file(home.path().join("hero")).expect("removed");
         std::fs::create_dir_all(&folder).expect("folders");
         std::fs::write(folder.join("a"), "1").expect("written");
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o0)).expect("closed");

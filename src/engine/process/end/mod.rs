@@ -7,6 +7,7 @@ mod orphans;
 mod reason;
 mod traceback;
 
+pub(super) use explain::missing_of_own_folder;
 pub(in crate::engine) use explain::{Ending, Explainer, with_path};
 pub(super) use files::{Collected, collect};
 pub(super) use message::{describe, job_output, log_output};

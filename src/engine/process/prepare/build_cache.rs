@@ -6,11 +6,11 @@
 //! build or remove the entry, and shared by each job that uses it. So an entry is built once even if
 //! several processes ask for it at the same time, and it is never removed while a job uses it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -28,6 +28,9 @@ const COMPLETE: &str = "complete";
 const MADE_OF: &str = "made-of";
 /// The interval at which a lock is tried that another process may hold.
 const TRY_EVERY_MS: u8 = 20;
+/// The depth to which the permissions of an entry are looked at before it is used: that of the packages in an
+/// environment, whose own files are too many.
+const REPAIRED_DEEP_MAX: usize = 4;
 /// Folders of an entry nested deeper than this are not measured.
 const FOLDERS_DEEP_MAX: usize = 64;
 
@@ -101,9 +104,13 @@ impl BuildCache {
             Failure::before_start(format!("cannot use the cache {folder} (job.cache_dir)"), &error)
         };
         let kind_folder = self.folder.join(kind);
-        create_private(&kind_folder).map_err(at)?;
+        for folder in [&self.folder, &kind_folder] {
+            create_private(folder).and_then(|()| tree::repair(folder)).map_err(at)?;
+        }
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
+        // What is not there yet is built below.
+        let _ = tree::repair_below(&folder, REPAIRED_DEEP_MAX);
         loop {
             let lock = open_lock(&lock_file).map_err(at)?;
             if lock.try_lock_shared().is_ok()
@@ -256,7 +263,16 @@ fn is_current(lock: &File, lock_file: &Path) -> bool {
 }
 
 fn open_lock(lock_file: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_file)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    match options.open(lock_file) {
+        // A job may have changed the mode of a file of its user.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(lock_file, Permissions::from_mode(0o600))?;
+            options.open(lock_file)
+        }
+        opened => opened,
+    }
 }
 
 fn create_private(folder: &Path) -> io::Result<()> {
@@ -337,6 +353,27 @@ mod tests {
             }
         });
         assert_eq!(builds.into_inner(), 1);
+    }
+
+    #[test]
+    fn cache_whose_permissions_a_job_took_away_serves_the_next() {
+        let (_folder, cache) = cache(1 << 20);
+        let cancel = Cancel::new();
+        let entry = cache.entry("kind", "text", soon(&cancel), filled(10)).expect("an entry");
+        let folder = entry.path().to_owned();
+        drop(entry);
+        let content = folder.join("content");
+        let lock = folder.with_extension("lock");
+        let all = [&content, &lock, &folder, &cache.folder.join("kind"), &cache.folder];
+        for closed in all {
+            fs::set_permissions(closed, Permissions::from_mode(0o000)).expect("closed");
+        }
+        let entry = cache.entry("kind", "text", soon(&cancel), never).expect("the same entry");
+        let mode = |path: &Path| fs::metadata(path).expect("there").mode() & 0o700;
+        for folder in [&*cache.folder, &cache.folder.join("kind"), entry.path()] {
+            assert_eq!(mode(folder), 0o700, "{}", folder.display());
+        }
+        assert_eq!(mode(&content), 0o500);
     }
 
     #[test]

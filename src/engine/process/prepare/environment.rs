@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use nix::unistd::{User, geteuid};
 
 use super::programs::SYSTEM_PATH;
+use super::python::MODULES;
 use super::source::illegal;
 use crate::engine::{Failure, Script};
 use crate::proto::text::shown;
@@ -82,7 +83,8 @@ pub fn variable_names() -> Vec<&'static str> {
         "HERO_FD",
         "HERO_RUN_ID",
     ];
-    let of_every_program = ["PATH", "SHELL", "USER", "LOGNAME", "HOME", "TMPDIR", LOCALE.0];
+    let of_every_program =
+        ["PATH", "SHELL", "USER", "LOGNAME", "HOME", "TMPDIR", LOCALE.0, MODULES];
     of_every_program.into_iter().chain(identity).collect()
 }
 

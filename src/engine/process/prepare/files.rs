@@ -1,4 +1,5 @@
-//! The files of a job in its private folder: those that it is given, and the folder for those that it leaves.
+//! The files of a job beside its working directory: those that it is given, and the folder for those that it
+//! leaves.
 
 use std::ffi::{CStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -13,10 +14,8 @@ use crate::proto::job::FileBody;
 /// The variables with the paths of the two folders, which no job can override.
 const INPUT: &str = "HERO_INPUT_DIR";
 const OUTPUT: &str = "HERO_OUTPUT_DIR";
-/// The folder of both, below that of the job.
-const FOLDER: &str = ".hero";
 /// The way from the folder of a job to that of the files that its script leaves.
-pub(in crate::engine::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c".hero", c"output"];
+pub(in crate::engine::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
 
 /// Creates the folders and writes the files that the job is given. Returns its standard input, if it
 /// has one.
@@ -41,7 +40,7 @@ fn write_all(
     files: Option<&InputFiles>,
     (contents, scratch): (&Contents, &Scratch),
 ) -> Result<Option<File>, ArtifactError> {
-    let output = scratch.path().join(FOLDER).join("output");
+    let output = scratch.own().join("output");
     new_folder(&output)?;
     env.push((OUTPUT.into(), output.into()));
     let Some(files) = files.filter(|files| !files.is_empty()) else { return Ok(None) };
@@ -49,7 +48,7 @@ fn write_all(
         let mut file = create(path)?;
         contents.give(content, &mut file)
     };
-    let input = scratch.path().join(FOLDER).join("input");
+    let input = scratch.own().join("input");
     new_folder(&input)?;
     for (name, content) in &files.own {
         write(&input.join(name.as_str()), content)?;
@@ -63,7 +62,7 @@ fn write_all(
     }
     env.push((INPUT.into(), input.into()));
     let Some(content) = &files.stdin else { return Ok(None) };
-    let path = scratch.path().join(FOLDER).join("stdin");
+    let path = scratch.own().join("stdin");
     write(&path, content)?;
     let stdin = File::open(&path).map_err(ArtifactError::Target)?;
     fs::remove_file(path).map_err(ArtifactError::Target)?;

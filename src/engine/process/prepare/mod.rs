@@ -7,6 +7,7 @@ mod environment;
 mod files;
 mod inputs;
 mod node;
+mod prepared;
 mod programs;
 mod python;
 mod scratch;
@@ -21,14 +22,16 @@ pub use environment::variable_names;
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
 pub(super) use files::WAY_TO_OUTPUT;
+pub(super) use prepared::Prepared;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
-pub(super) use python::{HERO_MODULE, SEMAPHORES};
+pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
+pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
 pub(in crate::engine) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -45,7 +48,7 @@ use build_cache::{BuildCache, CacheEntry};
 use environment::{environment_over, take_variables};
 use programs::resolve;
 use python::Packages;
-use scratch::ProcessFolder;
+use scratch::{HOME, ProcessFolder};
 
 /// The placeholder for the file of the script.
 const SCRIPT: &str = "{script}";
@@ -71,30 +74,6 @@ pub(super) struct Preparer {
     contents: Contents,
     /// Keeps the folder of this process from the first job on.
     of_process: OnceLock<Arc<ProcessFolder>>,
-}
-
-/// A script that is ready to run.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) program: PathBuf,
-    pub(super) args: Vec<OsString>,
-    pub(super) env: Vec<(OsString, OsString)>,
-    /// The options of the interpreter that the script asks for, among `args`.
-    pub(super) options: Vec<OsString>,
-    /// The arguments that the job gives, the last of `args`.
-    pub(super) given_args: Vec<String>,
-    /// The private folder of the job.
-    pub(super) scratch: Scratch,
-    /// The file of the script.
-    pub(super) script: PathBuf,
-    /// The standard input, if the job has one.
-    pub(super) stdin: Option<File>,
-    /// The virtual environment with the script's packages, in one of the entries.
-    pub(super) packages: Option<PathBuf>,
-    /// The folder of the compiler, if the program is one: `v run`.
-    pub(super) compiler: Option<PathBuf>,
-    /// The cache entries that the script uses; they are kept until it has ended.
-    pub(super) entries: Vec<CacheEntry>,
 }
 
 impl Preparer {
@@ -147,7 +126,8 @@ impl Preparer {
         let (source, scratch) = (script.source, new_scratch()?);
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
-        let env = environment_over(&self.options.env, script, scratch.path());
+        let home = scratch.split().map_err(|error| cannot_write(&error))?;
+        let env = environment_over(&self.options.env, script, &home);
         let mut env = env.map_err(Failure::script)?;
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
@@ -161,7 +141,9 @@ impl Preparer {
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);
         let given_args = script.args.to_vec();
-        let script = self.write(source, extension, &scratch)?;
+        let modules = python::provide_modules(&mut env, self.is_python(), &scratch);
+        let modules = modules.map_err(|error| cannot_write(&error))?;
+        let script = self.write(source, extension, (&scratch, HOME))?;
         let mut entries = Vec::new();
         let mut binary = None;
         if !self.options.compile.is_empty() {
@@ -183,6 +165,8 @@ impl Preparer {
             options: asked.options,
             given_args,
             scratch,
+            home,
+            modules,
             script,
             stdin,
             packages,
@@ -190,8 +174,6 @@ impl Preparer {
             entries,
         };
         if let Some(packages) = &self.packages {
-            let module = python::provide_modules(source, &prepared.scratch);
-            module.map_err(|error| cannot_write(&error))?;
             if let Some(entry) = packages.of(source, &prepared.program, until, log)? {
                 prepared.program = python::interpreter(entry.path());
                 prepared.packages = Some(python::environment(entry.path()));
@@ -231,7 +213,7 @@ impl Preparer {
         let scratch = new_scratch()?;
         let written = self
             .extension(extension)
-            .and_then(|extension| Ok((extension, self.write(source, extension, &scratch)?)));
+            .and_then(|extension| Ok((extension, self.write(source, extension, (&scratch, ""))?)));
         let (extension, script) = match written {
             Err(Failure::Invalid { message }) => return Ok(Some(message)),
             written => written?,
@@ -281,9 +263,16 @@ impl Preparer {
         Ok(answer.and_then(|answer| node::option_of(&answer)))
     }
 
-    fn write(&self, source: &str, extension: &str, scratch: &Scratch) -> Result<PathBuf, Failure> {
+    /// Writes a script into a folder of its scratch.
+    fn write(
+        &self,
+        source: &str,
+        extension: &str,
+        (scratch, folder): (&Scratch, &str),
+    ) -> Result<PathBuf, Failure> {
         let text = source::to_write(source, self.is_shell())?;
-        let file = scratch.file(&format!("script{extension}"), text.as_bytes());
+        let name = Path::new(folder).join(format!("script{extension}"));
+        let file = scratch.file(name, text.as_bytes());
         file.map_err(|error| cannot_write(&error))
     }
 
@@ -316,7 +305,7 @@ impl Preparer {
         self.cache.entry(KIND, &made_of, until, |folder| {
             // The compiler works in a folder of its own, without access to the cache.
             let scratch = new_scratch()?;
-            let script = self.write(source, extension, &scratch)?;
+            let script = self.write(source, extension, (&scratch, ""))?;
             let built = scratch.path().join("program");
             let words = compile.iter().skip(1);
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();

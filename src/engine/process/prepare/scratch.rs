@@ -4,9 +4,9 @@
 //! folders belong to dead processes, and removes them.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -17,7 +17,11 @@ use tracing::{info, warn};
 use crate::engine::process::tree;
 
 /// The start of the name of a process's folder.
-const OF_PROCESS: &str = "hero-jobs-";
+pub(in crate::engine::process) const OF_PROCESS: &str = "hero-jobs-";
+/// The working directory of a script, in the folder of its job.
+pub(super) const HOME: &str = "home";
+/// The folder beside it, for what Hero adds.
+const OWN: &str = "hero";
 
 /// A folder that only this user can enter. Dropping it removes it with its content.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ impl Scratch {
     /// Any error of creating the folder, with its parent in the message.
     pub fn new() -> io::Result<Self> {
         let of_process = ProcessFolder::of_this_process()?;
+        of_process.repair()?;
         let path = private_folder(&of_process.path, "job-")?;
         Ok(Self { path, of_process })
     }
@@ -49,11 +54,37 @@ impl Scratch {
         &self.path
     }
 
+    /// Creates the working directory of a script, and the folder for what Hero puts beside it, so that a script
+    /// finds only its own files in the former.
+    ///
+    /// # Errors
+    /// Any error of creating them.
+    pub(super) fn split(&self) -> io::Result<PathBuf> {
+        let home = self.path.join(HOME);
+        for folder in [&home, &self.path.join(OWN)] {
+            DirBuilder::new().mode(0o700).create(folder)?;
+        }
+        Ok(home)
+    }
+
+    /// Returns the folder for what Hero puts beside the working directory.
+    pub(super) fn own(&self) -> PathBuf {
+        self.path.join(OWN)
+    }
+
+    /// Writes a new file into that folder.
+    ///
+    /// # Errors
+    /// The errors of [`Scratch::file`].
+    pub(super) fn own_file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
+        self.file(&format!("{OWN}/{name}"), content)
+    }
+
     /// Writes a new file that only this user can read.
     ///
     /// # Errors
     /// Any error of creating and writing the file, such as a full disk.
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
+    pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(content.as_ref())?;
@@ -93,7 +124,14 @@ impl ProcessFolder {
         Ok(created)
     }
 
+    /// Returns the permissions to this user that a job may have taken away.
+    fn repair(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), tree::repair)?;
+        tree::repair(&self.path)
+    }
+
     fn below(parent: &Path) -> io::Result<Self> {
+        tree::repair(parent)?;
         loop {
             let path = private_folder(parent, OF_PROCESS)?;
             // Another process may find it before it is locked, and remove it.

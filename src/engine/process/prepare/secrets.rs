@@ -1,4 +1,4 @@
-//! The secrets that a job wants as files, in a folder inside its own.
+//! The secrets that a job wants as files, in a folder beside its own.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,10 +35,10 @@ pub(super) fn provide(
 
 /// Writes them where only this user can read them.
 fn write(files: &BTreeMap<String, Vec<u8>>, scratch: &Scratch) -> io::Result<PathBuf> {
-    let folder = scratch.path().join(FOLDER);
+    let folder = scratch.own().join(FOLDER);
     DirBuilder::new().mode(0o700).create(&folder)?;
     for (name, content) in files {
-        scratch.file(&format!("{FOLDER}/{name}"), content)?;
+        scratch.own_file(&format!("{FOLDER}/{name}"), content)?;
     }
     Ok(folder)
 }

@@ -11,7 +11,7 @@ use super::fill;
 use crate::config::{Config, JobConfig};
 use crate::engine::process::start::command;
 use crate::engine::process::{CommandEngine, find_program};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
+use crate::engine::{Cancel, Engine, Failure, Inputs, Log, Script, SecretValues, Stream, Success};
 use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
@@ -128,7 +128,7 @@ impl World {
             params: &BTreeMap::new(),
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
-            inputs: &BTreeMap::new(),
+            inputs: &Inputs::default(),
             files: None,
             output_overflow: None,
             deadline: Instant::now() + Duration::from_mins(5),
@@ -277,7 +277,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         params: &BTreeMap::new(),
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
-        inputs: &BTreeMap::new(),
+        inputs: &Inputs::default(),
         files: None,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),

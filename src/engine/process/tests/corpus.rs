@@ -18,7 +18,7 @@ use crate::engine::process::prepare::{UNBUFFERED, basic_environment};
 use crate::engine::process::start::{Registered, Warm, command};
 use crate::engine::process::watch::LineSplitter;
 use crate::engine::process::{CommandEngine, find_program};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream};
+use crate::engine::{Cancel, Engine, Failure, Inputs, Log, Script, SecretValues, Stream};
 use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
@@ -142,7 +142,7 @@ impl Way {
 }
 
 fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
-    let (log, env, inputs) = (Both::default(), BTreeMap::new(), BTreeMap::new());
+    let (log, env, inputs) = (Both::default(), BTreeMap::new(), Inputs::default());
     let script = Script {
         job_id: "job-1",
         caller_id: "",
@@ -198,8 +198,8 @@ fn comparable(text: &str, world: &str) -> String {
     let mut pieces = text.split(&before);
     let first = pieces.next().unwrap_or_default().to_owned();
     let text = pieces.fold(first, |text, piece| {
-        // `AAAAAA/job-BBBBBB`
-        text + "HOME" + piece.get("AAAAAA/job-BBBBBB".len()..).unwrap_or_default()
+        // `AAAAAA/job-BBBBBB/home`
+        text + "HOME" + piece.get("AAAAAA/job-BBBBBB/home".len()..).unwrap_or_default()
     });
     let mut pieces = text.split("0x");
     let first = pieces.next().unwrap_or_default().to_owned();

@@ -1,6 +1,6 @@
 # What a script can see of the process that it is, one line each.
 import builtins, ctypes, gc, locale, os, resource, signal, site, stat, sys, threading, time, warnings
-home = os.environ['HOME']
+home = os.path.dirname(os.environ['HOME'])
 def shown(value):
     return repr(value).replace(home, 'HOME')
 def kind(number):

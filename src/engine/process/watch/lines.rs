@@ -1,6 +1,6 @@
 //! Splits a byte stream into lines of bounded length, and keeps its end for an error message.
 
-use crate::proto::text::text_of;
+use crate::proto::text::{at_terminal, text_of};
 
 /// The longest line; a longer one is split.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
@@ -57,6 +57,24 @@ impl LineSplitter {
         if !self.partial.is_empty() {
             self.flush(emit);
         }
+    }
+
+    /// Returns the text after the last line end that a terminal would show: what stands before a carriage
+    /// return is replaced by what follows it. Empty after a line end.
+    pub(super) fn unfinished(&self) -> String {
+        let mut bytes = &self.partial[..];
+        if let Err(error) = std::str::from_utf8(bytes)
+            && error.error_len().is_none()
+        {
+            bytes = &bytes[..error.valid_up_to()];
+        }
+        let text = text_of(bytes);
+        if is_noise(&text) { String::new() } else { at_terminal(&text).to_owned() }
+    }
+
+    /// Returns true if these bytes end the current line.
+    pub(super) fn ends_with(&self, bytes: &[u8]) -> bool {
+        bytes.contains(&b'\n') || self.partial.len() + bytes.len() >= LINE_BYTES_MAX
     }
 
     fn flush(&mut self, emit: &mut dyn FnMut(&str)) {

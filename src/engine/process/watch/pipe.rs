@@ -61,6 +61,8 @@ pub(super) struct Output {
     /// The number of bytes before the end that is kept.
     pub(super) missing: u64,
     lines: LineSplitter,
+    /// The log was told of a line that has not ended.
+    is_unfinished: bool,
     /// The last bytes of standard error.
     pub(super) tail: Tail,
 }
@@ -68,7 +70,8 @@ pub(super) struct Output {
 impl Pipe {
     pub(super) fn new(read_end: PipeReader, stream: Stream) -> io::Result<Self> {
         let (lines, tail) = (LineSplitter::default(), Tail::default());
-        let output = Output { stream, kept: VecDeque::new(), missing: 0, lines, tail };
+        let output =
+            Output { stream, kept: VecDeque::new(), missing: 0, lines, is_unfinished: false, tail };
         Ok(Self { reader: Reader::new(read_end)?, output })
     }
 
@@ -82,8 +85,9 @@ impl Pipe {
     /// Logs a last line without a line end.
     pub(super) fn close(&mut self, watch: &Watch<'_>) {
         self.reader.end = None;
-        let Output { stream, lines, .. } = &mut self.output;
         if let Some(log) = watch.log {
+            self.output.end_unfinished(log);
+            let Output { stream, lines, .. } = &mut self.output;
             match place(*stream, watch, log) {
                 Place::Log => lines.finish(&mut |line| to_log(log, *stream, line)),
                 Place::Output => lines.finish(&mut |line| log.output(line)),
@@ -104,10 +108,19 @@ impl Output {
             self.tail.push(bytes);
         }
         if let Some(log) = watch.log {
+            // Its line takes its place.
+            if self.lines.ends_with(bytes) {
+                self.end_unfinished(log);
+            }
             match place(self.stream, watch, log) {
                 Place::Log => self.lines.push(bytes, &mut |line| to_log(log, self.stream, line)),
                 Place::Output => self.lines.push(&bytes[..fits], &mut |line| log.output(line)),
-                Place::None => {}
+                Place::None => return fits < bytes.len(),
+            }
+            let unfinished = self.lines.unfinished();
+            if !unfinished.is_empty() {
+                self.is_unfinished = true;
+                log.unfinished(self.stream, &unfinished);
             }
         }
         fits < bytes.len()
@@ -115,6 +128,13 @@ impl Output {
 }
 
 impl Output {
+    /// Tells the log that the line has ended.
+    fn end_unfinished(&mut self, log: &dyn Log) {
+        if std::mem::take(&mut self.is_unfinished) {
+            log.unfinished(self.stream, "");
+        }
+    }
+
     /// Keeps bytes up to the bound. Returns the number of those that count as written.
     fn keep(&mut self, bytes: &[u8], bytes_max: u64, keeps_end: bool) -> usize {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);

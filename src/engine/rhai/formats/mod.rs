@@ -98,7 +98,7 @@ data.mail
 
 /// Returns the result of a prerequisite as a value.
 fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
-    let output = with(|run| run.script.inputs.get(prerequisite).cloned()).flatten();
+    let output = with(|run| run.script.inputs.by_name.get(prerequisite).cloned()).flatten();
     let output = output.ok_or_else(|| {
         format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
     })?;

@@ -214,7 +214,7 @@ impl<'a> ScriptRun<'a> {
             let value = |output: &Option<Arc<str>>| {
                 output.as_deref().map_or(Dynamic::UNIT, |text| text.to_owned().into())
             };
-            let inputs = self.script.inputs.iter();
+            let inputs = self.script.inputs.by_name.iter();
             inputs.map(|(name, output)| (name.as_str().into(), value(output))).collect()
         });
         made.clone()

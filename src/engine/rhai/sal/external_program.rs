@@ -173,6 +173,7 @@ pub(super) fn run_in_sandbox(
         allowance,
         read: settings.read_folders(),
         write: settings.write_folders(),
+        source: job.run.script.source,
         of_type: None,
     });
     for line in &explanations {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
 use crate::engine::process::{SYSTEM_PATH, Service, ServiceSpec, find_in};
 use crate::engine::rhai::{Function, RhaiEngine};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
+use crate::engine::{Cancel, Engine, Failure, Inputs, Log, Script, SecretValues, Stream, Success};
 use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
@@ -115,7 +115,7 @@ impl ExampleWorld {
             params: &BTreeMap::new(),
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
-            inputs: &BTreeMap::new(),
+            inputs: &Inputs::default(),
             files: None,
             output_overflow: None,
             deadline: Instant::now() + timeout,

@@ -48,7 +48,7 @@ local function run_again(id, hash, queue, own_type, at)
   if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
   -- The attempts count on.
   redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at',
-    'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
+    'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
     'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))

@@ -6,10 +6,12 @@
 
 mod limits;
 mod network;
+mod own_folder;
 mod paths;
 mod words;
 
 pub(in crate::engine) use limits::Ending;
+pub(in crate::engine::process) use own_folder::missing_of_own_folder;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,8 @@ use crate::sandbox::{Allowance, FileUse, Refusal};
 const LINES_MAX: usize = 100;
 /// The most paths of one line that are explained: of a move there are two.
 const REFUSALS_PER_LINE_MAX: usize = 2;
+/// The most refusals of a whole text that are explained.
+const REFUSALS_MAX: usize = 20;
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
@@ -36,6 +40,8 @@ pub(in crate::engine) struct Explainer<'a> {
     /// The folders that the table has already.
     pub(in crate::engine) read: &'a [PathBuf],
     pub(in crate::engine) write: &'a [PathBuf],
+    /// The text of the script.
+    pub(in crate::engine) source: &'a str,
     /// The sandbox of a script type with the bounds that the job asked for; `None` for commands of `sal`.
     pub(in crate::engine) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
 }
@@ -51,6 +57,20 @@ impl Explainer<'_> {
             explanations
         });
         of_lines.find(|explanations| !explanations.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns all that the sandbox refused, in the order in which it is said, each once.
+    pub(in crate::engine) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
+        let lines: Vec<&str> = stderr.lines().collect();
+        let mut found: Vec<String> = Vec::new();
+        for (at, line) in lines.iter().enumerate() {
+            for explanation in self.of_line(line, frames_before(&lines, at)) {
+                if found.len() < REFUSALS_MAX && !found.contains(&explanation) {
+                    found.push(explanation);
+                }
+            }
+        }
+        found
     }
 
     /// Explains one line; `frames` are the lines of its traceback.

@@ -40,7 +40,7 @@ impl Explainer<'_> {
             "getaddrinfo",
             "dial ",
         ];
-        const UNIX: [&str; 10] = [
+        const UNIX: [&str; 11] = [
             "af_unix",
             "AF_UNIX",
             ".s.pgsql",
@@ -51,6 +51,7 @@ impl Explainer<'_> {
             " bus",
             "docker daemon",
             "docker api",
+            "dockerexception",
         ];
         let about = |words: &[&str]| {
             let in_line = words.iter().any(|word| lower.contains(word));
@@ -58,8 +59,11 @@ impl Explainer<'_> {
         };
         let wanted = match error {
             SaidError::NoName => NetworkUse::Name,
+            // Of curl, which names the port of the address although it uses the socket.
+            SaidError::NoConnection if self.names_unix_socket() => NetworkUse::UnixSocket,
             SaidError::NoConnection => NetworkUse::Connection(port_in(lower)),
             _ if !about(&SOCKETS) => return None,
+            _ if self.names_unix_socket() && port_in(lower).is_none() => NetworkUse::UnixSocket,
             _ if about(&UNIX)
                 || names_socket(lower)
                 || (has_word(lower, "connect") && lower.contains(" /")) =>
@@ -74,13 +78,22 @@ impl Explainer<'_> {
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
+    /// Returns true if the script says that it uses a Unix socket, which the message of its error may not.
+    fn names_unix_socket(&self) -> bool {
+        const WORDS: [&str; 5] =
+            ["--unix-socket", "--abstract-unix-socket", "http+unix:", "unix://", "unix-connect:"];
+        let lower = self.source.to_ascii_lowercase();
+        WORDS.iter().any(|word| lower.contains(word))
+    }
+
     /// Returns true if the sandbox cannot but have refused it, with this error.
     fn is_refused(&self, wanted: NetworkUse, error: SaidError) -> bool {
         let network = &self.allowance.network;
         match wanted {
             // Sockets are refused by their family, before any mode of a file.
             NetworkUse::UnixSocket => {
-                error == SaidError::NotPermitted && !self.allowance.unix_sockets
+                let errors = [SaidError::NotPermitted, SaidError::NoConnection];
+                errors.contains(&error) && !self.allowance.unix_sockets
             }
             NetworkUse::Listening => {
                 error == SaidError::NotPermitted

@@ -14,6 +14,7 @@ struct World {
     folder: tempfile::TempDir,
     config: SandboxConfig,
     asked: AskedBounds,
+    source: String,
 }
 
 impl World {
@@ -23,7 +24,7 @@ impl World {
             std::fs::create_dir(folder.path().join(name)).expect("made");
             std::fs::write(folder.path().join(name).join("x"), "").expect("written");
         }
-        Self { folder, config, asked: AskedBounds::default() }
+        Self { folder, config, asked: AskedBounds::default(), source: String::new() }
     }
 
     fn explain<T>(&self, work: impl FnOnce(&Explainer<'_>) -> T) -> Option<T> {
@@ -36,6 +37,7 @@ impl World {
             allowance,
             read: &self.config.read,
             write: &self.config.write,
+            source: &self.source,
             of_type: Some((&self.config, &self.asked)),
         }))
     }
@@ -181,6 +183,50 @@ fn closed_network_is_explained_and_an_open_one_is_not() {
         let open = SandboxConfig { network: true, unix_sockets: true, ..SandboxConfig::default() };
         assert_eq!(World::new(open).text(text), [] as [&str; 0], "{text}");
     }
+}
+
+#[test]
+fn unix_socket_that_only_the_script_names_is_explained() {
+    if !has_sandbox() {
+        return;
+    }
+    let curl =
+        "curl: (7) Failed to connect to localhost port 80 after 0 ms: Couldn't connect to server";
+    let aborted = "requests.exceptions.ConnectionError: ('Connection aborted.', PermissionError(1, \
+                   'Operation not permitted'))";
+    let docker = "docker.errors.DockerException: Error while fetching server API version: ('Connection \
+                  aborted.', PermissionError(1, 'Operation not permitted'))";
+    for (source, text, is_unix) in [
+        ("curl --unix-socket /run/x.sock http://localhost/", curl, true),
+        ("curl http://localhost/", curl, false),
+        ("s.get('http+unix://%2Frun%2Fx.sock/info')", aborted, true),
+        ("s.get('http://127.0.0.1/')", aborted, false),
+        ("docker.from_env()", docker, true),
+    ] {
+        let mut world = World::new(SandboxConfig::default());
+        source.clone_into(&mut world.source);
+        let found = world.text(text).concat();
+        assert_eq!(found.contains("unix_sockets = true"), is_unix, "{source}: {found}");
+        assert!(is_unix || found.contains("network = true"), "{source}: {found}");
+        world.config.unix_sockets = true;
+        assert!(!is_unix || world.text(text).is_empty(), "{source}");
+    }
+}
+
+#[test]
+fn whole_text_has_each_refusal_once() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new(SandboxConfig::default());
+    let folder = world.folder.path().canonicalize().expect("there").display().to_string();
+    let text = format!(
+        "cat: {folder}/data/x: Permission denied\ngoing on\ncat: {folder}/data/x: Permission denied\n\
+         curl: (6) Could not resolve host: example.com\n"
+    );
+    let found = world.explain(|explainer| explainer.of_whole_text(&text)).expect("a sandbox");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("reading") && found[1].contains("lookup"), "{found:?}");
 }
 
 #[test]

@@ -6,8 +6,8 @@
     hero.output({"answer": 42})       # the output of the job, instead of standard output
     hero.retry_in("5m", "busy")       # ends the script: run the job again later, no attempt is lost
     hero.discard("no such customer")  # ends the script in an error that is not retried
-    hero.inputs                       # the outputs of the job's prerequisites, by id and name
-    hero.result("orders")             # one of them as a value, if it is JSON
+    hero.inputs                       # what the job's prerequisites returned, each by its name or else its id
+    hero.result("orders")             # one of them
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -69,11 +69,33 @@ def result(prerequisite):
 
     That is the value of an output that is JSON, the text of any other, None if it did not finish.
     """
-    text = __getattr__("inputs")[prerequisite]
+    return _value(_texts()[prerequisite])
+
+
+class _Inputs(dict):
+    """What each prerequisite returned, once; one that has a name is found by its id as well."""
+
+    def __missing__(self, prerequisite):
+        return _value(_texts()[prerequisite])
+
+
+def _value(text):
     try:
         return None if text is None else json.loads(text.removeprefix("\ufeff"))
     except ValueError:
         return text
+
+
+def _read(name):
+    file = os.environ.get("HERO_INPUTS")
+    if not file:
+        return {}
+    with open(os.path.join(os.path.dirname(file), name or file), encoding="utf-8") as inputs:
+        return json.load(inputs)
+
+
+def _texts():
+    return _read(None)
 
 
 def _send(message):
@@ -91,8 +113,8 @@ def __getattr__(name):
         return json.loads(os.environ.get("HERO_PARAMS") or "{}")
     if name != "inputs":
         raise AttributeError(f"module 'hero' has no attribute {name!r}")
-    file = os.environ.get("HERO_INPUTS")
-    if not file:
-        return {}
-    with open(file, encoding="utf-8") as inputs:
-        return json.load(inputs)
+    texts, names = _texts(), list(_read("prerequisites.json"))
+    if not names:
+        # The message of a queue: a text, as it came.
+        return texts
+    return _Inputs((name, _value(texts[name])) for name in names)

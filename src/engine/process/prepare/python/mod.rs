@@ -1,4 +1,4 @@
-//! The additions for Python scripts: the module `hero`, and the packages that a script declares.
+//! The additions for Python: the module `hero`, semaphores, and the packages that a script declares.
 
 mod metadata;
 mod packages;
@@ -6,33 +6,46 @@ mod uv;
 
 pub(super) use packages::{Packages, environment, interpreter};
 
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
 use super::scratch::Scratch;
 
 /// The source of the module `hero`.
 pub(in crate::engine::process) const HERO_MODULE: &str = include_str!("hero.py");
-const MODULE_FILE: &str = "hero.py";
 /// The source of the module that makes semaphores for `multiprocessing`.
 pub(in crate::engine::process) const SEMAPHORES: &str = include_str!("semaphores.py");
-const SEMAPHORES_FILE: &str = "_hero_semaphores.py";
 /// Python finds it before its own module of this name, and so calls the other.
-const SEMAPHORES_CALLER: (&str, &str) =
-    ("_multiprocessing.py", "import _hero_semaphores\n_hero_semaphores.install(__file__)\n");
-/// Texts of scripts that may use `multiprocessing`, themselves or by their packages.
-const USES_PROCESSES: [&str; 6] =
-    ["multiprocessing", "concurrent", "# /// script", "joblib", "loky", "sklearn"];
+const SEMAPHORES_CALLER: &str = "import _hero_semaphores\n_hero_semaphores.install(__file__)\n";
+/// The variable with the folders in which Python searches modules, after that of the script.
+pub(in crate::engine::process) const MODULES: &str = "PYTHONPATH";
+const FOLDER: &str = "python";
 
-/// Puts the modules beside a script that it names: Python searches the folder of the script first.
+/// Puts the modules beside the working directory, and their folder behind those in [`MODULES`]: scripts of all
+/// types may start Python. The module `hero` is for scripts in Python. Returns the folder.
 ///
 /// # Errors
-/// Any error of writing the file.
-pub(super) fn provide_modules(source: &str, scratch: &Scratch) -> std::io::Result<()> {
-    if source.contains("hero") {
-        scratch.file(MODULE_FILE, HERO_MODULE)?;
+/// Any error of writing the files.
+pub(super) fn provide_modules(
+    env: &mut Vec<(OsString, OsString)>,
+    is_python: bool,
+    scratch: &Scratch,
+) -> io::Result<PathBuf> {
+    let folder = scratch.own().join(FOLDER);
+    DirBuilder::new().mode(0o700).create(&folder)?;
+    let semaphores =
+        [("_hero_semaphores.py", SEMAPHORES), ("_multiprocessing.py", SEMAPHORES_CALLER)];
+    let own = is_python.then_some(("hero.py", HERO_MODULE));
+    for (file, text) in semaphores.into_iter().chain(own) {
+        scratch.own_file(&format!("{FOLDER}/{file}"), text)?;
     }
-    if USES_PROCESSES.iter().any(|text| source.contains(text)) {
-        scratch.file(SEMAPHORES_FILE, SEMAPHORES)?;
-        let (file, text) = SEMAPHORES_CALLER;
-        scratch.file(file, text)?;
-    }
-    Ok(())
+    let before = env.iter().position(|(name, _)| name == MODULES).map(|at| env.swap_remove(at).1);
+    let before = before.filter(|before| !before.is_empty());
+    let folders = before.iter().map(OsString::as_os_str).chain([folder.as_os_str()]);
+    let folders: Vec<&OsStr> = folders.collect();
+    env.push((MODULES.into(), folders.join(OsStr::new(":"))));
+    Ok(folder)
 }

@@ -222,17 +222,13 @@ impl Installer<'_> {
     /// that none is taken for an option.
     fn sources(&self, dependencies: &[String]) -> Result<Vec<OsString>, Failure> {
         let DependenciesConfig { index, find_links, source_builds, .. } = &self.packages.config;
-        let from_sources = |package: &&String| {
-            let address = package.split_once('@').map(|(_, address)| address);
-            let address = address.map(|rest| rest.split([';', '#']).next().unwrap_or(rest).trim());
-            address.is_some_and(|address| address.rsplit('.').next() != Some("whl"))
-        };
-        if let Some(package) = dependencies.iter().find(from_sources)
+        if let Some(package) = dependencies.iter().find(|package| !is_of_index(package))
             && !source_builds
         {
             return Err(Failure::script(format!(
-                "the script's packages cannot be installed: {package:?} is built from source, \
-                 which dependencies.source_builds does not allow"
+                "the script's packages cannot be installed: {package:?} is no package of the index: other \
+                 places may have sources, which are built with code of their own; name the package and its \
+                 versions, or set dependencies.source_builds = true"
             )));
         }
         let mut args = match index.as_str() {
@@ -296,6 +292,30 @@ impl Installer<'_> {
     }
 }
 
+/// Returns true for a package that an installer can get from the index alone: a name, extras and versions, with a
+/// condition behind them. The switches of installers against builds do not count for addresses, files and
+/// repositories.
+fn is_of_index(package: &str) -> bool {
+    const ARCHIVES: [&str; 12] = [
+        ".whl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".tlz", ".lz",
+        ".lzma",
+    ];
+    let package = package.split(';').next().unwrap_or_default().trim();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name = &package[..package.find(|c| !is_of_name(c)).unwrap_or(package.len())];
+    let (lower, rest) = (name.to_ascii_lowercase(), package[name.len()..].trim_start());
+    let (extras, versions) = match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or(("?", rest)),
+        None => ("", rest),
+    };
+    let versions = versions.trim_start();
+    !name.is_empty()
+        && !ARCHIVES.iter().any(|archive| lower.ends_with(archive))
+        && extras.chars().all(|c| is_of_name(c) || c == ',' || c == ' ')
+        && (versions.is_empty() || versions.starts_with(['<', '>', '=', '!', '~', '(']))
+        && versions.chars().all(|c| is_of_name(c) || "<>=!~,()*+ ".contains(c))
+}
+
 fn not_installed(messages: &str) -> Failure {
     let is_noise = |line: &&str| line.starts_with("WARNING:") || line.starts_with("[notice]");
     let lines: Vec<&str> = messages.lines().filter(|line| !is_noise(line)).collect();
@@ -316,4 +336,43 @@ fn metadata_of(source: &str) -> Result<Option<Metadata>, Failure> {
 
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_index;
+
+    #[test]
+    fn only_packages_by_name_are_of_the_index() {
+        for package in [
+            "requests",
+            "requests<3,>=2.1",
+            "requests ~= 2.0",
+            "zope.interface==5.0.0+local",
+            "ruamel.yaml (>=0.15)",
+            "uvicorn[standard, x-y] >= 0.2 ; python_version < '3.12'",
+            "x; platform_machine == 'a@b/c'",
+        ] {
+            assert!(is_of_index(package), "{package}");
+        }
+        for package in [
+            "git+http://127.0.0.1/x",
+            "x @ git+https://127.0.0.1/x.git",
+            "x@https://127.0.0.1/x-1-py3-none-any.whl",
+            "x @ http://127.0.0.1/x.tar.gz?x=.whl",
+            "x[y] @ file:///etc",
+            "https://127.0.0.1/x-1-py3-none-any.whl",
+            "x.tar.gz",
+            "X-1.0.ZIP",
+            "x-1-py3-none-any.whl[y]",
+            "folder/x",
+            "x y",
+            "x [y",
+            "x ==1 --index-url=http://127.0.0.1",
+            "x == 1 @ http://127.0.0.1",
+            "",
+        ] {
+            assert!(!is_of_index(package), "{package}");
+        }
+    }
 }

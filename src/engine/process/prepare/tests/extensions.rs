@@ -10,7 +10,7 @@ pub(super) fn run_as(
     extension: &str,
 ) -> Result<String, String> {
     let (env, inputs, deadline) =
-        (BTreeMap::new(), BTreeMap::new(), Instant::now() + Duration::from_mins(5));
+        (BTreeMap::new(), Inputs::default(), Instant::now() + Duration::from_mins(5));
     let (job_id, caller_id, context_id) = ("job-1", "", "");
     let (env, inputs) = (&env, &inputs);
     let (args, params, secrets) = (&[][..], &BTreeMap::new(), &SecretValues::default());

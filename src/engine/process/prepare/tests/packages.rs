@@ -53,8 +53,48 @@ fn the_message_of_the_installer_for_a_missing_package_is_the_error() {
     let message = world.message(&python, &ask("no-such-package"));
     assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");
     assert!(message.contains("no-such-package"), "{message}");
-    let message = world.message(&python, &ask("x @ file:///etc"));
-    assert!(message.contains("source_builds"), "{message}");
+}
+
+#[test]
+fn sources_are_built_only_where_the_type_allows_it() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");
+    for package in [
+        "x @ file:///etc",
+        "git+http://127.0.0.1:1/x",
+        "x @ http://127.0.0.1:1/x.tar.gz?x=.whl",
+        "x.tar.gz",
+    ] {
+        let message = world.message(&python, &ask(package));
+        assert!(message.contains("source_builds"), "{package}: {message}");
+    }
+    if !can_install_packages() {
+        return;
+    }
+    // The index has the source alone, whose build would leave a mark.
+    let (folder, mark) = (world.path("links"), world.path("built"));
+    let source = format!("{folder}/evil-1.0");
+    fs::create_dir_all(&source).expect("created");
+    let setup = format!(
+        "open({mark:?}, 'w').close()\nfrom setuptools import setup\nsetup(name='evil', version='1.0')\n"
+    );
+    fs::write(format!("{source}/setup.py"), setup).expect("written");
+    let info = "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n";
+    fs::write(format!("{source}/PKG-INFO"), info).expect("written");
+    pack(&folder, "evil-1.0");
+    let keys = format!("dependencies = {{ index = \"none\", find_links = [{folder:?}] }}");
+    let python = world.engine_in("python", &keys, "enabled = false");
+    let message = world.message(&python, &ask("evil"));
+    assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");
+    assert!(!Path::new(&mark).exists(), "the source was built: {message}");
+}
+
+/// Packs the folder of a source as an index has it.
+fn pack(folder: &str, name: &str) {
+    let mut tar = command("/bin/tar".as_ref());
+    tar.args(["-C", folder, "-czf"]).arg(format!("{folder}/{name}.tar.gz")).arg(name);
+    assert!(tar.output().expect("it runs").status.success());
 }
 
 #[test]
@@ -92,12 +132,52 @@ fn the_error_of_multiprocessing_names_the_key_that_opens_what_it_needs() {
 }
 
 #[test]
-fn semaphores_of_python_in_a_shell_script_name_their_key() {
+fn python_in_a_shell_script_has_semaphores_and_names_the_key_of_values() {
     let world = World::new();
     let bash = world.engine("bash", "");
-    let source = "/usr/bin/python3 -c 'import multiprocessing; multiprocessing.Lock()'";
-    let message = world.message(&bash, source);
-    assert!(message.ends_with("set type.bash.sandbox.write = [\"/dev/shm\"]"), "{message}");
+    // As Ansible does it, with forks, and as a program of its own does it, with new interpreters.
+    let source = "/usr/bin/python3 -c 'import multiprocessing as m\n\
+        queue = m.get_context(\"fork\").Queue()\n\
+        child = m.get_context(\"fork\").Process(target=queue.put, args=[7])\n\
+        child.start(); print(queue.get()); child.join()'\n\
+        cat > work.py <<'EOF'\nimport multiprocessing as m\ndef double(n): return 2 * n\n\
+        if __name__ == '__main__':\n  with m.get_context('spawn').Pool(2) as pool: print(pool.map(double, [1, 2]))\nEOF\n\
+        python3 work.py";
+    assert_eq!(world.output(&bash, source), "7\n[2, 4]");
+    for source in [
+        "/usr/bin/python3 -c 'import multiprocessing; multiprocessing.Value(\"i\", 1)'",
+        "/usr/bin/python3 -E -c 'import multiprocessing; multiprocessing.Lock()'",
+        "echo 'ERROR! Unable to use multiprocessing, this is normally caused by lack of access to /dev/shm: \
+         [Errno 13] Permission denied' >&2; exit 1",
+    ] {
+        let message = world.message(&bash, source);
+        assert!(message.ends_with("set type.bash.sandbox.write = [\"/dev/shm\"]"), "{message}");
+    }
+}
+
+#[test]
+fn packages_that_import_multiprocessing_under_another_name_have_semaphores() {
+    let world = World::new();
+    // As billiard and `multiprocess` take it, without a word of it in the script.
+    let package = "echo 'from _multiprocessing import *' > _other.py\n\
+        echo 'import _multiprocessing, _other; print(_other.SemLock is _multiprocessing.SemLock)' > run.py\n\
+        echo '_other.SemLock(1, 1, 1, \"/a-b\", False).acquire()' >> run.py\n";
+    let bash = world.engine("bash", "");
+    assert_eq!(world.output(&bash, &format!("{package}python3 run.py")), "True");
+    let python = world.engine("python", "warm = false");
+    let source = "import ctypes\nname = '_multi' + 'processing'\n\
+        lock = __import__(name).SemLock(1, 1, 1, '/a-b', False)\nprint(lock.acquire())";
+    assert_eq!(world.output(&python, source), "True");
+}
+
+#[test]
+fn module_path_of_the_job_goes_before_that_of_hero() {
+    let world = World::new();
+    let python = world.engine("python", "env = { PYTHONPATH = \"/usr/share/one:/usr/share/two\" }");
+    let source = "import hero, os, sys\nfolders = os.environ['PYTHONPATH'].split(':')\n\
+        print(folders[:2], sys.path[1:4] == folders, len(folders), os.listdir('.'))";
+    let expected = "['/usr/share/one', '/usr/share/two'] True 3 ['script.py']";
+    assert_eq!(world.output(&python, source), expected);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use super::registry::Run;
 use super::spec::Spec;
 use super::started::{Pipes, Started};
 use crate::config::CommandOptions;
-use crate::engine::process::prepare::{LOCALE, Prepared, UNBUFFERED};
+use crate::engine::process::prepare::{LOCALE, MODULES, Prepared, UNBUFFERED};
 use crate::sandbox::{Restrictions, Sandbox};
 
 /// The wait before a parent that has died is started again, doubled with each failure.
@@ -180,7 +180,7 @@ impl Warm {
     fn fork(&self, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
         // The parent may have imported another version of a package of the script.
         let may_hide_packages = job.prepared.packages.is_some() && !self.inner.preload.is_empty();
-        if may_hide_packages || !fits(&job.spec.env) || !self.has_options(&job.prepared.options) {
+        if may_hide_packages || !fits(job) || !self.has_options(&job.prepared.options) {
             return None;
         }
         // Spares may have died while they waited, so a new fork is tried too.
@@ -330,9 +330,10 @@ fn are_options(words: &[String]) -> bool {
 }
 
 /// Returns whether a fork can have this environment: some variables count only at the start.
-fn fits(env: &[(OsString, OsString)]) -> bool {
-    env.iter().all(|(name, value)| {
-        let is_of_parent = [LOCALE, UNBUFFERED].iter().any(|of| name == of.0 && value == of.1);
+fn fits(job: &ForkJob<'_>) -> bool {
+    job.spec.env.iter().all(|(name, value)| {
+        let is_of_parent = [LOCALE, UNBUFFERED].iter().any(|of| name == of.0 && value == of.1)
+            || (name == MODULES && value == job.prepared.modules.as_os_str());
         let name = name.as_encoded_bytes();
         is_of_parent || !READ_AT_START.iter().any(|start| name.starts_with(start.as_bytes()))
     })

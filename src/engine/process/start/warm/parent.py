@@ -179,6 +179,9 @@ def serve(control, preload, hero, semaphores, cell):
             pass
         elif sys.path and sys.path[0] == "":
             sys.path[0] = os.path.dirname(script)
+        if not sys.flags.ignore_environment:
+            # As PYTHONPATH has it.
+            sys.path.insert(1 if sys.path[:1] == [os.path.dirname(script)] else 0, job["modules"])
         gc.enable()
         failed = execute(script) != 0
         # From here on the interpreter ends by itself. One that was interrupted ends by the signal.

@@ -278,6 +278,7 @@ fn description(job: &ForkJob<'_>, has_channel: bool) -> io::Result<String> {
         "script": text(job.prepared.script.as_os_str())?,
         "program": text(job.spec.program.as_os_str())?,
         "args": job.args,
+        "modules": text(job.prepared.modules.as_os_str())?,
         "cwd": text(job.spec.cwd.as_os_str())?,
         "env": env,
         "prefix": prefix,
