@@ -53,15 +53,17 @@ fn answers() -> Vec<&'static str> {
 fn answers_to_the_questions_of_administrators_run_as_they_stand() {
     let redis = Redis::absent(false);
     let backup = redis.folder().join("backup").display().to_string();
-    let mut script = "hero submit -t osis --id failed-1 -e 'throw \"HTTP 503\"'\n\
+    let mut script = "hero submit -t osis --id failed-1 --caller ann -e 'throw \"HTTP 503\"'\n\
                       hero job wait failed-1\n\
+                      hero submit -t osis --id waits-1 --delay 1h -e '1'\n\
                       hero token new ci --scope read\n\
                       echo 1 > report.rhai; hero cron add report --schedule '0 2 * * *' report.rhai\n"
         .to_owned();
     let commands = answers();
     assert!(commands.len() > 25, "{commands:?}");
     for command in commands.iter().filter(|command| **command != OF_A_TERMINAL) {
-        let line = command.replace(" ID", " failed-1").replace("/var/backups/hero.jsonl", &backup);
+        let id = if command.starts_with("hero job stop") { " waits-1" } else { " failed-1" };
+        let line = command.replace(" ID", id).replace("/var/backups/hero.jsonl", &backup);
         let allowed = u8::from(JUDGEMENTS.contains(command));
         let said = command.replace('\'', "");
         let _ = writeln!(script, "{line} || [ $? -le {allowed} ] || echo 'FAILED: {said}'");
