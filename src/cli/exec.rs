@@ -44,7 +44,8 @@ pub(super) struct Exec {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = WHEN)]
     wait: Option<Duration>,
     /// Print what the sandbox of the script allows on this machine, and afterwards whether it refused something
-    #[arg(long, help_heading = LIMITS)]
+    #[arg(long)]
+    #[arg(help_heading = LIMITS)]
     explain: bool,
 }
 
@@ -89,7 +90,7 @@ fn name_files(job: &Job) {
     }
 }
 
-/// Returns the exit code for a failed job: that of its script, unless it means something of Hero's own.
+/// Returns the exit code for a failed job: the script's own, unless it means something of Hero's own.
 fn code_of(job: &Job) -> u8 {
     const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
     let own = job

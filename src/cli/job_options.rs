@@ -58,7 +58,7 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "at", help_heading = WHEN)]
     delay: Option<Duration>,
-    /// The time zone of --at, such as Europe/Brussels; by default that of this machine, or of TZ
+    /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     #[arg(requires = "at", help_heading = WHEN)]
     timezone: Option<TimeZone>,
@@ -167,7 +167,7 @@ pub(super) fn of_option(error: ClientError) -> Error {
     error.into()
 }
 
-/// Reads a time as people say it, in a time zone or in that of this machine.
+/// Reads a time as people say it, in a time zone or in the machine's.
 pub(super) fn spoken_time(text: &str, zone: Option<&TimeZone>) -> Result<Timestamp, TimeError> {
     parse_time(text, &zone.cloned().unwrap_or_else(local_zone), Timestamp::now())
 }

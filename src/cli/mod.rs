@@ -82,8 +82,8 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The configuration file; by default that of `HERO_CONFIG`, else of the user in
-    /// ~/.config/hero/hero.toml if it exists, else /etc/hero/hero.toml
+    /// The configuration file; by default `HERO_CONFIG`, else ~/.config/hero/hero.toml if it exists,
+    /// else /etc/hero/hero.toml
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     config: Option<OsString>,
     /// The file of the user, if it is the one to read.
@@ -223,7 +223,7 @@ impl Global {
         Ok(Config::load(self.file())?)
     }
 
-    /// Chooses the file: the named one, that of the variable, that of the user if it exists, or the default one.
+    /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.
     /// An empty variable counts as unset; one that names the default file does not demand that it exists.
     fn choose_file(&mut self, variable: Option<OsString>, of_user: Option<PathBuf>) {
         if self.config.as_ref().is_some_and(|named| !named.is_empty()) {

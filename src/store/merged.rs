@@ -123,7 +123,7 @@ async fn read_or_forget(
     Ok(found)
 }
 
-/// The latest of these entries, and all others of the same time as the last, since a cursor is a time.
+/// The newest `wanted` entries and all ties with the last, since a cursor is a time.
 fn latest(mut entries: Vec<(Shard, (JobId, u64))>, wanted: usize) -> Vec<(Shard, (JobId, u64))> {
     entries.sort_by_key(|(shard, (_, at))| (Reverse(*at), *shard));
     if let Some((_, (_, last))) = entries.get(wanted.saturating_sub(1)).cloned() {

@@ -55,8 +55,8 @@ macro_rules! job_settings {
             script_type as script_type(name: &str): Option<ScriptType> = None => {
                 word: "type", short: Some('t'), value_name: "TYPE",
             }
-            /// The extension of the script's file, one of those of its type, such as .mjs; without it
-            /// that of the submitted file, or the type's first
+            /// The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+            /// submitted file, or the type's first
             extension as extension(text: &str): String = String::new() => { value_name: "TEXT" }
             /// The group of actors that may run it; any group without one
             group as group(name: &str): Option<Group> = None => {
