@@ -7,6 +7,7 @@ mod functions;
 mod keys;
 mod messages;
 mod names;
+mod places;
 mod promises;
 mod shipped;
 mod source;
@@ -310,6 +311,7 @@ fn the_sources_keep_the_rules() {
     faults.extend(keys::faults(&files));
     faults.extend(messages::faults(&files));
     faults.extend(names::faults(&files));
+    faults.extend(places::faults(&files));
     faults.extend(promises::faults(&files));
     faults.extend(shipped::faults(&files));
     faults.extend(words::faults(&files));
