@@ -30,7 +30,7 @@ impl Shards {
         Ok(Page { items, next })
     }
 
-    /// A page of jobs with their whole errors, each with the cursor behind it; none for one that has expired.
+    /// A page of jobs with their whole errors, each with the cursor after it; none for one that has expired.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,

@@ -106,7 +106,7 @@ impl JobFiles {
         self.inputs.is_empty() && self.stdin.is_none()
     }
 
-    /// Returns the contents of all.
+    /// Returns the content of all.
     pub fn contents(&self) -> impl Iterator<Item = &FileBody> {
         self.inputs.values().chain(&self.stdin)
     }

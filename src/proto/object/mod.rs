@@ -313,7 +313,7 @@ pub enum Answer {
     Objects(Vec<Object>),
 }
 
-/// The reason for which the store did not serve a request.
+/// The reason why the store did not serve a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// The object was written by another since it was read.
