@@ -11,10 +11,7 @@ pub(super) const MANY: &str = "Many jobs";
 
 /// The words of the settings of each section.
 const SECTIONS: [(&str, &[&str]); 5] = [
-    (
-        WHAT,
-        &["type", "extension", "name", "id", "tag", "caller", "context", "env", "secret"],
-    ),
+    (WHAT, &["type", "extension", "name", "id", "tag", "caller", "context", "env", "secret"]),
     (
         WHEN,
         &[
@@ -34,10 +31,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ),
     (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),
     (LIMITS, &["timeout", "memory", "cpu_time", "network", "limit_key"]),
-    (
-        FILES,
-        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format"],
-    ),
+    (FILES, &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format"]),
 ];
 
 /// Returns the section of a setting; `None` if it has none.

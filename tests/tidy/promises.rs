@@ -64,9 +64,11 @@ pub(super) fn faults(files: &[(String, String)]) -> Vec<String> {
             faults.push(format!("{PAGE}:{number}: names no test: nothing holds this promise"));
         }
         let missing = tests.into_iter().filter(|name| !known.contains(name));
-        faults.extend(missing.map(|name| {
-            format!("{PAGE}:{number}: names the test `{name}`, which does not exist")
-        }));
+        faults.extend(
+            missing.map(|name| {
+                format!("{PAGE}:{number}: names the test `{name}`, which does not exist")
+            }),
+        );
     }
     faults
 }
