@@ -36,7 +36,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original lint fmt docs bench scale deb deb-twice deny clean
+        test-fresh test-sal-original lint fmt docs screenshots bench scale deb deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,6 +162,11 @@ fmt: ## format the sources
 
 docs: rust ## write docs/sal.md, docs/osis.md, their definition files, docs/openrpc.json and docs/openapi.json
 	$(CARGO) xtask docs
+
+screenshots: rust deps ## take the pictures of the page anew, into docs/images/
+	$(call package,chromium,command -v chromium,it takes the pictures)
+	$(CARGO) build --locked
+	xtask/screenshots.sh
 
 bench: deps build ## measure Hero beside plain commands of the same Redis
 	$(RELEASE) bench

@@ -17,7 +17,7 @@ use crate::proto::job::{Artifact, ContentHash, FileBody};
 /// A content of up to this size is kept in Redis, also if there is a folder.
 const REDIS_BYTES_MAX: u64 = 64 << 10;
 
-/// The reason for which a content cannot be kept or had.
+/// The reason why a content cannot be kept or had.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// It has too many bytes.

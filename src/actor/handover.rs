@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::running_job::RunningJob;
 use super::tasks::{Others, TaskPool, Use};
 
-/// The work for which one more thread is woken: its wake-up takes about as long.
+/// The minimum of waiting work that justifies waking a thread: a wake-up takes about as long.
 const WORTH_A_THREAD: Duration = Duration::from_micros(100);
 /// The time after which a job that waits beside free threads gets one: the job before it takes longer than
 /// those before.

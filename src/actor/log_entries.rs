@@ -76,7 +76,7 @@ pub(super) struct Entries {
     /// The bytes of the output in the log file.
     pub(super) output_bytes: u64,
     pub(super) live: LiveOutput,
-    /// The bytes that were cut off at the begin of the output.
+    /// The bytes that were cut off at the start of the output.
     pub(super) output_truncated: u64,
     /// The files that the script left.
     pub(super) files: NamedFiles,

@@ -21,7 +21,7 @@ const HANGS: &str = "the disk does not answer";
 /// The thread that writes the log files of one worker, one after the other.
 pub(super) struct LogWriter {
     folder: PathBuf,
-    /// Absent until a job has a log file. One file may wait behind the one being written.
+    /// Absent until a job has a log file. One file may wait after the one being written.
     files: Option<SyncSender<Arc<LogFile>>>,
 }
 

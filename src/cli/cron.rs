@@ -219,7 +219,7 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     text
 }
 
-/// Returns what its jobs have: their settings, variables by their names alone, and the begin of the script.
+/// Returns what its jobs have: their settings, the names of their variables, and the start of the script.
 fn settings(job: &Job) -> String {
     const LINES: usize = 10;
     let mut text = String::new();

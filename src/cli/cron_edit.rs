@@ -74,12 +74,12 @@ struct CronOptions {
     /// The time zone of the schedule, such as Europe/Brussels; UTC without one
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE")]
     timezone: Option<String>,
-    /// The treatment of missed firings, for which no supervisor ran: skip (the default), once (the latest
+    /// The action for firings that were missed while no supervisor ran: skip (the default), once (the latest
     /// alone) or all
     #[arg(long, value_name = "skip|once|all", value_parser = word::<crate::proto::cron::CatchUp>)]
     catch_up: Option<crate::proto::cron::CatchUp>,
-    /// The treatment of a firing while the job of the last one has not ended: skip, no job (the default);
-    /// allow, another beside it; replace, that one is stopped
+    /// The action for a firing while the job of the last one has not ended: skip (no job, the default),
+    /// allow (another beside it) or replace (that one is stopped)
     #[arg(long, value_name = "skip|allow|replace", value_parser = word::<crate::proto::cron::Overlap>)]
     overlap: Option<crate::proto::cron::Overlap>,
     #[command(flatten)]

@@ -170,7 +170,7 @@ impl Access {
         format!("{}/login?token={}", self.address, self.token)
     }
 
-    /// Returns the variables by which a command finds the page and the API.
+    /// Returns the variables that lead a command to the page and the API.
     fn variables(&self) -> [(&'static str, String); 3] {
         let (address, token) = (self.address.clone(), self.token.clone());
         [("HERO_PAGE", self.page()), ("HERO_API", address), ("HERO_TOKEN", token)]

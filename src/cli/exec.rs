@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
+use super::sections::{LIMITS, WHEN};
 use super::{Global, explain, job_notes, output};
 use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::parse_duration;
@@ -33,18 +34,18 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
-    "\n\n\
-                        The exit code of a failed job is that of its script, from 1 to 63, or 128 and the number of the signal \
-                        that ended it; else it is 1. Hero's own codes: 2 wrong usage, 65 to 78 as in hero(1). Ctrl-C stops \
-                        waiting, not the job."].concat())]
+    "\n\nThe exit code of a failed job is that of its script, from 1 to 63, or 128 and the\n\
+                        number of the signal that ended it; else it is 1. Hero's own codes: 2 wrong usage,\n\
+                        65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     options: JobOptions,
     /// Give up waiting after this time; the job goes on
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = WHEN)]
     wait: Option<Duration>,
     /// Print what the sandbox of the script allows on this machine, and afterwards what it refused
     #[arg(long)]
+    #[arg(help_heading = LIMITS)]
     explain: bool,
 }
 
@@ -89,7 +90,7 @@ fn name_files(job: &Job) {
     }
 }
 
-/// Returns the exit code for a failed job: that of its script, unless it means something of Hero's own.
+/// Returns the exit code for a failed job: the script's own, unless it means something of Hero's own.
 fn code_of(job: &Job) -> u8 {
     const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
     let own = job

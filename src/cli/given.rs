@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::input::read_bounded;
+use super::sections::WHAT;
 use crate::error::{Error, Exit};
 use crate::proto::env_file;
 use crate::proto::job::{InvalidJob, JobSpec, Params, Setting};
@@ -17,18 +18,18 @@ const FILE_SIZE_MAX: u64 = 1 << 20;
 /// The arguments, parameters and files of variables of one job.
 #[derive(Debug, Args)]
 pub(super) struct Given {
-    /// The arguments of the script, behind --
+    /// The arguments of the script, after --
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
     /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; may be
     /// repeated
-    #[arg(long, value_name = "NAME=TEXT", value_parser = parameter)]
+    #[arg(long, value_name = "NAME=TEXT", value_parser = parameter, help_heading = WHAT)]
     param: Vec<(String, Value)>,
     /// A file with a JSON object: parameters of the script; --param wins
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = WHAT)]
     params: Option<PathBuf>,
     /// A file of lines NAME=VALUE: environment variables of the script; may be repeated, --env wins
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = WHAT)]
     env_file: Vec<PathBuf>,
 }
 

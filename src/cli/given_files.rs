@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::input::{open, unreadable};
+use super::sections::FILES;
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::JobConfig;
 use crate::error::{Error, Exit};
@@ -16,10 +17,10 @@ use crate::proto::target::IllegalName;
 pub(super) struct GivenFiles {
     /// A file for the script, in the folder that `HERO_INPUT_DIR` names, there as NAME or with its own name;
     /// may be repeated
-    #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named, help_heading = FILES)]
     input: Vec<(String, PathBuf)>,
     /// The file that the script gets as its standard input; `-` passes on standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = FILES)]
     stdin: Option<PathBuf>,
 }
 

@@ -11,6 +11,7 @@ use super::given::Given;
 use super::given_files::GivenFiles;
 use super::script::ScriptSource;
 use super::script_doc;
+use super::sections::{WHAT, WHEN, section};
 use super::time::local_zone;
 use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
@@ -21,14 +22,25 @@ use crate::proto::job::{
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
 
-/// The help about the surroundings of a script.
+/// The help about what a script finds and can call.
 pub(super) const SCRIPT_HELP: &str = "\
-The script finds its parameters as JSON in HERO_PARAMS, the folder of its --input files in
-HERO_INPUT_DIR, and the outputs of the jobs that it waited for in the JSON file HERO_INPUTS.
-What it leaves in the folder HERO_OUTPUT_DIR is kept; files in its current folder are thrown
-away. It reports progress with hero.progress(0.5, \"text\") in Python, elsewhere with a line
-{\"progress\": 0.5} to the descriptor HERO_FD. A Python script names the packages that it
-needs in a comment # /// script (PEP 723). See docs/scripts.md.";
+A script finds, as variables:
+  HERO_PARAMS      its parameters, as JSON
+  HERO_INPUT_DIR   the folder of its --input files
+  HERO_INPUTS      a JSON file with the outputs of its prerequisites
+  HERO_OUTPUT_DIR  a folder whose files are kept; those of its current folder are not
+and can call, in Python after `import hero`, in Rhai without `hero.`:
+  hero.progress(0.5, \"text\")   shows its progress
+  hero.output(value)           sets the output; in Rhai the last value is the output
+  hero.params, hero.inputs     its parameters, the outputs of its prerequisites; in
+                               Rhai params and INPUTS
+  hero.result(\"orders\")        the output of one prerequisite, as a value
+  hero.retry_in(\"5m\", \"busy\") ends it, and runs it again later
+  hero.discard(\"no such id\")   ends it in an error that is not retried
+Other programs write a line to the descriptor HERO_FD: {\"progress\": 0.5},
+{\"output\": …}, {\"retry_in\": 300} or {\"discard\": \"no such id\"}.
+A Python script names its packages in a comment # /// script (PEP 723).
+See docs/scripts.md.";
 /// The help of a time: people may say it in more ways than programs.
 pub(super) const TIME_HELP: &str = "The earliest time to start: 09:00, tomorrow 09:00, friday 18:00 or 2026-12-24 18:00 in the \
                          local time zone, or RFC 3339 such as 2026-12-24T18:00:00+01:00";
@@ -44,16 +56,16 @@ pub(super) struct JobOptions {
     given: Given,
     /// The earliest time to start, this long from now by Redis's clock
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    #[arg(conflicts_with = "at")]
+    #[arg(conflicts_with = "at", help_heading = WHEN)]
     delay: Option<Duration>,
-    /// The time zone of --at, such as Europe/Brussels; by default that of this machine, or of TZ
+    /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
-    #[arg(requires = "at")]
+    #[arg(requires = "at", help_heading = WHEN)]
     timezone: Option<TimeZone>,
     #[command(flatten)]
     files: GivenFiles,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT)]
     pub(super) check: bool,
 }
 
@@ -155,7 +167,7 @@ pub(super) fn of_option(error: ClientError) -> Error {
     error.into()
 }
 
-/// Reads a time as people say it, in a time zone or in that of this machine.
+/// Reads a time as people say it, in a time zone or in the machine's.
 pub(super) fn spoken_time(text: &str, zone: Option<&TimeZone>) -> Result<Timestamp, TimeError> {
     parse_time(text, &zone.cloned().unwrap_or_else(local_zone), Timestamp::now())
 }
@@ -210,11 +222,13 @@ fn option(setting: &'static Setting) -> Arg {
     let doc = setting.doc.trim_start();
     let arg = Arg::new(setting.word).long(long(setting)).value_name(setting.value_name).help(doc);
     let arg = setting.short.map_or(arg.clone(), |letter| arg.short(letter));
+    let arg = arg.help_heading(section(setting));
     let repeated = || format!("{doc}; may be repeated");
     match setting.kind {
         FieldKind::Flag => Arg::new(setting.word)
             .long(long(setting))
             .action(ArgAction::SetTrue)
+            .help_heading(section(setting))
             .help(if is_negated(setting) { setting.negated } else { doc }),
         FieldKind::Time => arg.help(TIME_HELP),
         _ if setting.word == "priority" => arg.help(format!("{doc}; or one of these words")),

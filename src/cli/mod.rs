@@ -33,6 +33,7 @@ mod progress;
 mod queue;
 mod script;
 mod script_doc;
+mod sections;
 mod stage;
 mod stats;
 mod status;
@@ -51,7 +52,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::client::Client;
 use crate::config::{Config, DEFAULT_FILE, UserFolders, parse_duration};
@@ -81,8 +82,8 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The configuration file; by default that of `HERO_CONFIG`, else of the user in
-    /// ~/.config/hero/hero.toml if it exists, else /etc/hero/hero.toml
+    /// The configuration file; by default `HERO_CONFIG`, else ~/.config/hero/hero.toml if it exists,
+    /// else /etc/hero/hero.toml
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     config: Option<OsString>,
     /// The file of the user, if it is the one to read.
@@ -159,7 +160,13 @@ impl Cli {
     /// programs have is answered with the command of Hero.
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        Self::try_parse_from(&args).map_err(|mut error| {
+        // Files and pipes get every line in full, for programs.
+        let columns = look::OutputLook::of_output(look::ColorChoice::Never).columns;
+        let mut command = Self::command().term_width(columns.unwrap_or(0));
+        let parsed = command.try_get_matches_from_mut(&args);
+        let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
+        parsed.map_err(|error| {
+            let mut error = error.format(&mut command);
             meant::tell(&mut error, &args);
             without_globals(&mut error);
             error
@@ -216,7 +223,7 @@ impl Global {
         Ok(Config::load(self.file())?)
     }
 
-    /// Chooses the file: the named one, that of the variable, that of the user if it exists, or the default one.
+    /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.
     /// An empty variable counts as unset; one that names the default file does not demand that it exists.
     fn choose_file(&mut self, variable: Option<OsString>, of_user: Option<PathBuf>) {
         if self.config.as_ref().is_some_and(|named| !named.is_empty()) {

@@ -20,7 +20,7 @@ pub fn print_error(error: &Error) {
     }
 }
 
-/// Returns the lines of an error. The journal takes the priority of a line from its begin: 3 is err.
+/// Returns the lines of an error. The journal takes the priority of a line from its start: 3 is err.
 fn error_lines(message: &str, in_journal: bool) -> String {
     let text = escape_lines(&format!("hero: {message}"));
     let priority = if in_journal { "<3>" } else { "" };
@@ -68,7 +68,7 @@ pub(super) fn stored(output: &JobOutput) -> Result<(), Error> {
     unchanged(output.as_bytes())
 }
 
-/// Says if the begin of an output is missing: who reads it by a program sees no mark.
+/// Says if the start of an output is missing: a program that reads it sees no mark.
 fn note_if_cut(output: &JobOutput) {
     if let Some(bytes) = output.cut_bytes() {
         note(&format!(

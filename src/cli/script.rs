@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::sections::WHAT;
 use crate::config::{Config, TypeConfig, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -17,7 +18,7 @@ pub(super) struct ScriptSource {
     /// The script's file; `-` reads standard input
     file: Option<PathBuf>,
     /// The script itself
-    #[arg(short, long, value_name = "CODE", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "CODE", allow_hyphen_values = true, help_heading = WHAT)]
     eval: Option<String>,
 }
 

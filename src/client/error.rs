@@ -189,7 +189,7 @@ pub enum ClientError {
         most: usize,
     },
     /// An atomic batch waits for too many jobs that were submitted before.
-    #[error("the jobs wait {jobs} times for jobs submitted before: the limit is {most}")]
+    #[error("the batch depends on {jobs} existing jobs; the limit is {most}")]
     TooManyOthers {
         /// The number of such prerequisites.
         jobs: usize,
@@ -200,7 +200,7 @@ pub enum ClientError {
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
     /// Another graph or batch has the id.
-    #[error("the id {0} is that of another graph or batch; leave it out to get a new one")]
+    #[error("the id {0} belongs to another graph or batch; leave it out to get a new one")]
     GraphTaken(JobId),
     /// A job of the graph runs.
     #[error("cannot delete graph {id}: its job {job} runs; stop it first: hero graph stop {id}")]

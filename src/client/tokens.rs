@@ -17,7 +17,7 @@ const PREFIX: &str = "hero_";
 /// The random bytes of a token.
 const RANDOM_BYTES: usize = 32;
 
-/// The reason for which an operation on tokens failed.
+/// The reason why an operation on tokens failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// Redis cannot be reached, refuses, or gives an unexpected answer.

@@ -52,7 +52,7 @@ impl TypeConfig {
 
 /// Returns the error of a bound for a script that is no process.
 pub fn no_process(field: &str, name: &ScriptType) -> InvalidJob {
-    let reason = format!("is for scripts that are processes, which those of type {name} are not");
+    let reason = format!("is for scripts that are processes; scripts of type {name} are not");
     InvalidJob::new(field, reason)
 }
 

@@ -31,7 +31,7 @@ pub struct RedisConfig {
     /// The file with the password; the systemd credential without one.
     #[serde(with = "empty_is_none")]
     pub password_file: Option<PathBuf>,
-    /// The certificate authority of Redis, in PEM; those of the system without one.
+    /// The certificate authority of Redis, in PEM; by default the authorities of the system.
     #[serde(with = "empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
     /// The client certificate, in PEM, for a Redis that asks for one.
@@ -210,10 +210,10 @@ impl RedisConfig {
     }
 }
 
-/// The contents of the files for TLS, in PEM.
+/// The content of the files for TLS, in PEM.
 #[derive(Clone, Default)]
 pub struct TlsFiles {
-    /// The certificate authority of Redis; those of the system without one.
+    /// The certificate authority of Redis; by default the authorities of the system.
     pub authorities: Option<Vec<u8>>,
     /// The client certificate, for a Redis that asks for one.
     pub certificate: Option<Vec<u8>>,

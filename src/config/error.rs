@@ -8,7 +8,7 @@ use crate::proto::text::{did_you_mean, nearest, shown};
 /// The reason of [`ConfigError::Unreadable`] where another user may be able to read the file.
 pub(super) const NO_PERMISSION: &str = "permission denied";
 
-/// The reason for which there is no configuration, or no such unit in it.
+/// The reason why there is no configuration, or no such unit in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A file has a mistake.

@@ -53,7 +53,7 @@ pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Returns the reason for which a file cannot be read, in lower case.
+/// Returns the reason why a file cannot be read, in lower case.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -37,7 +37,7 @@ impl RedisUrl {
 
     /// Returns the url with `***` for the password. It hides too much rather than too little: all
     /// between the first `:` and the last `@`, every unknown parameter, the rest after a `?` with
-    /// an `@` behind it, and everything without a known scheme.
+    /// an `@` after it, and everything without a known scheme.
     pub fn redacted(&self) -> String {
         if self.0.is_empty() {
             return String::new();

@@ -33,7 +33,7 @@ use crate::config::{Config, ConfigError, EngineKind, JobConfig, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::shard::Shard;
-use crate::sandbox::divide_cgroup;
+use crate::sandbox::{Support, divide_cgroup};
 use crate::store::{Shards, Store, StoreError};
 use crate::supervisor::Supervisor;
 use api::Api;
@@ -66,6 +66,9 @@ pub fn run(
         match divide_cgroup() {
             Ok(()) => info!("each job that is a process has a control group of its own"),
             Err(reason) => info!("jobs have no control groups of their own: {reason}"),
+        }
+        if let Some(reach) = Support::of_this_kernel().reach() {
+            info!("the sandbox of this kernel is basic: {reach}");
         }
         room::warn_if_small(&config, &role);
     }

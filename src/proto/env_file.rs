@@ -1,6 +1,6 @@
 //! Files of environment variables: lines `NAME=VALUE`, as systemd and dotenv have them.
 //!
-//! `#` and `;` begin a comment line, and ` #` a comment behind a value without quotes. A value in `'…'` is
+//! `#` and `;` begin a comment line, and ` #` a comment after a value without quotes. A value in `'…'` is
 //! taken as it stands; in `"…"` a backslash goes before `n`, `r`, `t`, `"`, `\`, `$` and `` ` ``. Both may
 //! have several lines. A value without quotes is taken as it stands, without the spaces around it.
 //! No value refers to another.

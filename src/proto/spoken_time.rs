@@ -47,7 +47,7 @@ enum Day {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a time: expected a duration ago such as 10m, 09:00 (the last time that it was), \
-     today 09:00, yesterday 18:00, friday 18:00 (the last one), yesterday or 2026-12-24 for the begin of \
+     today 09:00, yesterday 18:00, friday 18:00 (the last one), yesterday or 2026-12-24 for the start of \
      the day, 2026-12-24 18:00, or RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00"
 )]
 pub struct PastTimeError(String);

@@ -82,7 +82,7 @@ pub fn format_size(bytes: u64) -> String {
     format(bytes, &SIZE)
 }
 
-/// Writes a size for people, with one digit behind the point: `9.9 MiB`.
+/// Writes a size for people, with one digit after the point: `9.9 MiB`.
 pub fn readable_size(bytes: u64) -> String {
     let units = [("GiB", 30_u32), ("MiB", 20), ("KiB", 10)];
     match units.into_iter().find(|(_, shift)| bytes >> shift > 0) {

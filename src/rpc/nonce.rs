@@ -53,7 +53,7 @@ impl Logins {
     /// [`RpcError`] if the key is none, or too many nonces are not signed yet.
     pub fn nonce(&self, key: &str) -> Result<String, RpcError> {
         let key = key_of(key).ok_or_else(|| {
-            let message = "the public key is none of secp256k1 in hexadecimal";
+            let message = "not a hexadecimal secp256k1 public key";
             RpcError::new(code::INVALID_PARAMS, message)
         })?;
         let nonce = random()?;

@@ -76,7 +76,7 @@ pub(super) async fn open(
         .on_upgrade(move |socket| serve(service, sender, kept, socket))
 }
 
-/// The reason for which a connection ends.
+/// The reason why a connection ends.
 enum SocketEnd {
     /// The client has left.
     Left,

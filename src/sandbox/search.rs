@@ -59,7 +59,7 @@ fn search(answers: &[(u32, CallAnswer)]) -> Vec<sock_filter> {
         let (low, high) = answers.split_at(answers.len() / 2);
         let last_of_low = low.last().map_or(0, |(call, _)| *call);
         let (low, high) = (search(low), search(high));
-        // Conditional jumps reach 255 instructions; the plain jump behind this one has no such limit.
+        // Conditional jumps reach 255 instructions; the plain jump after this one has no such limit.
         let halves = [
             instruction(JUMP_IF_GREATER, 0, 1, last_of_low),
             instruction(JUMP, 0, 0, length(low.len())),

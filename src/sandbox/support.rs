@@ -70,6 +70,13 @@ impl Support {
         self.landlock >= ABI_SCOPES
     }
 
+    /// Returns what a script can do in the sandbox `basic`; `None` at any other level.
+    pub fn reach(self) -> Option<&'static str> {
+        (self.level() == Require::Basic).then_some(
+            "a script can send signals to the daemon and to other jobs, which Linux 6.12 or later prevents",
+        )
+    }
+
     pub(super) fn has_truncate(self) -> bool {
         self.landlock >= ABI_TRUNCATE
     }
@@ -106,7 +113,7 @@ impl Support {
             gaps.push("system calls, network");
         }
         if self.landlock < ABI_SCOPES {
-            gaps.push("signals to processes of the same user");
+            gaps.push("signals to the daemon and to other jobs of the same user");
         }
         if matches!(policy.network, Network::Ports(_)) && !self.has_ports() {
             gaps.push("single ports (the network is closed instead)");
@@ -146,6 +153,14 @@ mod tests {
             [(support(0), None), (support(1), Basic), (support(6), Full), (blind, None)]
         {
             assert_eq!(support.refusal(require), Option::None);
+        }
+    }
+
+    #[test]
+    fn reach_of_a_script_is_told_for_kernels_without_scopes_alone() {
+        for (landlock, told) in [(0, false), (2, true), (5, true), (6, false)] {
+            let reach = support(landlock).reach();
+            assert_eq!(reach.is_some_and(|text| text.contains("signals")), told, "{landlock}");
         }
     }
 

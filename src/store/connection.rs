@@ -149,7 +149,7 @@ impl Patience {
     }
 }
 
-/// Runs a pipeline with a look at a key that never exists behind it. The owner of a slot that is being
+/// Runs a pipeline with a look at a key that never exists after it. The owner of a slot that is being
 /// moved has keys that are not there any more, and so would tell half of the truth.
 async fn probed<T: FromRedisValue>(
     pipeline: &redis::Pipeline,

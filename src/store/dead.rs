@@ -24,7 +24,7 @@ pub struct DeadFilter {
     pub error: Option<String>,
 }
 
-/// The end of a page of dead letters: how far it came in each shard. Its text has the shards behind each other.
+/// The end of a page of dead letters: how far it came in each shard. Its text has the shards one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadCursor(Vec<DeadReach>);
 

@@ -46,7 +46,7 @@ impl MergedPlace {
     /// The numbers of the shards.
     const SHARDS: u64 = ShardCount::MAX as u64;
 
-    /// Reads a place; the begin if it cannot be read.
+    /// Reads a place; the start if it cannot be read.
     fn read(text: &str) -> Self {
         let numbers =
             text.split_once('-').and_then(|(ms, n)| Some((ms.parse().ok()?, n.parse().ok()?)));

@@ -30,7 +30,7 @@ impl Shards {
         Ok(Page { items, next })
     }
 
-    /// A page of jobs with their whole errors, each with the cursor behind it; none for one that has expired.
+    /// A page of jobs with their whole errors, each with the cursor after it; none for one that has expired.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,
@@ -123,7 +123,7 @@ async fn read_or_forget(
     Ok(found)
 }
 
-/// The latest of these entries, and all others of the same time as the last, since a cursor is a time.
+/// The newest `wanted` entries and all ties with the last, since a cursor is a time.
 fn latest(mut entries: Vec<(Shard, (JobId, u64))>, wanted: usize) -> Vec<(Shard, (JobId, u64))> {
     entries.sort_by_key(|(shard, (_, at))| (Reverse(*at), *shard));
     if let Some((_, (_, last))) = entries.get(wanted.saturating_sub(1)).cloned() {

@@ -16,7 +16,7 @@ type Page = Vec<(String, f64)>;
 struct Portion<'a> {
     index: &'a String,
     entries: Page,
-    /// The place behind which the index may go on.
+    /// The place after which the index may go on.
     last: Option<IndexPlace>,
 }
 
@@ -87,8 +87,8 @@ impl Store {
             .collect())
     }
 
-    /// The portion of each index behind a place. A rank is known in one call and used in the next: if entries have
-    /// left the index meanwhile, the range behind it begins too late. So a range begins early, and its first entry
+    /// The portion of each index after a place. A rank is known in one call and used in the next: if entries have
+    /// left the index meanwhile, the range after it begins too late. So a range begins early, and its first entry
     /// shows that it left none out; else the rank is taken again, and the range begins earlier.
     async fn portions_behind<'a>(
         &self,
@@ -123,7 +123,7 @@ impl Store {
         Ok(portions)
     }
 
-    /// The rank of the first entry behind a place of each index, the newest first.
+    /// The rank of the first entry after a place of each index, the newest first.
     async fn ranks_behind(
         &self,
         places: &[(&String, IndexPlace)],
@@ -147,7 +147,7 @@ impl Store {
         Ok(ranks)
     }
 
-    /// Searches for the first entry behind a place among those of its score.
+    /// Searches for the first entry after a place among those of its score.
     async fn search_rank_behind(
         &self,
         index: &str,

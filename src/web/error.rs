@@ -7,7 +7,7 @@ use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::rpc::{RpcError, Scope, code};
 
-/// The reason for which there is no page. The layer around all pages writes it as a page.
+/// The reason why there is no page. The layer around all pages writes it as a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PageError {
     pub(super) status: StatusCode,

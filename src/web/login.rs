@@ -47,7 +47,7 @@ pub(super) async fn form(
 const UNKNOWN_TOKEN: &str = "This token is not known, or it has expired.";
 const OLD_FORM: &str = "This form is too old. Give the token again.";
 
-/// Returns the form, with the reason for which the one before was refused. It has a token against forgery that
+/// Returns the form, with the reason why the one before was refused. It has a token against forgery that
 /// belongs to a cookie of this browser.
 fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&str>) -> Response {
     let known = read(headers, site.sign_in_cookie()).map(str::to_owned);

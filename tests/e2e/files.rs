@@ -138,7 +138,7 @@ fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
     assert_eq!(redis.keys(&keys::prefix("FILES")).len(), 1, "the job keeps its files");
     hero.run(&["exec", "-t", "osis", "--input", &one, "-e", "1"])
         .code(65)
-        .says("input is for scripts that are processes, which those of type osis are not");
+        .says("input is for scripts that are processes; scripts of type osis are not");
     let graph = format!(
         "[job.b]\ntype = \"sal\"\nscript = \"1\"\nstdin = {:?}\n",
         small.display().to_string()
@@ -147,7 +147,7 @@ fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
     hero.run(&["submit", "--graph", graph.to_str().expect("UTF-8")])
         .code(65)
         .says("g.toml:4:9: job.b.stdin: ")
-        .says("which those of type sal are not");
+        .says("scripts of type sal are not");
     assert_eq!(redis.keys(&keys::prefix("FILES")).len(), 1, "nothing is left of these");
 }
 

@@ -366,7 +366,7 @@ fn graph_has_an_id_and_a_name_and_is_listed_shown_and_awaited() {
     assert_eq!(jobs["jobs"][0]["graph_id"], "g1");
     hero.run(&["graph", "show", "none"]).code(66).says("no such graph or batch: none");
     osis_graph(&redis, head, &[("c", "1", "")]);
-    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("the id g1 is that of another graph");
+    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("the id g1 belongs to another graph");
     let named = ["submit", "--graph", "g.toml", "--id", "g2", "--name", "again"];
     hero.run(&named).code(0).says("graph g2: hero graph wait g2");
     osis_graph(&redis, "id = \"no/id\"\n", &[("a", "1", "")]);

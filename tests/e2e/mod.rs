@@ -37,6 +37,7 @@ mod parsing;
 mod progress;
 mod protocol;
 mod queues;
+mod readme;
 mod refusals;
 mod results;
 mod run_and_wait;

@@ -212,3 +212,26 @@ fn drain_pauses_the_queues_and_waits_for_their_running_jobs() {
     until(&redis, "later", "finished");
     hero.run(&["queue", "resume", "--all"]).code(0).stdout("");
 }
+
+#[test]
+fn help_of_a_submission_has_sections_and_fits_the_terminal() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    for command in ["exec", "submit"] {
+        let shown = hero.begin_at_terminal(&[command, "--help"]).ends().code(0).stdout;
+        let shown = plain(&shown);
+        let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(long, [] as [&str; 0], "{shown}");
+        for section in ["What:", "When:", "Where:", "Limits:", "Files and output:"] {
+            assert!(shown.lines().any(|line| line == section), "{section}: {shown}");
+        }
+        for call in ["hero.progress", "hero.output", "hero.result", "hero.inputs"] {
+            assert!(shown.contains(call), "{call}: {shown}");
+        }
+        assert!(shown.contains("hero.retry_in") && shown.contains("hero.discard"), "{shown}");
+        // A program reads each option on one line.
+        let piped = hero.run(&[command, "--help"]).code(0).stdout;
+        let option = "The timeout of one attempt, such as 30s; by default `job.timeout`, 1m";
+        assert!(piped.lines().any(|line| line.ends_with(option)), "{piped}");
+    }
+}

@@ -7,6 +7,8 @@ mod functions;
 mod keys;
 mod messages;
 mod names;
+mod places;
+mod promises;
 mod shipped;
 mod source;
 mod words;
@@ -309,6 +311,8 @@ fn the_sources_keep_the_rules() {
     faults.extend(keys::faults(&files));
     faults.extend(messages::faults(&files));
     faults.extend(names::faults(&files));
+    faults.extend(places::faults(&files));
+    faults.extend(promises::faults(&files));
     faults.extend(shipped::faults(&files));
     faults.extend(words::faults(&files));
     assert!(faults.is_empty(), "{} rules broken:\n{}", faults.len(), faults.join("\n"));

@@ -55,7 +55,7 @@ fn hashed(parts: &[&str]) -> String {
 
 /// Returns the failure of a job that Redis cannot store, for the sake of this key.
 pub(super) fn broken_queue(key: &str) -> MessageFailure {
-    let reason = format!("the key {key} of Redis is not what a job needs");
+    let reason = format!("the key {key} of Redis has the wrong type");
     MessageFailure::lasting("broken_queue", reason)
 }
 

@@ -60,8 +60,7 @@ impl Shared {
                 RunState::Coming { asked, .. } | RunState::Ended { asked, .. }
                     if !message.asks_as(&asked) =>
                 {
-                    let reason = "a message with this id and other contents came before; an id must \
-                                  be of one message";
+                    let reason = "another message with this id came before; each message needs an id of its own";
                     break MessageFailure::lasting("id_reused", reason);
                 }
                 RunState::Nothing => match self.submit_route(route, &message).await {

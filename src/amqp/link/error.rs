@@ -74,7 +74,7 @@ pub enum LinkError {
         key: String,
     },
     /// It lacks memory or disk, and takes no messages.
-    #[error("RabbitMQ at {address} takes no messages for want of memory or disk")]
+    #[error("RabbitMQ at {address} takes no messages, as it lacks memory or disk")]
     Blocked {
         /// The address without the password.
         address: String,

@@ -13,7 +13,7 @@ use crate::amqp::message::SUBSTITUTE;
 const SUBSTITUTE_BYTE: u8 = SUBSTITUTE as u8;
 /// Type, channel and size of a frame.
 const HEAD: usize = 7;
-/// The byte behind a frame.
+/// The byte after a frame.
 const FRAME_END: u8 = 0xce;
 const METHOD: u8 = 1;
 const HEADER: u8 = 2;

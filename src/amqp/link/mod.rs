@@ -88,7 +88,7 @@ impl Link {
         self.publisher.publish_again(delivery, again).await
     }
 
-    /// Returns true if RabbitMQ has asked to publish nothing, for want of memory or disk.
+    /// Returns true if RabbitMQ lacks memory or disk, and has asked to publish nothing.
     pub async fn is_blocked(&self) -> bool {
         self.publisher.is_blocked().await
     }

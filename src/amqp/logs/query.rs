@@ -34,7 +34,7 @@ pub struct RecordQuery {
     pub newest_first: bool,
 }
 
-/// The place behind which a page begins: an id, and the field of the order.
+/// The place after which a page begins: an id, and the field of the order.
 type Place = (ObjectId, Map<String, Value>);
 
 impl RecordQuery {
@@ -104,7 +104,7 @@ impl RecordQuery {
     }
 }
 
-/// Returns the cursor behind a record.
+/// Returns the cursor after a record.
 pub(super) fn cursor(id: &ObjectId, fields: &Map<String, Value>) -> String {
     format!("{} {id}", fields.get("time").and_then(Value::as_str).unwrap_or_default())
 }

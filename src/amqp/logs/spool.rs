@@ -117,7 +117,7 @@ impl Spool {
             state.next += 1;
             (SpoolFile { number, size: 0, records: 0 }, open)
         };
-        // After an error the last line of the file may be cut: nothing is added behind it.
+        // After an error the last line of the file may be cut: nothing is added after it.
         let written = open.write_all(line.as_bytes());
         file.size += line.len() as u64;
         file.records += usize::from(written.is_ok());

@@ -125,8 +125,7 @@ impl LedgerEntry {
             return Ok(kept["results"].take());
         }
         let message = format!(
-            "a message with this id and other contents is in the ledger {}; an id must be of one \
-             message",
+            "another message with this id is in the ledger {}; each message needs an id of its own",
             self.ledger
         );
         let failure = MessageFailure::lasting("id_reused", message);

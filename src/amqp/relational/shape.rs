@@ -13,7 +13,7 @@ use super::value::SqlValue;
 use crate::amqp::message::MessageFailure;
 use crate::config::{ColumnType, SqlName};
 
-/// The digits that a column holds behind the point.
+/// The digits that a column holds after the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ColumnShape {
     /// Of a number; `None` for a float and what is no number.
@@ -108,7 +108,7 @@ fn lost(shape: &TableShape, values: &[&WrittenValue]) -> Option<String> {
             return Some(format!("{column} is a date, and would lose the time of the value"));
         }
         let (holds, of) = match (shape.number, shape.second) {
-            (Some(digits), _) => (digits, "digits behind the point"),
+            (Some(digits), _) => (digits, "digits after the point"),
             (None, Some(digits)) => (digits, "digits of a second"),
             (None, None) => return None,
         };

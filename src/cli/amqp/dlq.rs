@@ -105,7 +105,7 @@ async fn queues(config: &Config, link: &Link, name: Option<&str>) -> Result<Vec<
     Ok(found)
 }
 
-/// Returns the reason of a dead letter: that of its header, else that for which RabbitMQ has moved it.
+/// Returns the reason of a dead letter: from its header, else the reason why RabbitMQ moved it.
 fn reason(delivery: &Delivery) -> String {
     if let Some(reason) = delivery.properties.headers.get(REASON) {
         return reason.clone();
@@ -123,7 +123,7 @@ fn reason(delivery: &Delivery) -> String {
     }
 }
 
-/// Returns the name of a dead letter: its id, else the digest of its contents.
+/// Returns the name of a dead letter: its id, else the digest of its content.
 fn name_of(delivery: &Delivery) -> String {
     let properties = &delivery.properties;
     if let Some(id) = properties.message_id.as_ref().filter(|id| !id.is_empty()) {

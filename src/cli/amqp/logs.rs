@@ -17,7 +17,7 @@ use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::text::escape;
 
-/// Print log records in the order of time; those of a root as a tree of their chains
+/// Print log records in the order of time; the records of a root as a tree of their chains
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp logs --root 6a0b…\n  \
                         hero amqp logs --level error --newest-first --limit 20\n\n\

@@ -34,7 +34,7 @@ pub(in crate::cli) struct AmqpStatus {
     node: Option<String>,
 }
 
-/// Compare the queues that exist with those of the configuration
+/// Compare the existing queues with the configured ones
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp check\n\n\
                         A queue that does not exist is no fault, as its broker declares it, unless its \

@@ -57,7 +57,7 @@ pub(super) struct Publish {
     /// The data, JSON
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
-    /// The id by which a second delivery is known; a random one without it
+    /// The id, which tells a redelivery; a random one without it
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Wait for the answer, for 30s unless a time is given, and print its result
@@ -75,7 +75,7 @@ pub(super) struct ShutdownBrokers {
     /// Only the brokers of this node
     #[arg(long, value_name = "NODE", conflicts_with = "tag")]
     node: Option<String>,
-    /// All brokers of this tag, which must be that of the configuration
+    /// All brokers of this tag, which must be the configured one
     #[arg(long, value_name = "TAG", required_unless_present = "node")]
     tag: Option<String>,
 }

@@ -71,7 +71,10 @@ fn sandbox() -> DoctorFinding {
         (version, true) => {
             let level = support.level();
             let text = format!("sandbox: {} (Landlock {version}, seccomp)", level.as_str());
-            DoctorFinding::ok(MACHINE, text)
+            match support.reach() {
+                Some(reach) => DoctorFinding::note(MACHINE, format!("{text}: {reach}")),
+                None => DoctorFinding::ok(MACHINE, text),
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ pub(in crate::cli) struct EditJob {
     group: Option<String>,
     #[arg(long, value_name = "TIME", help = TIME_HELP)]
     at: Option<String>,
-    /// The time zone of --at, such as Europe/Brussels; by default that of this machine, or of TZ
+    /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     #[arg(requires = "at")]
     timezone: Option<TimeZone>,

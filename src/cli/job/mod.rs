@@ -79,7 +79,7 @@ pub(super) struct Show {
 /// Run ended jobs again: named ones, or all that match filters
 ///
 /// Filters choose failed jobs, unless --status names another state.
-/// A job waits again for those of its prerequisites that have not finished. It is rejected if one
+/// A job waits again for its prerequisites that have not finished. It is rejected if one
 /// failed or does not exist any more, as it would run without an input.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job retry 7f9c2ba4\n  \

@@ -57,7 +57,7 @@ pub(super) struct Doc {
 pub(super) struct ScriptCheck {
     #[command(flatten)]
     source: ScriptSource,
-    /// The script type; by default that of the file's extension (.rhai is osis)
+    /// The script type; by default the type of the file's extension (.rhai is osis)
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
 }

@@ -202,7 +202,7 @@ fn fitted(text: &str, width: usize) -> String {
     first.iter().chain(&['…']).chain(last).collect()
 }
 
-/// Breaks a long text into lines of at most 80 columns, behind a word.
+/// Breaks a long text into lines of at most 80 columns, after a word.
 fn wrapped(first: &str, text: &str) -> String {
     const WIDTH: usize = 80;
     let indent = " ".repeat(8);

@@ -169,7 +169,7 @@ fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
 }
 
 impl DefaultKeys {
-    /// Checks what every job would be refused for, at its own place.
+    /// Applies the checks of a submission; reports errors at the job's line.
     fn check(&self, table: &JobTable<'_>) -> Result<(), ConfigError> {
         let zone = zone(self.time_zone.as_deref(), table)?;
         let Some(at) = &self.at else { return Ok(()) };

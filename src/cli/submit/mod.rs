@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::script::ScriptSource;
+use super::sections::MANY;
 use super::time::{local, local_zone};
 use super::{Global, job_notes, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
@@ -48,13 +49,13 @@ pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
     /// Submit all jobs of this TOML file, or none; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids(), help_heading = MANY)]
     graph: Option<PathBuf>,
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]))]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]), help_heading = MANY)]
     batch: Option<PathBuf>,
     /// Submit all jobs of the batch, or none if one is rejected
-    #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
+    #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
     all_or_none: bool,
     #[command(flatten)]
     callbacks: CallbackFiles,
@@ -65,13 +66,13 @@ pub(super) struct Submit {
 #[expect(clippy::struct_field_names, reason = "the names of the options")]
 struct CallbackFiles {
     /// Run this script once all jobs of the batch have finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
     on_success: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended, if not all finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
     on_failure: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
     on_end: Option<PathBuf>,
 }
 

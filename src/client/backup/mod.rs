@@ -27,7 +27,7 @@ const CONTEXTS: usize = 100;
 /// earlier state meanwhile.
 const PASSES_MAX: usize = 10;
 
-/// The reason for which a backup or a restore failed.
+/// The reason why a backup or a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Redis or its data do not allow it.

@@ -42,7 +42,7 @@ pub struct AmqpConfig {
     /// The file with the password; the systemd credential without one.
     #[serde(with = "super::connection::empty_is_none")]
     pub password_file: Option<PathBuf>,
-    /// The certificate authority of RabbitMQ, in PEM; those of the system without one.
+    /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
     #[serde(with = "super::connection::empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
     /// The management API, `http://HOST:PORT`, with the login of `url`; empty for none.

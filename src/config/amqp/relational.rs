@@ -45,7 +45,7 @@ pub struct RelationalConfig {
     /// The file with the password; the systemd credential `relational-password` without one.
     #[serde(with = "empty_is_none")]
     pub password_file: Option<PathBuf>,
-    /// The certificate authority of MariaDB, in PEM; those of the system without one.
+    /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
     #[serde(with = "empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
     /// The most connections of one process.

@@ -241,7 +241,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("output_truncated", "Output cut by", Results).unit(Bytes).added(
         FieldKind::Number,
         "integer",
-        "The bytes that were cut off at the begin of its output",
+        "The bytes that were cut off at the start of its output",
     ),
     row(INPUT_FILES, "Input files", Relations).added(
         FieldKind::List,

@@ -9,7 +9,7 @@ use super::record::Job;
 use crate::proto::target::{IllegalName, name};
 
 name!(
-    /// The name of a file: one that every file system takes, and no option of a command.
+    /// A file name valid on every file system, not starting with `-`.
     FileName,
     "file name",
     "1 to 128 bytes without /, \\ and control characters, that begin with neither . nor -",
@@ -106,7 +106,7 @@ impl JobFiles {
         self.inputs.is_empty() && self.stdin.is_none()
     }
 
-    /// Returns the contents of all.
+    /// Returns the content of all.
     pub fn contents(&self) -> impl Iterator<Item = &FileBody> {
         self.inputs.values().chain(&self.stdin)
     }

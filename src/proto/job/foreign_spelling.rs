@@ -10,7 +10,7 @@ use super::value::FieldKind;
 const ABSENT: [&str; 4] = ["", "none", "null", "nil"];
 const YES: [&str; 2] = ["true", "yes"];
 const NO: [&str; 2] = ["false", "no"];
-/// Units behind a number of seconds, longest first, and their seconds.
+/// Units after a number of seconds, longest first, and their seconds.
 const UNITS: [(&str, f64); 5] =
     [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 

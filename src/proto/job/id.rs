@@ -48,7 +48,7 @@ name!(
 );
 
 name!(
-    /// The name by which people know a job in lists. Several jobs may have the same.
+    /// A name of a job for lists and searches. Several jobs may have the same.
     JobName,
     "job name",
     "1 to 256 bytes without control characters",

@@ -12,7 +12,7 @@ use crate::proto::target::IllegalName;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputOverflow {
-    /// Its end is kept, behind a mark.
+    /// Its end is kept, after a mark.
     #[default]
     Truncate,
     /// The job fails.
@@ -53,7 +53,7 @@ impl fmt::Display for OutputOverflow {
     }
 }
 
-/// The mark before an output whose begin is cut off, around the number of its bytes.
+/// The mark before an output whose start is cut off, around the number of its bytes.
 const MARK_BEGIN: &str = "[hero: the first ";
 const MARK_END: &str = " bytes of the output were cut off]\n";
 

@@ -34,12 +34,12 @@ macro_rules! job_settings {
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                 ],
             }
-            /// The name by which people know it in lists; several jobs may have the same
+            /// A name for lists and searches; several jobs may have the same
             name as name(text: &str): Option<JobName> = None => {
                 value_name: "TEXT",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
             }
-            /// A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters
+            /// A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters
             tags as tag(word: &str): Tags = Tags::default() => { value_name: "TAG" }
             /// The name of the submitter
             caller_id as caller_id(name: &str): String = String::new() => {
@@ -55,8 +55,8 @@ macro_rules! job_settings {
             script_type as script_type(name: &str): Option<ScriptType> = None => {
                 word: "type", short: Some('t'), value_name: "TYPE",
             }
-            /// The extension of the script's file, one of those of its type, such as .mjs; without it
-            /// that of the submitted file, or the type's first
+            /// The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+            /// submitted file, or the type's first
             extension as extension(text: &str): String = String::new() => { value_name: "TEXT" }
             /// The group of actors that may run it; any group without one
             group as group(name: &str): Option<Group> = None => {
@@ -66,8 +66,8 @@ macro_rules! job_settings {
             instance as instance(number: u16): Option<Instance> = None => {
                 short: Some('i'), value_name: "NUMBER",
             }
-            /// The actors that may run it while no live actor serves its instance or group: none, no others (the default
-            /// unless its type has another); group, any actor of the group; type, any of the script type
+            /// The actors that may run it if no actor of its instance or group is alive: none (the default unless its
+            /// type has another), group (any actor of the group) or type (any actor of the script type)
             fallback as fallback(farthest: &str): Option<Fallback> = None => {
                 value_name: "none|group|type",
             }
@@ -75,7 +75,7 @@ macro_rules! job_settings {
             priority as priority(level: u8): Priority = Priority::Normal => {
                 value_name: "0|1|2",
             }
-            /// The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m
+            /// The timeout of one attempt, such as 30s; by default `job.timeout`, 1m
             timeout as timeout(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
                 bound: |spec, bounds| longer(spec.timeout, bounds.timeout_max, "job.timeout_max"),
@@ -90,11 +90,9 @@ macro_rules! job_settings {
             /// The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once;
             /// by default all
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
-            /// The most memory of each process of the script, such as 512MiB; the configuration of its type
-            /// bounds it
+            /// The memory limit of each process of the script, such as 512MiB; its type sets the upper bound
             memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
-            /// The most processor time of each process of the script, such as 30s; the configuration of its type
-            /// bounds it
+            /// The limit of processor time of each process of the script, such as 30s; its type sets the upper bound
             cpu as cpu_time(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
             /// The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of
             /// its type does not allow it
@@ -103,7 +101,7 @@ macro_rules! job_settings {
             }
             /// Runs beside other jobs of its instance
             concurrent as concurrent(concurrent: bool): bool = true => {
-                negated: "Run it one at a time with the other jobs of its actor that have this option",
+                negated: "Run jobs with this option one at a time on each actor",
             }
             /// The file for its log, inside `job.log_dir` of the actor's machine
             log_path as log_path(path: &str): Option<String> = None => { value_name: "PATH" }
@@ -114,7 +112,7 @@ macro_rules! job_settings {
             /// The arguments of a script that is a process; in Rhai the array `args`
             args as arg(text: &str): Vec<String> = Vec::<String>::new() => {
                 word: "args",
-                absent: &[(Entrance::CommandLine, "they stand behind --, at the end")],
+                absent: &[(Entrance::CommandLine, "they stand after --, at the end")],
             }
             /// The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in
             /// the variable `HERO_PARAMS`
@@ -181,13 +179,13 @@ macro_rules! job_settings {
             unique_for as unique_for(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
             }
-            /// The property that makes two jobs the same: key, their unique key (the default); script, also its type,
-            /// group, arguments, parameters and variables; params, their type, group, name and parameters
+            /// The properties that make two jobs duplicates: key (the unique key, the default), script (script, type,
+            /// group, arguments, parameters, variables) or params (type, group, name, parameters)
             unique_by as unique_by(what: &str): Option<UniqueBy> = None => {
                 value_name: "key|script|params",
             }
-            /// The treatment while another job holds its unique key: return, its id is returned (the default);
-            /// replace, it is replaced if it has not started; reject, this job is rejected
+            /// The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+            /// not started) or reject (this job)
             on_duplicate as on_duplicate(what: &str): Option<OnDuplicate> = None => {
                 value_name: "return|replace|reject",
                 absent: &[
@@ -208,12 +206,12 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "all periodic jobs are on the home shard"),
                 ],
             }
-            /// The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed
+            /// The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
                 bound: |spec, bounds| longer(spec.retention, bounds.retention_max, "job.retention_max"),
             }
-            /// The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job
+            /// The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)
             output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
                 value_name: "truncate|fail",
             }
@@ -222,7 +220,7 @@ macro_rules! job_settings {
             durable as durable(durable: bool): bool = false => {}
             /// Pushes a reply when the job ends
             reply as reply(reply: bool): bool = true => {
-                negated: "Keep no reply for a program that waits for the end: nobody does; hero job wait works all the same",
+                negated: "Do not store a reply for a waiting program; hero job wait still works",
                 // The protocol knows `0` alone.
                 read: |spec, text| {
                     spec.reply = !matches!(text, "0" | "false");

@@ -64,9 +64,9 @@ pub struct Setting {
     read: fn(&mut JobSpec, &str) -> Result<(), String>,
     /// Writes the text of the hash; `None` at the default.
     write: fn(&JobSpec) -> Option<String>,
-    /// The reason for which no job may have this value.
+    /// The reason why no job may have this value.
     fault: fn(&JobSpec) -> Option<String>,
-    /// The reason for which this configuration does not allow it.
+    /// The reason why this configuration does not allow it.
     bound: fn(&JobSpec, &JobBounds) -> Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl Setting {
         SETTINGS.iter().find(|setting| setting.field == field)
     }
 
-    /// Returns the reason for which an entrance does not take it; `None` if it does.
+    /// Returns the reason why an entrance does not take it; `None` if it does.
     pub fn absent_at(&self, entrance: Entrance) -> Option<&'static str> {
         self.absent.iter().find(|(other, _)| *other == entrance).map(|(_, reason)| *reason)
     }

@@ -58,7 +58,7 @@ pub(super) trait HashValue: Sized {
     /// Writes the text of the hash.
     fn write(&self) -> String;
 
-    /// Returns the reason for which no job may have this value, in any configuration.
+    /// Returns the reason why no job may have this value, in any configuration.
     fn fault(&self) -> Option<String> {
         None
     }
@@ -229,7 +229,7 @@ impl HashValue for Vec<JobId> {
     }
 }
 
-/// The most bytes of a variable with its name, `=` and the NUL behind it that the kernel passes to a program.
+/// The most bytes of a variable with its name, `=` and the NUL after it that the kernel passes to a program.
 const VARIABLE_BYTES_MAX: usize = 128 << 10;
 
 /// The values of a map, and the faults that its entries can have.

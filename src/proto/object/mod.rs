@@ -313,7 +313,7 @@ pub enum Answer {
     Objects(Vec<Object>),
 }
 
-/// The reason for which the store did not serve a request.
+/// The reason why the store did not serve a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// The object was written by another since it was read.
@@ -331,9 +331,9 @@ pub enum ObjectError {
         /// The stored version; 0 for none.
         found: u64,
     },
-    /// A message with the same id and other contents has changed objects.
+    /// Another message with the same id has changed objects.
     #[error(
-        "a message with this id and other contents has changed objects; an id must be of one message"
+        "another message with this id has changed objects; each message needs an id of its own"
     )]
     OtherMessage,
     /// The object is too large.

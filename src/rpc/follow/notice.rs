@@ -67,7 +67,7 @@ pub(crate) struct NoticeHead {
     pub(super) subscription: String,
     /// The sequence number: `since` of a subscription that continues after this notification.
     pub(super) seq: String,
-    /// The reason for which nothing can be read, for example that Redis cannot be reached; empty once it can be
+    /// The reason why nothing can be read, for example that Redis cannot be reached; empty once it can be
     /// read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) problem: Option<String>,

@@ -89,7 +89,7 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
 fn give(path: &Path, group: &str) -> io::Result<()> {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
     let gid = Group::from_name(group).ok().flatten().map(|group| group.gid);
-    // A unit may change no owners; the socket has the daemon's group from its begin.
+    // A unit may change no owners; the socket has the daemon's group from its start.
     let is_given = |gid: Gid| std::fs::metadata(path).is_ok_and(|data| data.gid() == gid.as_raw());
     if let Some(gid) = gid
         && !is_given(gid)

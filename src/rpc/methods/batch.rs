@@ -34,7 +34,7 @@ struct Batch {
     /// Submits all of them or none; they may wait for each other in any order.
     #[serde(default)]
     all_or_none: bool,
-    /// The name by which people know the batch in lists.
+    /// A name for lists and searches.
     name: Option<Spelled<JobName>>,
     /// The id of the batch; a random UUID without one.
     id: Option<Spelled<JobId>>,

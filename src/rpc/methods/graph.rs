@@ -71,7 +71,7 @@ pub(super) fn methods() -> [Method; 7] {
 struct GivenGraph {
     /// The jobs.
     jobs: Vec<GivenNode>,
-    /// The name by which people know the graph in lists.
+    /// A name for lists and searches.
     name: Option<Spelled<JobName>>,
     /// The id of the graph; a random UUID without one.
     id: Option<Spelled<JobId>>,

@@ -292,7 +292,7 @@ struct RetriedJob {
     /// Its new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
-    /// The reason for which it stays as it is.
+    /// The reason why it stays as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -339,7 +339,7 @@ pub(super) async fn deleted(context: &CallContext, id: &JobId) -> Result<(), Rpc
 struct CopyJob {
     /// The id of the job.
     id: Spelled<JobId>,
-    /// Members as those of a job to submit; null takes one away.
+    /// Members as in a job to submit; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
 }

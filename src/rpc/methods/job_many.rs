@@ -37,7 +37,7 @@ enum ChangeWord {
     Edit,
 }
 
-/// Jobs to change: those of `ids`, or those that `filter` finds.
+/// Jobs to change: `ids`, or the jobs that `filter` finds.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChangeMany {

@@ -40,7 +40,7 @@ struct CheckScript {
     script: String,
     /// The script type.
     script_type: Spelled<ScriptType>,
-    /// The extension of the script's file, one of those of its type, such as .mjs.
+    /// The extension of the script's file, one of its type's, such as .mjs.
     #[serde(default)]
     extension: String,
 }

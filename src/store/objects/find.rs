@@ -129,7 +129,7 @@ impl Objects<'_> {
             after = Some(last.clone());
             let is_last = candidates.len() < wanted;
             let ids: Vec<ObjectId> = candidates.into_iter().map(|(_, id)| id).collect();
-            // Both go on their way at once, behind everything that was read along the indexes.
+            // Both go on their way at once, after everything that was read along the indexes.
             let (read, is_whole) = tokio::join!(
                 self.read(object_type, &ids, ANSWER_BYTES_MAX),
                 self.are_whole(object_type, fields)
@@ -173,7 +173,7 @@ struct Stretch {
 }
 
 impl Walk<'_> {
-    /// The first candidates behind `after`, in order.
+    /// The first candidates after `after`, in order.
     async fn go(&self, wanted: usize, passed: &mut usize) -> Result<Vec<Candidate>> {
         let conditions = &self.every.0;
         let along_order = self.along_order();
@@ -293,7 +293,7 @@ impl Walk<'_> {
         Ok(candidates)
     }
 
-    /// Collects a stretch, and returns the candidates behind `after` in order.
+    /// Collects a stretch, and returns the candidates after `after` in order.
     async fn collect(&self, mut stretch: Stretch, passed: &mut usize) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Places the jobs of a graph: layers from left to right, each job behind all that it waits for. Long edges run
+//! Places the jobs of a graph: layers from left to right, each job after all that it waits for. Long edges run
 //! straight beside the jobs of the layers between, and bend in the last gap.
 
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ enum Slot {
     Passing(usize),
 }
 
-/// Returns the layer of each job: one behind the last that it waits for. Jobs of a circle, which no valid graph
+/// Returns the layer of each job: one after the last that it waits for. Jobs of a circle, which no valid graph
 /// has, get a layer too.
 fn layers(jobs: usize, edges: &[GraphEdge]) -> Vec<usize> {
     let mut layers = vec![0; jobs];
@@ -132,7 +132,7 @@ fn stack(layer: usize, column: &[Slot], heights: &mut HashMap<(usize, Slot), f64
     }
 }
 
-/// Sorts a column by the middle of its neighbours in the layer before, or behind.
+/// Sorts a column by the middle of its neighbours in the layer before, or after.
 fn sort(
     layer: usize,
     column: &mut [Slot],

@@ -99,7 +99,7 @@ class DeadLetter(_DeadLetterRequired, total=False):
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or what the configuration says."""
@@ -332,8 +332,8 @@ class Job(_JobRequired, total=False):
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
     cpu: float
-    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
-    in seconds."""
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     cpu_time: float
     """The processor time of its last attempt, in seconds."""
     crashes: int
@@ -354,11 +354,11 @@ class Job(_JobRequired, total=False):
     exit_code: int
     """The exit code, where a process ran."""
     extension: str
-    """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
-    file, or the type's first."""
+    """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+    submitted file, or the type's first."""
     fallback: str
-    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
-    unless its type has another); group, any actor of the group; type, any of the script type."""
+    """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
+    has another), group (any actor of the group) or type (any actor of the script type)."""
     fell_back_from: str
     """The queue to which it was sent first."""
     files_not_kept: str
@@ -387,17 +387,17 @@ class Job(_JobRequired, total=False):
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
+    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     memory_peak: int
     """The most memory of its last attempt, in bytes."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
     on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
-    is replaced if it has not started; reject, this job is rejected."""
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
     output: str
     """The output, once it finished."""
     output_encoding: str
@@ -405,9 +405,9 @@ class Job(_JobRequired, total=False):
     output_files: List[str]
     """The names of the files that its script left."""
     output_overflow: str
-    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     output_truncated: int
-    """The bytes that were cut off at the begin of its output."""
+    """The bytes that were cut off at the start of its output."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
@@ -427,8 +427,8 @@ class Job(_JobRequired, total=False):
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
-    seconds."""
+    """The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed;
+    in seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
@@ -450,12 +450,12 @@ class Job(_JobRequired, total=False):
     started_at: str
     """The start of its last attempt."""
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
     unique_by: str
-    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
-    arguments, parameters and variables; params, their type, group, name and parameters."""
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
     """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
@@ -548,19 +548,19 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
     cpu: float
-    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
-    in seconds."""
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
     extension: str
-    """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
-    file, or the type's first."""
+    """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+    submitted file, or the type's first."""
     fallback: str
-    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
-    unless its type has another); group, any actor of the group; type, any of the script type."""
+    """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
+    has another), group (any actor of the group) or type (any actor of the script type)."""
     group: str
     """The group of actors that may run it; any group without one."""
     id: str
@@ -573,17 +573,17 @@ class JobSettings(_JobSettingsRequired, total=False):
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
+    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
     on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
-    is replaced if it has not started; reject, this job is rejected."""
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
     output_overflow: str
-    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
@@ -599,8 +599,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
-    seconds."""
+    """The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed;
+    in seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
@@ -615,12 +615,12 @@ class JobSettings(_JobSettingsRequired, total=False):
     """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
     other; no effect with one shard."""
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
     unique_by: str
-    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
-    arguments, parameters and variables; params, their type, group, name and parameters."""
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
     """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
@@ -762,7 +762,7 @@ class ListedJob(_ListedJobRequired, total=False):
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     priority: int
     """The priority: 0 urgent, 1 normal (the default), 2 background."""
     progress: float
@@ -778,7 +778,7 @@ class ListedJob(_ListedJobRequired, total=False):
     """The start of its last attempt."""
     status: JobStatus
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
 
 
 class LiveActors(TypedDict):
@@ -1021,7 +1021,7 @@ class _RetriedJobRequired(TypedDict):
 class RetriedJob(_RetriedJobRequired, total=False):
     """A job that runs again, or stays as it is."""
     problem: Optional[str]
-    """The reason for which it stays as it is."""
+    """The reason why it stays as it is."""
     result: Optional[str]
     """Its new state."""
 

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_that_was_replaced_or_closed_is_no_way_out() {
+    fn replaced_or_closed_folder_is_no_escape() {
         let elsewhere = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(elsewhere.path().join("output")).expect("a folder");
         std::fs::write(elsewhere.path().join("output/secret"), "1").expect("written");

@@ -41,7 +41,7 @@ pub(super) fn asked(source: &str, command: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-/// Reads the words behind `env`: its options, variables, the interpreter and its options.
+/// Reads the words after `env`: its options, variables, the interpreter and its options.
 fn of_env(text: &str, command: &[String]) -> Result<Asked, String> {
     let split = SPLITS.iter().find_map(|option| text.strip_prefix(option));
     let text = split.unwrap_or(text);

@@ -276,7 +276,7 @@ impl Warm {
         let failures = self.inner.failures.fetch_add(1, Ordering::Relaxed);
         let wait = BACKOFF.saturating_mul(1 << failures.min(16)).min(BACKOFF_MAX);
         let program = self.inner.program.display();
-        warn!("jobs start cold: the warm interpreter {program}: {why}; again in {wait:?}");
+        warn!("warm interpreter {program} failed ({why}); jobs start cold, retrying in {wait:?}");
         let gone = std::mem::replace(&mut *self.lock(), ParentState::Gone(Instant::now() + wait));
         // Ends its processes and waits for them, so the lock is released before.
         drop(gone);
