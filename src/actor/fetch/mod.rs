@@ -35,7 +35,7 @@ use super::heartbeat::check_overload;
 use super::running_job::{RunOutcome, RunningJob};
 use super::settings::ActorSettings;
 use super::verdict;
-use crate::engine::Failure;
+use crate::engine::{Failure, StopReason};
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
 use crate::store::{AdoptionLog, Attempt, GivenBack};
@@ -202,14 +202,16 @@ impl Fetch {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
                 self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
             }
-            Action::GiveBackAll => {
-                let mut jobs = self.jobs.take_waiting(Instant::now(), true);
-                jobs.extend(self.jobs.to_give_back());
-                info!(jobs = jobs.len(), "giving running jobs back to their queues");
-                self.errands.push_first(Errand::GiveBack(jobs));
+            Action::StopAll => {
+                self.errands.give_back(self.jobs.take_waiting(Instant::now(), true));
+                let jobs = self.jobs.running.len();
+                info!(
+                    jobs,
+                    "stopping running jobs: they go back to their queues once they have ended"
+                );
+                self.jobs.stop_all(StopReason::Shutdown);
             }
             Action::Adopt(actor, lists) => self.errands.adopt(actor, lists),
-            Action::StopAll(reason) => self.jobs.stop_all(reason),
             Action::ReportStopping => self.report_stopping(),
             Action::Do(errand) => self.errands.push(errand),
             Action::DoFirst(errand) => self.errands.push_first(errand),
@@ -238,10 +240,12 @@ impl Fetch {
 
     fn on_outcomes(&mut self, first: RunOutcome) {
         let mut next = Some(first);
-        while let Some(outcome) = next {
+        while let Some(outcome) = next.map(RunOutcome::with_latest_reason) {
             let run = Arc::clone(&outcome.run);
-            if let Err(Failure::Machine { message }) = &outcome.result {
-                self.not_started(&run, message);
+            match &outcome.result {
+                Err(Failure::Machine { message }) => self.not_started(&run, message),
+                Err(Failure::Stopped(StopReason::Shutdown)) => self.errands.give_back_ended(&run),
+                _ => {}
             }
             if let Some(ended) = self.jobs.end(outcome, &self.settings.job) {
                 let script_type = self.jobs.slots[run.actor].id.script_type.clone();
@@ -269,8 +273,6 @@ impl Fetch {
                             self.jobs.stop_early(id);
                         }
                     }
-                    // Scripts are stopped only once all jobs are back in their queues.
-                    Done::GivenBack => self.draining.given_back(Instant::now()),
                     Done::Adopted { actor, has_work, look_later, of_lists } => {
                         for (list, adopted) in &of_lists {
                             self.adoptions.note(list, adopted);
