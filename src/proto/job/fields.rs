@@ -174,6 +174,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("created_at", "Created", Times).unit(Time).exported(),
     row("run_at", "Due", Times).unit(Time).exported(),
     row("started_at", "Started", Times).unit(Time).exported(),
+    row("first_started_at", "First started", Times).unit(Time),
     row("finished_at", "Ended", Times).unit(Time).exported(),
     row("updated_at", "Updated", Times).unit(Time),
     row("timeout", "Timeout", Settings).unit(Seconds),

@@ -88,7 +88,8 @@ macro_rules! job_settings {
                 value_name: "DURATION[..DURATION]",
             }
             /// The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once;
-            /// by default all
+            /// by default all. A job that names 75 and ends with it is postponed: it loses no attempt, until
+            /// `job.postponed_max` (24h) after its first one
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
             /// The most memory of each process of the script, such as 512MiB; the configuration of its type
             /// bounds it
