@@ -21,6 +21,11 @@ pub(super) fn of_attempt(
     counts
 }
 
+/// Returns the counter of a job that expired before its start.
+pub(super) fn of_expired() -> Counts {
+    vec![("failed_expired".to_owned(), 1)]
+}
+
 /// Returns the counter of a job that cannot be run.
 pub(super) fn of_invalid() -> Counts {
     vec![("failed_invalid".to_owned(), 1)]

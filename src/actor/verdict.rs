@@ -90,6 +90,22 @@ pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     (verdict, counts::of_invalid())
 }
 
+/// Returns the end of a job that starts too late, and what it counts; `None` if it may start, or has started before.
+pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
+    let within = job.spec.expires?;
+    let started_before = job.attempt > 1
+        || job.crashes > 0
+        || job.first_started_at.is_some()
+        || !job.attempts.is_empty();
+    let waited: Duration =
+        job.started_at?.duration_since(job.created_at.max(job.spec.run_at)?).try_into().ok()?;
+    if started_before || waited <= within {
+        return None;
+    }
+    let error = format!("expired: it did not start within {}", format_duration(within));
+    Some((Verdict::Error { error, exit_code: None, dead: false }, counts::of_expired()))
+}
+
 /// Returns the wait before a retry of this number, with jitter: that of the job, or of the configuration.
 fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration {
     let (first, longest) = (config.retry_backoff, config.retry_backoff_max);
@@ -158,6 +174,28 @@ mod tests {
         names_it.spec.retry_if = Some("75".parse().expect("legal"));
         let verdict = decide(&names_it, failure(), &config, 0.5);
         assert!(matches!(verdict, Some(Verdict::Postpone { .. })), "{verdict:?}");
+    }
+
+    #[test]
+    fn only_a_job_that_has_not_started_expires_after_its_submission_or_its_time() {
+        let at = |text: &str| text.parse().ok();
+        let mut late = job(1, None);
+        late.spec.expires = Some(Duration::from_hours(2));
+        late.created_at = at("2026-01-01T00:00:00Z");
+        late.started_at = at("2026-01-01T02:00:00.001Z");
+        let error = "expired: it did not start within 2h".to_owned();
+        let end = Verdict::Error { error, exit_code: None, dead: false };
+        assert_eq!(expired(&late).map(|(end, _)| end), Some(end));
+        let may_start = |change: &dyn Fn(&mut Job)| {
+            let mut job = late.clone();
+            change(&mut job);
+            assert_eq!(expired(&job), None, "{job:?}");
+        };
+        may_start(&|job| job.spec.expires = None);
+        may_start(&|job| job.started_at = at("2026-01-01T02:00:00Z"));
+        may_start(&|job| job.spec.run_at = at("2026-01-01T00:00:00.001Z"));
+        may_start(&|job| job.attempt = 2);
+        may_start(&|job| job.first_started_at = at("2026-01-01T00:00:01Z"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ const COUNTERS: [(&str, &str, &str); 12] = [
     ),
 ];
 /// The reasons for which a job fails, as counters name them after `failed_`.
-const REASONS: [&str; 4] = ["script", "timeout", "invalid", "discarded"];
+const REASONS: [&str; 5] = ["script", "timeout", "expired", "invalid", "discarded"];
 /// The counter of older versions, in which jobs that were stopped had failed.
 const STOPPED: &str = "failed_stopped";
 

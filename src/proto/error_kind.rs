@@ -37,6 +37,8 @@ pub enum FailureCause {
     Replaced,
     /// An attempt took too long.
     Timeout,
+    /// It was not started within the time that it had for that.
+    Expired,
     /// A job that it waited for failed.
     Prerequisite,
     /// Actors died running it.
@@ -48,10 +50,11 @@ pub enum FailureCause {
 }
 
 impl FailureCause {
-    const WORDS: [(&'static str, Self); 7] = [
+    const WORDS: [(&'static str, Self); 8] = [
         ("stopped", Self::Stopped),
         ("replaced", Self::Replaced),
         ("timeout", Self::Timeout),
+        ("expired", Self::Expired),
         ("prerequisite", Self::Prerequisite),
         ("crashed", Self::Crashed),
         ("invalid", Self::Invalid),
@@ -67,6 +70,7 @@ impl FailureCause {
             _ if error.strip_prefix(REPLACED).is_some_and(|id| id.parse::<JobId>().is_ok()) => {
                 Self::Replaced
             }
+            _ if begins("expired: ") => Self::Expired,
             _ if begins("prerequisite failed: ") => Self::Prerequisite,
             _ if begins("crashed: ") => Self::Crashed,
             _ if begins("invalid job: ") => Self::Invalid,
@@ -96,7 +100,7 @@ impl FromStr for FailureCause {
 
     fn from_str(word: &str) -> Result<Self, IllegalName> {
         let found = Self::WORDS.iter().find(|(known, _)| *known == word);
-        let form = "stopped, replaced, timeout, prerequisite, crashed, invalid or script";
+        let form = "stopped, replaced, timeout, expired, prerequisite, crashed, invalid or script";
         let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
         found.map(|(_, cause)| *cause).ok_or_else(illegal)
     }
@@ -144,6 +148,7 @@ mod tests {
             ("replaced by job a-1", "replaced"),
             ("replaced by job a of the list", "script"),
             ("timeout", "timeout"),
+            ("expired: it did not start within 2h", "expired"),
             ("prerequisite failed: a", "prerequisite"),
             ("crashed: 3 actors died running it", "crashed"),
             ("invalid job: script is missing", "invalid"),

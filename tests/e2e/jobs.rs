@@ -2,6 +2,8 @@
 
 use crate::support::{Hero, Redis, keys};
 
+use super::{field, until};
+
 #[test]
 fn script_of_every_type_returns_its_output() {
     let redis = Redis::start();
@@ -368,4 +370,34 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
     assert!(first["kind"].as_str().is_some_and(|kind| kind.contains("no file N")), "{first}");
     assert_eq!(groups["groups"].as_array().map(Vec::len), Some(2));
     assert!(!hero.run(&["job", "errors", "-t", "sal"]).code(0).stdout.contains("stopped"));
+}
+
+#[test]
+fn job_that_an_actor_takes_too_late_expires_without_running() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for (id, more) in [("late", &["--expires=2h"][..]), ("early", &["--expires=2h"]), ("any", &[])]
+    {
+        let submit = ["submit", "-t", "osis", "--id", id, "-e", "print(1)"];
+        hero.run(&[&submit[..], more].concat()).code(0);
+    }
+    for id in ["late", "any"] {
+        let _: i64 =
+            redis.ask(&format!("HSET {} created_at 2026-01-01T00:00:00.000Z", keys::job(id)));
+    }
+    let _actor = hero.actor("osis-default-1").start();
+    for id in ["early", "any"] {
+        until(&redis, id, "finished");
+    }
+    until(&redis, "late", "error");
+    let error = "expired: it did not start within 2h";
+    assert_eq!(field(&redis, "late", "error").as_deref(), Some(error));
+    assert_eq!(hero.run(&["job", "logs", "late"]).code(0).stdout, "", "it ran");
+    let listed = hero.run(&["job", "list", "--failed-because", "expired"]).code(0).stdout;
+    assert!(listed.contains("late") && !listed.contains("early"), "{listed}");
+    let metrics = hero.run(&["metrics"]).code(0).stdout;
+    let counted = "hero_jobs_failed_total{type=\"osis\",reason=\"expired\"} 1\n";
+    assert!(metrics.contains(counted), "{metrics}");
+    hero.run(&["job", "retry", "late"]).code(0);
+    until(&redis, "late", "finished");
 }

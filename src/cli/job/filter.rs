@@ -50,7 +50,7 @@ pub(super) struct JobFilters {
     /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
-    /// Only jobs that failed because of this: timeout, prerequisite, crashed, invalid or script; or that ended because
+    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that ended because
     /// they were stopped or replaced: stopped, replaced
     #[arg(long, value_name = "WORD")]
     pub(super) failed_because: Option<String>,

@@ -184,6 +184,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("retention", "Kept after its end", Settings).unit(Seconds),
     row("output_overflow", "Output over the limit", Settings),
     row("concurrent", "Concurrent", Settings),
+    row("expires", "Expires", Settings).unit(Seconds),
     row("unique_key", "Unique key", Settings),
     row("unique_for", "Unique for", Settings).unit(Seconds),
     row("unique_by", "Unique by", Settings),

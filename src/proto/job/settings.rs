@@ -172,6 +172,9 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "its schedule says when it starts"),
                 ],
             }
+            /// The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor
+            /// takes it later, it ends as expired without having run
+            expires as expires(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
             /// The key that deduplicates: while a job with this key has not ended, submitting
             /// another gives its id and creates nothing
             unique_key as unique_key(key: &str): Option<UniqueKey> = None => {
