@@ -6,6 +6,8 @@ use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
+use crate::proto::pauses::PauseRule;
+use crate::proto::queue::Queue;
 use crate::proto::shard::{NoSuchShard, Shard};
 use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
@@ -218,6 +220,14 @@ pub enum ClientError {
         /// The time waited.
         waited: Duration,
     },
+    /// A rule pauses a queue that is to be resumed.
+    #[error("queue {queue} stays paused, as {} are: {}", .rule.words(), .rule.resume())]
+    PausedByRule {
+        /// The queue.
+        queue: Queue,
+        /// The rule.
+        rule: PauseRule,
+    },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
     WrongState {
@@ -302,6 +312,7 @@ impl ClientError {
             | Self::UnknownInGraph { .. }
             | Self::TooMany { .. }
             | Self::TooManyOthers { .. }
+            | Self::PausedByRule { .. }
             | Self::WrongState { .. }
             | Self::GraphTaken(_)
             | Self::GraphRuns { .. }

@@ -145,6 +145,9 @@ impl From<ClientError> for RpcError {
             ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
                 new(code::INVALID_PARAMS).with("most", most)
             }
+            ClientError::PausedByRule { queue, .. } => {
+                new(code::CONFLICT).with("queue", queue.to_string())
+            }
             ClientError::WrongState { id, status, .. } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status)
             }
