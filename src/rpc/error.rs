@@ -138,6 +138,9 @@ impl From<ClientError> for RpcError {
                 let inner = Self::from(*error);
                 Self { message, ..inner }.with("place", place).with("name", name)
             }
+            ClientError::AmbiguousGraphName { name, .. } => {
+                new(code::INVALID_PARAMS).with("name", name)
+            }
             ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
             ClientError::UnknownInGraph { job, prerequisite, .. } => {
                 new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
