@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use super::health::Health;
 use super::process::ActorProcess;
 use super::settings::ActorSettings;
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, JobId};
 use crate::proto::report::Reporter;
 use crate::proto::target::ActorId;
-use crate::store::Store;
+use crate::store::{LogEntry, RefusedLines, Store, StoreError};
 
 /// One life of an actor process on one shard. A process that loses its lease there starts a new boot.
 pub(super) struct Boot {
@@ -62,5 +62,17 @@ impl Boot {
     /// Returns the settings as they are now.
     pub(super) fn settings(&self) -> Arc<ActorSettings> {
         Arc::clone(&self.settings.borrow())
+    }
+
+    /// Writes entries of the logs of jobs that it runs. Returns those that Redis refused.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn append_logs<'a>(
+        &self,
+        entries: impl Iterator<Item = (&'a JobId, &'a LogEntry)>,
+    ) -> Result<Vec<RefusedLines>, StoreError> {
+        let job = &self.settings().job;
+        self.store.append_logs(&self.id, entries, job.retention + job.timeout_max).await
     }
 }

@@ -15,10 +15,15 @@ pub(super) fn of_attempt(
 ) -> Counts {
     let mut counts: Counts = TimeHistogram::Run.counts(took).into();
     counts.extend(waited.into_iter().flat_map(|waited| TimeHistogram::Wait.counts(waited)));
-    if let (Verdict::Error { .. }, Some(failure)) = (verdict, failure) {
-        counts.push((format!("failed_{}", reason(failure)), 1));
+    if let (Verdict::Error { .. }, Some(reason)) = (verdict, failure.and_then(reason)) {
+        counts.push((format!("failed_{reason}"), 1));
     }
     counts
+}
+
+/// Returns the counter of a job that expired before its start.
+pub(super) fn of_expired() -> Counts {
+    vec![("failed_expired".to_owned(), 1)]
 }
 
 /// Returns the counter of a job that cannot be run.
@@ -26,15 +31,16 @@ pub(super) fn of_invalid() -> Counts {
     vec![("failed_invalid".to_owned(), 1)]
 }
 
-fn reason(failure: &Failure) -> &'static str {
+/// Returns the reason as its counter names it; `None` for a job that was stopped, which has not failed.
+fn reason(failure: &Failure) -> Option<&'static str> {
     match failure {
         // One that is postponed does not end.
-        Failure::Script { .. } | Failure::Postponed { .. } => "script",
-        Failure::Discarded { .. } => "discarded",
-        Failure::Invalid { .. } => "invalid",
-        Failure::Timeout => "timeout",
-        Failure::Stopped(_) => "stopped",
-        Failure::Machine { .. } | Failure::Killed { .. } => "machine",
+        Failure::Script { .. } | Failure::Postponed { .. } => Some("script"),
+        Failure::Discarded { .. } => Some("discarded"),
+        Failure::Invalid { .. } => Some("invalid"),
+        Failure::Timeout => Some("timeout"),
+        Failure::Stopped(_) => None,
+        Failure::Machine { .. } | Failure::Killed { .. } => Some("machine"),
     }
 }
 

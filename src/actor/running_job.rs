@@ -54,3 +54,16 @@ pub(super) struct RunOutcome {
     /// The time that it ran.
     pub(super) took: Duration,
 }
+
+impl RunOutcome {
+    /// Returns the outcome with the latest reason for its stop: a person may have stopped the job while it ended
+    /// because of a shutdown.
+    pub(super) fn with_latest_reason(mut self) -> Self {
+        if let (Err(Failure::Stopped(reason)), Some(latest)) =
+            (&mut self.result, self.run.cancel.requested())
+        {
+            *reason = latest;
+        }
+        self
+    }
+}

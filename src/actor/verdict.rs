@@ -6,10 +6,13 @@ use super::counts;
 use crate::config::JobConfig;
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job, RetryDelays};
+use crate::proto::units::format_duration;
 use crate::store::{Counts, Verdict};
 
 /// The jitter of a retry's delay, as a share of it.
 const JITTER: f64 = 0.2;
+/// The exit code of a temporary failure in `sysexits(3)`. It postpones a job that names it in `retry_if`.
+const TEMPORARY_FAILURE: i32 = 75;
 /// The shortest wait of a postponed job, so that one that always asks keeps no actor busy.
 const POSTPONED_MIN: Duration = Duration::from_secs(1);
 
@@ -44,9 +47,7 @@ pub(super) fn decide(
             return Some(Verdict::Error { error, exit_code: None, dead: false });
         }
         Err(Failure::Postponed { message: error, exit_code, delay }) => {
-            let nominal = || retry_delay(job, job.postponed.saturating_add(1), config, dice);
-            let delay = delay.unwrap_or_else(nominal).clamp(POSTPONED_MIN, RetryDelays::MAX);
-            return Some(Verdict::Postpone { error, exit_code, delay });
+            return Some(postpone(job, error, exit_code, delay, config, dice));
         }
         Err(Failure::Discarded { message: error, exit_code }) => {
             return Some(Verdict::Error { error, exit_code, dead: false });
@@ -54,10 +55,13 @@ pub(super) fn decide(
         Err(Failure::Timeout) => ("timeout".to_owned(), None),
         Err(Failure::Script { message, exit_code }) => (message, exit_code),
     };
-    if let (Some(may_pass), Some(code)) = (&job.spec.retry_if, exit_code)
-        && !may_pass.contains(code)
-    {
-        return Some(Verdict::Error { error, exit_code, dead: false });
+    if let (Some(may_pass), Some(code)) = (&job.spec.retry_if, exit_code) {
+        if !may_pass.contains(code) {
+            return Some(Verdict::Error { error, exit_code, dead: false });
+        }
+        if code == TEMPORARY_FAILURE {
+            return Some(postpone(job, error, exit_code, None, config, dice));
+        }
     }
     if job.attempt > job.spec.retries.unwrap_or(config.retries) {
         return Some(Verdict::Error { error, exit_code, dead: true });
@@ -66,10 +70,49 @@ pub(super) fn decide(
     Some(Verdict::Retry { error, exit_code, delay })
 }
 
+/// Lets a job run again later with no attempt lost, or ends it if it was postponed for too long. `delay` is the
+/// wait that its script asked for; without it, the job waits as before retries.
+fn postpone(
+    job: &Job,
+    error: String,
+    exit_code: Option<i32>,
+    delay: Option<Duration>,
+    config: &JobConfig,
+    dice: f64,
+) -> Verdict {
+    let first = job.first_started_at.or(job.started_at);
+    let since =
+        first.zip(job.started_at).map(|(first, last)| last.duration_since(first).unsigned_abs());
+    if since.unwrap_or_default() >= config.postponed_max {
+        let most = format_duration(config.postponed_max);
+        let error = format!("postponed for longer than job.postponed_max ({most}): {error}");
+        return Verdict::Error { error, exit_code, dead: true };
+    }
+    let nominal = || retry_delay(job, job.postponed.saturating_add(1), config, dice);
+    let delay = delay.unwrap_or_else(nominal).clamp(POSTPONED_MIN, RetryDelays::MAX);
+    Verdict::Postpone { error, exit_code, delay }
+}
+
 /// Returns the end of a job that cannot be run, and what it counts. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
     (verdict, counts::of_invalid())
+}
+
+/// Returns the end of a job that starts too late, and what it counts; `None` if it may start, or has started before.
+pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
+    let within = job.spec.expires?;
+    let started_before = job.attempt > 1
+        || job.crashes > 0
+        || job.first_started_at.is_some()
+        || !job.attempts.is_empty();
+    let waited: Duration =
+        job.started_at?.duration_since(job.created_at.max(job.spec.run_at)?).try_into().ok()?;
+    if started_before || waited <= within {
+        return None;
+    }
+    let error = format!("expired: it did not start within {}", format_duration(within));
+    Some((Verdict::Error { error, exit_code: None, dead: false }, counts::of_expired()))
 }
 
 /// Returns the wait before a retry of this number, with jitter: that of the job, or of the configuration.
@@ -128,6 +171,56 @@ mod tests {
         assert_eq!([0, 1, 3].map(|times| wait(None, times)), [1, 2, 8]);
         assert_eq!(wait(Some(Duration::ZERO), 0), 1);
         assert_eq!(wait(Some(Duration::MAX), 0), RetryDelays::MAX.as_secs());
+    }
+
+    #[test]
+    fn exit_code_75_postpones_only_a_job_that_names_it() {
+        let config = JobConfig::default();
+        let failure = || Err(Failure::Script { message: "busy".to_owned(), exit_code: Some(75) });
+        let verdict = decide(&job(1, None), failure(), &config, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Error { dead: true, .. })), "{verdict:?}");
+        let mut names_it = job(1, None);
+        names_it.spec.retry_if = Some("75".parse().expect("legal"));
+        let verdict = decide(&names_it, failure(), &config, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Postpone { .. })), "{verdict:?}");
+    }
+
+    #[test]
+    fn only_a_job_that_has_not_started_expires_after_its_submission_or_its_time() {
+        let at = |text: &str| text.parse().ok();
+        let mut late = job(1, None);
+        late.spec.expires = Some(Duration::from_hours(2));
+        late.created_at = at("2026-01-01T00:00:00Z");
+        late.started_at = at("2026-01-01T02:00:00.001Z");
+        let error = "expired: it did not start within 2h".to_owned();
+        let end = Verdict::Error { error, exit_code: None, dead: false };
+        assert_eq!(expired(&late).map(|(end, _)| end), Some(end));
+        let may_start = |change: &dyn Fn(&mut Job)| {
+            let mut job = late.clone();
+            change(&mut job);
+            assert_eq!(expired(&job), None, "{job:?}");
+        };
+        may_start(&|job| job.spec.expires = None);
+        may_start(&|job| job.started_at = at("2026-01-01T02:00:00Z"));
+        may_start(&|job| job.spec.run_at = at("2026-01-01T00:00:00.001Z"));
+        may_start(&|job| job.attempt = 2);
+        may_start(&|job| job.first_started_at = at("2026-01-01T00:00:01Z"));
+    }
+
+    #[test]
+    fn job_that_was_postponed_for_too_long_fails() {
+        let config = JobConfig::default();
+        let ends = |first: &str| {
+            let mut job = job(1, Some(5));
+            job.first_started_at = first.parse().ok();
+            job.started_at = "2026-01-02T00:00:00Z".parse().ok();
+            decide(&job, Err(Failure::postponed(None, "busy".to_owned(), None)), &config, 0.5)
+        };
+        let early = ends("2026-01-01T00:00:01Z");
+        assert!(matches!(early, Some(Verdict::Postpone { .. })), "{early:?}");
+        let error = "postponed for longer than job.postponed_max (1d): busy".to_owned();
+        let late = Some(Verdict::Error { error, exit_code: None, dead: true });
+        assert_eq!(ends("2026-01-01T00:00:00Z"), late);
     }
 
     #[test]

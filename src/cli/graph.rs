@@ -242,8 +242,7 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
     for JobOfGraph { member, job } in jobs {
         let field = |name| job.as_ref().and_then(|job| job.fields.get(name)).cloned();
         let state = match job {
-            Some(job) if job.is_cancelled() => "cancelled",
-            Some(job) => job.status.as_str(),
+            Some(job) => job.state(),
             // Deleted, or expired.
             None => member.outcome().as_str(),
         };

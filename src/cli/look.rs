@@ -95,7 +95,9 @@ fn colour_of(word: &str) -> Option<&'static str> {
         });
     }
     match first {
-        "cancelled" | "stopped" | "paused" | "draining" | "held" | "disabled" => Some(YELLOW),
+        "cancelled" | "replaced" | "stopped" | "paused" | "draining" | "held" | "disabled" => {
+            Some(YELLOW)
+        }
         "failed" | "lost" | "crashed" | "failing" | "expired" => Some(RED),
         _ => None,
     }

@@ -21,7 +21,8 @@ use crate::proto::target::ScriptType;
                   the command waits so long and shows what happened meanwhile, per second; for the last \
                   hours see the page, or hero metrics in Prometheus.\n\n\
                   SUBMITTED: with periodic jobs and those of graphs; a job that is retried on request counts \
-                  once more, as it ends once more. CANCELLED: those of FAILED that were stopped. WAIT and RUN: \
+                  once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
+                  their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
                   the means of all attempts. P95: 95 of 100 attempts were shorter; it is estimated from a \
                   histogram.")]
 pub(super) struct Stats {
@@ -101,7 +102,7 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
             number(of.submitted),
             number(of.finished),
             number(of.failed),
-            number(of.cancelled),
+            number(of.cancelled + of.replaced),
             of.failed_percent().map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
             time(of.wait.mean()),
             time(of.wait.quantile(0.95)),
@@ -137,12 +138,13 @@ mod tests {
             ("finished", 3),
             ("failed", 1),
             ("cancelled", 1),
+            ("replaced", 2),
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
         let shown = table(&[stats(&osis(&counters))], None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
-        assert_eq!(cells, ["osis", "5", "3", "1", "1", "25.0", "-", "-", "50ms", "96ms"]);
+        assert_eq!(cells, ["osis", "5", "3", "1", "3", "25.0", "-", "-", "50ms", "96ms"]);
     }
 
     #[test]

@@ -162,7 +162,12 @@ impl Client {
         if query.statuses.is_empty() {
             query.statuses = change.states();
         }
+        let mut search = search.clone();
+        // Nobody wants jobs to run again that were stopped or replaced, unless they ask for them.
+        if matches!(change, JobChange::Retry { .. }) && !search.any_end && search.cause.is_none() {
+            search.cancelled = search.cancelled.or(Some(false));
+        }
         let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);
-        self.matching(&query, search, fits).await
+        self.matching(&query, &search, fits).await
     }
 }

@@ -288,11 +288,13 @@ pub struct TypeStatsDocument {
     pub submitted: u64,
     /// Jobs that finished.
     pub finished: u64,
-    /// Jobs that ended in `error`, those that were stopped included.
+    /// Jobs that failed. Those that were stopped or replaced are none of them.
     pub failed: u64,
     /// Jobs that were stopped.
     pub cancelled: u64,
-    /// The share of ended jobs that failed, in per cent.
+    /// Jobs that a later one with their unique key replaced.
+    pub replaced: u64,
+    /// The share of jobs that failed, of those that failed or finished, in per cent.
     pub failed_percent: Option<f64>,
     /// The times that attempts waited.
     pub wait: TimesDocument,

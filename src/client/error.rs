@@ -6,6 +6,8 @@ use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
+use crate::proto::pauses::PauseRule;
+use crate::proto::queue::Queue;
 use crate::proto::shard::{NoSuchShard, Shard};
 use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
@@ -196,6 +198,14 @@ pub enum ClientError {
         /// The limit.
         most: usize,
     },
+    /// Several graphs or batches have the name.
+    #[error("several graphs have the name {name}: {}; write the id", listed(.first))]
+    AmbiguousGraphName {
+        /// The name.
+        name: String,
+        /// The first of the graphs.
+        first: Vec<JobId>,
+    },
     /// The graph or batch does not exist.
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
@@ -217,6 +227,14 @@ pub enum ClientError {
         id: JobId,
         /// The time waited.
         waited: Duration,
+    },
+    /// A rule pauses a queue that is to be resumed.
+    #[error("queue {queue} stays paused, as {} are: {}", .rule.words(), .rule.resume())]
+    PausedByRule {
+        /// The queue.
+        queue: Queue,
+        /// The rule.
+        rule: PauseRule,
     },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
@@ -297,11 +315,13 @@ impl ClientError {
             | Self::OtherShard { .. }
             | Self::AmbiguousId { .. }
             | Self::AmbiguousGraph { .. }
+            | Self::AmbiguousGraphName { .. }
             | Self::KeyHeld(_)
             | Self::Cycle(_)
             | Self::UnknownInGraph { .. }
             | Self::TooMany { .. }
             | Self::TooManyOthers { .. }
+            | Self::PausedByRule { .. }
             | Self::WrongState { .. }
             | Self::GraphTaken(_)
             | Self::GraphRuns { .. }

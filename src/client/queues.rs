@@ -7,8 +7,9 @@ use super::{Client, ClientError};
 use crate::config::{Config, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobId, JobStatus};
+use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
-use crate::proto::target::{Priority, Target};
+use crate::proto::target::Target;
 use crate::proto::text::{did_you_mean, nearest};
 use crate::store::{Hindrance, JobSummary, ListQuery, QueueState, Store};
 
@@ -68,34 +69,48 @@ impl Client {
         Err(Error::new(Exit::Data, message))
     }
 
-    /// Lists the queues of all priorities of every target that has live or configured actors or waiting
-    /// jobs, of every script type, and every paused queue.
+    /// Returns everything that is paused.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn all_queues(&self, config: &Config) -> Result<Vec<Queue>, ClientError> {
-        let targets = self.targets_with(config).await?;
-        let of = |target: Target| {
-            Priority::ALL.map(|priority| Queue { target: target.clone(), priority })
-        };
-        Ok(targets.into_iter().flat_map(of).collect())
+    pub async fn pauses(&self) -> Result<Pauses, ClientError> {
+        let mut pauses = Pauses::default();
+        for of in self.shards.each(Store::pauses).await? {
+            pauses.queues.extend(of.queues);
+            pauses.rules.extend(of.rules);
+        }
+        Ok(pauses)
     }
 
-    /// Lists the paused queues by name.
+    /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queue`] pauses one. Returns
+    /// whether the rule is new.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn paused_queues(&self) -> Result<Vec<Queue>, ClientError> {
-        let paused = self.shards.each(Store::paused_queues).await?;
-        let paused: BTreeSet<Queue> = paused.into_iter().flatten().collect();
-        Ok(paused.into_iter().collect())
+    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, ClientError> {
+        Ok(self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true))
     }
 
-    /// Counts the running jobs of these queues, or all.
+    /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
+    /// their names. Returns what was paused.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn count_running(&self, of: Option<&BTreeSet<Queue>>) -> Result<u64, ClientError> {
+    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, ClientError> {
+        let mut ended = Pauses::default();
+        for of in self.shards.each(|store| store.resume_by_rule(rule)).await? {
+            ended.queues.extend(of.queues);
+            ended.rules.extend(of.rules);
+        }
+        Ok(ended)
+    }
+
+    /// Counts the running jobs of these queues, or of all: with a rule for all, those of no known queue too.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_running(&self, of: &Pauses) -> Result<u64, ClientError> {
+        let of_all = of.rules.contains(&PauseRule::default());
         let mut query = ListQuery {
             statuses: vec![JobStatus::Started],
             limit: ListQuery::LIMIT_MAX,
@@ -106,7 +121,7 @@ impl Client {
             let page = self.shards.list_jobs(&query).await?;
             let is_of = |job: &&JobSummary| {
                 job.status == JobStatus::Started
-                    && of.is_none_or(|of| job.queue().is_some_and(|own| of.contains(&own)))
+                    && (of_all || job.queue().is_some_and(|own| of.covers(&own)))
             };
             running += page.items.iter().filter(is_of).count() as u64;
             query.cursor = page.next;
@@ -158,13 +173,17 @@ impl Client {
         Ok(news.concat().contains(&true))
     }
 
-    /// Resumes a paused queue. Returns whether it was paused.
+    /// Resumes a queue that is paused by its name. Returns whether it was.
     ///
     /// # Errors
-    /// [`ClientError::Store`].
+    /// [`ClientError::PausedByRule`] if it stays paused; [`ClientError::Store`].
     pub async fn resume_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let queue = std::slice::from_ref(queue);
-        let news = self.shards.each(|store| store.resume(queue)).await?;
+        let one = std::slice::from_ref(queue);
+        let news = self.shards.each(|store| store.resume(one)).await?;
+        let pauses = self.pauses().await?;
+        if let Some(rule) = pauses.rules.into_iter().find(|rule| rule.covers(queue)) {
+            return Err(ClientError::PausedByRule { queue: queue.clone(), rule });
+        }
         Ok(news.concat().contains(&true))
     }
 

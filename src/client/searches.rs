@@ -42,7 +42,7 @@ pub struct ErrorGroupDocument {
     pub kind: String,
     /// The number of jobs.
     pub jobs: u64,
-    /// True if these jobs were stopped.
+    /// True if these jobs were stopped or replaced.
     pub cancelled: bool,
     /// The script types of the jobs, each with their number.
     pub types: BTreeMap<String, u64>,
@@ -96,7 +96,7 @@ impl Client {
         }
     }
 
-    /// Counts the jobs that were stopped, among the latest `most` of each shard that ended in error.
+    /// Counts the jobs that were stopped or replaced, among the latest `most` of each shard that ended in error.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -110,7 +110,8 @@ impl Client {
     }
 
     /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds and the caller `sees`
-    /// by the kind of their error, at most `most` groups.
+    /// by the kind of their error, at most `most` groups. Those that were stopped or replaced have not failed: they
+    /// are left out, unless the search asks for them.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -122,6 +123,10 @@ impl Client {
         most: usize,
     ) -> Result<ErrorGroupsDocument, ClientError> {
         let limit = ListQuery::LIMIT_MAX;
+        let search = &JobSearch {
+            cancelled: search.cancelled.or((!search.any_end).then_some(false)),
+            ..search.clone()
+        };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
         let mut looked = 0;
@@ -151,7 +156,7 @@ fn add(groups: &mut BTreeMap<String, ErrorGroupDocument>, job: &JobSummary) {
     let group = groups.entry(kind.clone()).or_insert_with(|| ErrorGroupDocument {
         kind,
         jobs: 0,
-        cancelled: job.is_cancelled(),
+        cancelled: job.intended_end().is_some(),
         types: BTreeMap::new(),
         last_job: job.id.to_string(),
         last_error: error,

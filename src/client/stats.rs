@@ -20,10 +20,12 @@ pub struct TypeStats {
     pub submitted: u64,
     /// Jobs that finished.
     pub finished: u64,
-    /// Jobs that ended in `error`, those that were stopped included.
+    /// Jobs that failed.
     pub failed: u64,
     /// Jobs that were stopped.
     pub cancelled: u64,
+    /// Jobs that a later one with their unique key replaced.
+    pub replaced: u64,
     /// The times that attempts waited.
     pub wait: Times,
     /// The times that attempts ran.
@@ -40,12 +42,13 @@ impl TypeStats {
             finished: counter("finished"),
             failed: counter("failed"),
             cancelled: counter("cancelled"),
+            replaced: counter("replaced"),
             wait: TimeHistogram::Wait.read(counter),
             run: TimeHistogram::Run.read(counter),
         }
     }
 
-    /// The share of ended jobs that failed, in per cent.
+    /// The share of jobs that failed, of those that failed or finished, in per cent.
     pub fn failed_percent(&self) -> Option<f64> {
         failed_percent(self.finished, self.failed)
     }
@@ -59,6 +62,7 @@ impl From<&TypeStats> for TypeStatsDocument {
             finished: of.finished,
             failed: of.failed,
             cancelled: of.cancelled,
+            replaced: of.replaced,
             failed_percent: of.failed_percent(),
             wait: (&of.wait).into(),
             run: (&of.run).into(),
@@ -76,6 +80,7 @@ pub(super) fn counted(counters: &Counters) -> TypeStatsDocument {
         finished,
         failed,
         cancelled: counter("cancelled"),
+        replaced: counter("replaced"),
         failed_percent: failed_percent(finished, failed),
         wait: (&TimeHistogram::Wait.read(counter)).into(),
         run: (&TimeHistogram::Run.read(counter)).into(),

@@ -117,6 +117,7 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     duration(key("retry_backoff_max"), job.retry_backoff_max, Duration::ZERO..=TEN_YEARS)?;
     let (wait, wait_max) = (job.retry_backoff, job.retry_backoff_max);
     not_above(key("retry_backoff"), wait, key("retry_backoff_max"), wait_max)?;
+    duration(key("postponed_max"), job.postponed_max, Duration::ZERO..=TEN_YEARS)?;
     number(key("crash_limit"), job.crash_limit, 1..=1000)?;
     duration(key("retention"), job.retention, SECOND..=TEN_YEARS)?;
     duration(key("retention_failed"), job.retention_failed, SECOND..=TEN_YEARS)?;

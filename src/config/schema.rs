@@ -189,6 +189,9 @@ pub struct JobConfig {
     /// The longest wait before a retry.
     #[serde(with = "units::duration")]
     pub retry_backoff_max: Duration,
+    /// The time from the first attempt of a job after which its script may postpone it no more.
+    #[serde(with = "units::duration")]
+    pub postponed_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
     pub crash_limit: u32,
     /// Runs an ended job again when a program pushes its id.
@@ -270,6 +273,7 @@ impl Default for JobConfig {
             retries: 0,
             retry_backoff: Duration::from_secs(1),
             retry_backoff_max: Duration::from_mins(15),
+            postponed_max: Duration::from_hours(24),
             crash_limit: 3,
             requeue_by_push: true,
             retention: Duration::from_hours(24),

@@ -21,26 +21,27 @@ pub enum StopReason {
 const RUNNING: u8 = 0;
 
 impl StopReason {
+    /// The higher one counts.
     fn code(self) -> u8 {
         match self {
-            Self::Requested => 1,
-            Self::Shutdown => 2,
+            Self::Shutdown => 1,
+            Self::Requested => 2,
             Self::LeaseLost => 3,
         }
     }
 
     fn from_code(code: u8) -> Option<Self> {
         match code {
-            1 => Some(Self::Requested),
-            2 => Some(Self::Shutdown),
+            1 => Some(Self::Shutdown),
+            2 => Some(Self::Requested),
             3 => Some(Self::LeaseLost),
             _ => None,
         }
     }
 }
 
-/// Shared between the actor, which may stop a script, and the engine that runs it. The first request
-/// wins; later ones have no effect.
+/// Shared between the actor, which may stop a script, and the engine that runs it. The first request stops it. A
+/// later one changes the reason if it says more: the job was stopped by a person, or is lost.
 #[derive(Debug, Default)]
 pub struct Cancel {
     reason: AtomicU8,
@@ -54,13 +55,12 @@ impl Cancel {
         Self::default()
     }
 
-    /// Requests a stop. The reason of the first request counts.
+    /// Requests a stop. A shutdown gives way to the other reasons, and a stop on request to a lost lease.
     pub fn request(&self, reason: StopReason) {
-        let first = self
-            .reason
-            .compare_exchange(RUNNING, reason.code(), Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok();
-        if first && let Some(wake) = self.wake.get() {
+        let before = self.reason.fetch_max(reason.code(), Ordering::SeqCst);
+        if before == RUNNING
+            && let Some(wake) = self.wake.get()
+        {
             signal(wake);
         }
     }
@@ -108,13 +108,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_wins_and_wakes_a_poll() {
-        let cancel = Cancel::new();
-        assert!(!readable(&cancel));
-        cancel.request(StopReason::Requested);
-        cancel.request(StopReason::Shutdown);
-        assert_eq!(cancel.requested(), Some(StopReason::Requested));
-        assert!(readable(&cancel));
+    fn request_wakes_a_poll_and_a_stop_by_a_person_counts_more_than_a_shutdown() {
+        for [first, second] in [
+            [StopReason::Requested, StopReason::Shutdown],
+            [StopReason::Shutdown, StopReason::Requested],
+        ] {
+            let cancel = Cancel::new();
+            assert!(!readable(&cancel));
+            cancel.request(first);
+            cancel.request(second);
+            assert_eq!(cancel.requested(), Some(StopReason::Requested));
+            assert!(readable(&cancel));
+        }
     }
 
     #[test]

@@ -16,10 +16,12 @@ use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
-const COUNTERS: [(&str, &str, &str); 10] = [
+const COUNTERS: [(&str, &str, &str); 12] = [
     ("submitted", "hero_jobs_submitted", "Jobs that were submitted."),
     ("started", "hero_attempts_started", "Attempts that were started."),
     ("finished", "hero_jobs_finished", "Jobs that finished."),
+    ("cancelled", "hero_jobs_cancelled", "Jobs that were stopped."),
+    ("replaced", "hero_jobs_replaced", "Jobs that a later one with their unique key replaced."),
     ("retried", "hero_jobs_retried", "Attempts that failed and are followed by another."),
     ("postponed", "hero_jobs_postponed", "Times that a script asked to be run again later."),
     ("dead", "hero_jobs_dead", "Jobs that used up their attempts."),
@@ -36,8 +38,10 @@ const COUNTERS: [(&str, &str, &str); 10] = [
         "Times that the first job of a queue began to wait for long.",
     ),
 ];
-/// The reasons for which a job ends in `error`, as counters name them after `failed_`.
-const REASONS: [&str; 5] = ["script", "timeout", "stopped", "invalid", "discarded"];
+/// The reasons for which a job fails, as counters name them after `failed_`.
+const REASONS: [&str; 5] = ["script", "timeout", "expired", "invalid", "discarded"];
+/// The counter of older versions, in which jobs that were stopped had failed.
+const STOPPED: &str = "failed_stopped";
 
 /// The state that is written as metrics.
 pub struct Metrics {
@@ -200,15 +204,12 @@ impl Metrics {
                 text.sample(&[("type", state.script_type.as_str())], float(value));
             }
         }
-        text.metric("hero_jobs_failed", Kind::Counter, "Jobs that ended in error, by reason.");
+        text.metric("hero_jobs_failed", Kind::Counter, "Jobs that failed, by reason.");
         for TypeState { script_type, .. } in types {
-            let mut rest = self.counter(script_type, "failed");
+            let failed = self.counter(script_type, "failed");
+            let mut rest = failed.saturating_sub(self.counter(script_type, STOPPED));
             for reason in REASONS {
-                let mut number = self.counter(script_type, &format!("failed_{reason}"));
-                if reason == "stopped" {
-                    // Those that had not started included.
-                    number = number.max(self.counter(script_type, "cancelled"));
-                }
+                let number = self.counter(script_type, &format!("failed_{reason}"));
                 rest = rest.saturating_sub(number);
                 let labels = [("type", script_type.as_str()), ("reason", reason)];
                 text.sample(&labels, float(number));

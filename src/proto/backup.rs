@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{JobId, JobStatus};
 use super::object::{Context, Field, ObjectId, ObjectType};
+use super::pauses::PauseRule;
 use super::queue::Queue;
 use super::target::ScriptType;
 
@@ -60,7 +61,9 @@ impl BackupLine {
     /// The reason for which the line is rejected.
     pub fn check(&self) -> Result<(), String> {
         match self {
-            Self::Paused(queues) => queues.iter().try_for_each(|queue| legal::<Queue>(queue)),
+            Self::Paused(names) => names.iter().try_for_each(|name| {
+                if name.contains('*') { legal::<PauseRule>(name) } else { legal::<Queue>(name) }
+            }),
             Self::Cron(cron) => readable(cron.fields.values()),
             Self::Graph(graph) => readable(graph.fields.values()),
             Self::Job(job) => {

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use super::job::JobId;
 use super::target::IllegalName;
 
 /// The longest kind, in characters.
@@ -21,15 +22,23 @@ const VARYING: [(&str, &str); 4] = [
 ];
 
 /// The errors of jobs that were stopped.
-pub const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
+const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
+/// Begins the error of a job that another one replaced; the id of that follows.
+const REPLACED: &str = "replaced by job ";
+/// The longest id of a job.
+const ID_BYTES_MAX: usize = 64;
 
-/// The reason for which a job failed, in one word.
+/// The reason for which a job ended in `error`, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
     /// It was stopped.
     Stopped,
+    /// A later job with its unique key replaced it.
+    Replaced,
     /// An attempt took too long.
     Timeout,
+    /// It was not started within the time that it had for that.
+    Expired,
     /// A job that it waited for failed.
     Prerequisite,
     /// Actors died running it.
@@ -41,9 +50,11 @@ pub enum FailureCause {
 }
 
 impl FailureCause {
-    const WORDS: [(&'static str, Self); 6] = [
+    const WORDS: [(&'static str, Self); 8] = [
         ("stopped", Self::Stopped),
+        ("replaced", Self::Replaced),
         ("timeout", Self::Timeout),
+        ("expired", Self::Expired),
         ("prerequisite", Self::Prerequisite),
         ("crashed", Self::Crashed),
         ("invalid", Self::Invalid),
@@ -56,11 +67,31 @@ impl FailureCause {
         match error {
             _ if STOP_ERRORS.contains(&error) => Self::Stopped,
             "timeout" => Self::Timeout,
+            _ if error.strip_prefix(REPLACED).is_some_and(|id| id.parse::<JobId>().is_ok()) => {
+                Self::Replaced
+            }
+            _ if begins("expired: ") => Self::Expired,
             _ if begins("prerequisite failed: ") => Self::Prerequisite,
             _ if begins("crashed: ") => Self::Crashed,
             _ if begins("invalid job: ") => Self::Invalid,
             _ => Self::Script,
         }
+    }
+
+    /// Returns the state of a job that ended as a person or its submitter wanted; `None` if it failed.
+    pub fn intended(self) -> Option<&'static str> {
+        match self {
+            Self::Stopped => Some("cancelled"),
+            Self::Replaced => Some("replaced"),
+            _ => None,
+        }
+    }
+
+    /// Returns whether an error of this length may tell an intended end.
+    pub fn may_be_intended(error_bytes: usize) -> bool {
+        let replaced = REPLACED.len() + 1..=REPLACED.len() + ID_BYTES_MAX;
+        STOP_ERRORS.iter().any(|error| error.len() == error_bytes)
+            || replaced.contains(&error_bytes)
     }
 }
 
@@ -69,7 +100,7 @@ impl FromStr for FailureCause {
 
     fn from_str(word: &str) -> Result<Self, IllegalName> {
         let found = Self::WORDS.iter().find(|(known, _)| *known == word);
-        let form = "stopped, timeout, prerequisite, crashed, invalid or script";
+        let form = "stopped, replaced, timeout, expired, prerequisite, crashed, invalid or script";
         let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
         found.map(|(_, cause)| *cause).ok_or_else(illegal)
     }
@@ -114,7 +145,10 @@ mod tests {
     fn error_tells_its_cause() {
         for (error, word) in [
             ("stopped_by_request", "stopped"),
+            ("replaced by job a-1", "replaced"),
+            ("replaced by job a of the list", "script"),
             ("timeout", "timeout"),
+            ("expired: it did not start within 2h", "expired"),
             ("prerequisite failed: a", "prerequisite"),
             ("crashed: 3 actors died running it", "crashed"),
             ("invalid job: script is missing", "invalid"),

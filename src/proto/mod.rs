@@ -14,6 +14,7 @@ pub mod legacy;
 pub mod message;
 pub mod object;
 pub mod pattern;
+pub mod pauses;
 pub mod queue;
 pub mod report;
 pub mod script_reply;

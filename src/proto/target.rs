@@ -361,6 +361,11 @@ impl Target {
         &self.script_type
     }
 
+    /// The group of the target, if it has one.
+    pub fn group_name(&self) -> Option<&Group> {
+        self.narrowed.as_ref().map(|(group, _)| group)
+    }
+
     /// The first unit, by name, whose actor runs the target's jobs.
     pub fn first_unit(&self) -> String {
         let (group, instance) = self.narrowed.clone().unwrap_or_default();

@@ -138,12 +138,18 @@ impl From<ClientError> for RpcError {
                 let inner = Self::from(*error);
                 Self { message, ..inner }.with("place", place).with("name", name)
             }
+            ClientError::AmbiguousGraphName { name, .. } => {
+                new(code::INVALID_PARAMS).with("name", name)
+            }
             ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
             ClientError::UnknownInGraph { job, prerequisite, .. } => {
                 new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
             }
             ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
                 new(code::INVALID_PARAMS).with("most", most)
+            }
+            ClientError::PausedByRule { queue, .. } => {
+                new(code::CONFLICT).with("queue", queue.to_string())
             }
             ClientError::WrongState { id, status, .. } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status)

@@ -187,12 +187,12 @@ impl Store {
         Ok(LogCopy { id: id.clone(), entries })
     }
 
-    /// Returns the names of the paused queues.
+    /// Returns the names of the paused queues, and the rules by which queues are paused.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn backup_paused(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.paused_queues().await?.iter().map(ToString::to_string).collect())
+        Ok(self.pauses().await?.names())
     }
 
     /// Copies the state of a periodic job; `None` if it has none.

@@ -11,6 +11,7 @@ use super::listing::read;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::message::ActorState;
+use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -62,6 +63,10 @@ pub enum Hindrance {
     NoActor(Queue),
 }
 
+fn names_of(queues: &[Queue]) -> Vec<String> {
+    queues.iter().map(ToString::to_string).collect()
+}
+
 fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
     text.and_then(|text| text.parse().ok())
 }
@@ -83,9 +88,9 @@ impl Store {
         &self,
         others: BTreeSet<Queue>,
     ) -> Result<Vec<QueueState>, StoreError> {
-        let paused = self.paused_queues().await?;
+        let paused = self.pauses().await?;
         let mut queues = others;
-        queues.extend(self.queues().await?.into_iter().chain(paused.iter().cloned()));
+        queues.extend(self.queues().await?.into_iter().chain(paused.queues.iter().cloned()));
         let queues: Vec<Queue> = queues.into_iter().collect();
         let mut states = Vec::with_capacity(queues.len());
         for page in queues.chunks(QUEUES_PER_PAGE) {
@@ -97,7 +102,7 @@ impl Store {
     async fn states_of(
         &self,
         queues: &[Queue],
-        paused: &BTreeSet<Queue>,
+        paused: &Pauses,
     ) -> Result<Vec<QueueState>, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
@@ -127,7 +132,7 @@ impl Store {
                 #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
                 let waited = first.iter().map(|(_, score)| now_us - *score as i64).max();
                 let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
-                let paused = paused.contains(queue);
+                let paused = paused.covers(queue);
                 let queue = queue.clone();
                 Some(QueueState { queue, depth, held, oldest_wait, type_throughput_per_s, paused })
             })
@@ -158,7 +163,7 @@ impl Store {
             target: Target::of(script_type, parsed(group), parsed(instance)),
             priority: parsed(priority).unwrap_or_default(),
         };
-        if self.paused_queues().await?.contains(&queue) {
+        if self.pauses().await?.covers(&queue) {
             return Ok(Some(Hindrance::Pause(queue)));
         }
         let actors = self.actors(Some(queue.target.script_type())).await?;
@@ -177,7 +182,7 @@ impl Store {
     pub async fn known_targets(&self) -> Result<BTreeSet<Target>, StoreError> {
         let mut known: BTreeSet<Target> =
             self.types().await?.into_iter().map(Target::any).collect();
-        let queues = self.queues().await?.into_iter().chain(self.paused_queues().await?);
+        let queues = self.queues().await?.into_iter().chain(self.pauses().await?.queues);
         known.extend(queues.map(|queue| queue.target));
         let actors = self.actors(None).await?;
         let of_actors = actors.iter().flat_map(|of| of.actor.queues());
@@ -185,15 +190,43 @@ impl Store {
         Ok(known)
     }
 
-    /// Lists the paused queues.
+    /// Returns everything that is paused.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+    pub async fn pauses(&self) -> Result<Pauses, StoreError> {
         let mut command = redis::cmd("SMEMBERS");
         command.arg(self.keys.paused());
-        let queues: Vec<String> = self.link.query("listing paused queues", &command).await?;
-        Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect())
+        let names: Vec<String> = self.link.query("listing paused queues", &command).await?;
+        Ok(Pauses::of_names(&names))
+    }
+
+    /// Pauses all queues of a rule, also those that come later. Returns true if the rule is new.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, StoreError> {
+        let names = [rule.to_string()];
+        let news = self.pause_or_resume("pausing queues", "pause", &names).await?;
+        Ok(news.contains(&true))
+    }
+
+    /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
+    /// their names. Returns what was paused.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, StoreError> {
+        let Pauses { mut queues, mut rules } = self.pauses().await?;
+        queues.retain(|queue| rule.covers(queue));
+        rules.retain(|other| rule.includes(other));
+        let ended = Pauses { queues, rules };
+        // The others are only waked.
+        let known = self.queues().await?.into_iter().filter(|queue| rule.covers(queue));
+        let known = known.map(|queue| queue.to_string());
+        let names: Vec<String> = ended.names().into_iter().chain(known).collect();
+        self.pause_or_resume("resuming queues", "resume", &names).await?;
+        Ok(ended)
     }
 
     /// Pauses queues: no actor of Hero claims jobs from them until they are resumed. Returns true
@@ -202,7 +235,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
-        self.pause_or_resume("pausing queues", "pause", queues).await
+        self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }
 
     /// Resumes queues. Returns true for each that was paused.
@@ -210,19 +243,19 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
-        self.pause_or_resume("resuming queues", "resume", queues).await
+        self.pause_or_resume("resuming queues", "resume", &names_of(queues)).await
     }
 
     async fn pause_or_resume(
         &self,
         doing: &'static str,
         what: &str,
-        queues: &[Queue],
+        names: &[String],
     ) -> Result<Vec<bool>, StoreError> {
         let mut script = self.scripts.pause.prepare_invoke();
         script.arg(what);
-        for queue in queues {
-            script.arg(queue.to_string());
+        for name in names {
+            script.arg(name);
         }
         self.invoke(doing, &script).await
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
-use crate::proto::error_kind::{FailureCause, STOP_ERRORS, error_kind};
+use crate::proto::error_kind::{FailureCause, error_kind};
 use crate::proto::job::{JobField, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
@@ -32,8 +32,10 @@ pub struct JobSearch {
     pub queue: Option<Queue>,
     /// Only jobs that a limit holds, or, with `false`, only others.
     pub held: Option<bool>,
-    /// Only jobs that were stopped, or, with `false`, only others.
+    /// Only jobs that were stopped or replaced, or, with `false`, only others.
     pub cancelled: Option<bool>,
+    /// True if jobs that were stopped or replaced are wanted too where otherwise only failed ones are meant.
+    pub any_end: bool,
     /// Only jobs that were created at this time or after it.
     pub since: Option<Timestamp>,
     /// Only jobs that were created at this time or before it.
@@ -90,7 +92,7 @@ impl JobSearch {
             && self.text.as_ref().is_none_or(|text| of_text(text))
             && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
             && self.held.is_none_or(|wanted| job.fields.contains_key("held_by") == wanted)
-            && self.cancelled.is_none_or(|wanted| job.is_cancelled() == wanted)
+            && self.cancelled.is_none_or(|wanted| job.intended_end().is_some() == wanted)
             && self.since.is_none_or(|since| created().is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| created().is_some_and(|at| at <= until))
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
@@ -98,10 +100,10 @@ impl JobSearch {
     }
 }
 
-/// The jobs that were stopped, among the latest that ended in error.
+/// The jobs that were stopped or replaced, among the latest that ended in error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CancelledJobs {
-    /// The number of those that were stopped.
+    /// The number of those that were stopped or replaced.
     pub jobs: u64,
     /// The number of failed jobs that were looked at.
     pub looked: u64,
@@ -109,16 +111,15 @@ pub struct CancelledJobs {
     pub more: bool,
 }
 
-/// Returns true for the error of a job that was stopped.
-fn is_of_stop(error: Option<&str>) -> bool {
-    error.is_some_and(|error| STOP_ERRORS.contains(&error))
-}
-
 impl JobSummary {
-    /// Returns true if the job ended because it was stopped.
-    pub fn is_cancelled(&self) -> bool {
-        let error = self.fields.get("error").map(String::as_str);
-        self.status == JobStatus::Error && is_of_stop(error)
+    /// Returns `cancelled` or `replaced` if the job ended in `error` because it was.
+    pub fn intended_end(&self) -> Option<&'static str> {
+        self.cause()?.intended()
+    }
+
+    /// Returns the word for its state in lists: that of an intended end, else that of the hash.
+    pub fn state(&self) -> &'static str {
+        self.intended_end().unwrap_or(self.status.as_str())
     }
 
     /// Returns true if the job has all of these tags.
@@ -191,7 +192,7 @@ impl Shards {
 }
 
 impl Store {
-    /// Counts the jobs that were stopped, among the latest `most` that ended in error.
+    /// Counts the jobs that were stopped or replaced, among the latest `most` that ended in error.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -208,12 +209,12 @@ impl Store {
         let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
         // Errors may be long: only those of the right length are read.
         let lengths: Vec<Option<usize>> = self.errors_of(DOING, "HSTRLEN", &keys).await?;
-        let of_length =
-            |length: &Option<usize>| STOP_ERRORS.iter().any(|e| Some(e.len()) == *length);
+        let of_length = |length: &Option<usize>| length.is_some_and(FailureCause::may_be_intended);
         let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));
         let keys: Vec<String> = keys.map(|(key, _)| key).collect();
         let errors: Vec<Option<String>> = self.errors_of(DOING, "HGET", &keys).await?;
-        let jobs = errors.iter().filter(|error| is_of_stop(error.as_deref())).count();
+        let is_intended = |error: &&String| FailureCause::of(error).intended().is_some();
+        let jobs = errors.iter().flatten().filter(is_intended).count();
         Ok(CancelledJobs { jobs: jobs as u64, looked, more })
     }
 

@@ -11,6 +11,7 @@ use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::job::JobStatus;
 use crate::proto::message::{ActorState, SupervisorPresence};
+use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
@@ -45,6 +46,8 @@ pub struct Moment {
     pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
+    /// The rules by which queues are paused.
+    pub pauses: Vec<PauseRule>,
     /// Each queue with the number of ready actors that claim from it.
     pub queues: Vec<(QueueState, u64)>,
     /// The script types, with their jobs counted.
@@ -111,6 +114,7 @@ impl Moment {
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
         let others = known_queues(&types, &actors);
+        let pauses = client.pauses().await?.rules.into_iter().collect();
         let queues = client.list_queues_with(others).await?.into_iter();
         let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
         let queues = queues.map(|state| {
@@ -130,6 +134,7 @@ impl Moment {
             brokers,
             actor_counts: counted(&actors),
             actors,
+            pauses,
             queues: queues.collect(),
             types,
             minutes,
@@ -286,6 +291,7 @@ pub(crate) mod tests {
             brokers: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
+            pauses: Vec::new(),
             queues: vec![(queue("type:osis", 3, 2), 2)],
             types: vec![TypeState {
                 script_type: osis,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
-use crate::proto::error_kind::STOP_ERRORS;
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
 
 /// A job, as the API returns it.
@@ -125,7 +125,7 @@ impl JobDoc {
 
     /// Returns the state that people see.
     pub(super) fn state(&self) -> ShownState {
-        let is_cancelled = STOP_ERRORS.contains(&self.text("error"));
+        let is_cancelled = FailureCause::of(self.text("error")).intended().is_some();
         ShownState::of(self.status(), !self.text("held_by").is_empty(), is_cancelled)
     }
 

@@ -28,7 +28,10 @@ pub(crate) fn check(storm: &mut Storm) {
     let account = account(storm);
     let ends: u64 = ["osis", "sal", "sh"]
         .iter()
-        .map(|of| storm.world.count(of, "finished") + storm.world.count(of, "failed"))
+        .map(|of| {
+            let ends = ["finished", "failed", "cancelled", "replaced"];
+            ends.iter().map(|end| storm.world.count(of, end)).sum::<u64>()
+        })
         .sum();
     let jobs = storm.expected.len() as u64;
     let twice = ends.saturating_sub(jobs).max(storm.observer.ended_twice.len() as u64);

@@ -20,7 +20,7 @@ fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
         r#"{"id": "d", "script_type": "osis", "script": "4", "status": "finished"}"#,
         "[1]",
     ];
-    let done = hero.run_with_input(&["submit", "--batch", "-"], &lines.join("\n"));
+    let done = hero.run_with_input(&["submit", "--batch", "-", "--ids"], &lines.join("\n"));
     let done = done.code(65).stdout("a\nb\n");
     let done =
         done.says("hero: -:2: invalid job: retries").says("hero: -:5: invalid job: the line");
@@ -43,7 +43,7 @@ fn large_batch_keeps_the_order_of_its_lines() {
         let _ = writeln!(ids, "j{number}");
     }
     std::fs::write(redis.folder().join("jobs.jsonl"), lines).expect("writing a file");
-    hero.run(&["submit", "--batch", "jobs.jsonl"]).code(0).stdout(&ids);
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--ids"]).code(0).stdout(&ids);
     assert_eq!(redis.list(&keys::work("type:osis")).concat(), ids.replace('\n', ""));
     hero.run(&["submit", "--batch", "none.jsonl"]).code(66).says("no such file");
 }

@@ -2,6 +2,8 @@
 
 use crate::support::{Hero, Redis, keys};
 
+use super::{field, until};
+
 #[test]
 fn script_of_every_type_returns_its_output() {
     let redis = Redis::start();
@@ -366,6 +368,47 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
     let first = &groups["groups"][0];
     assert_eq!((&first["jobs"], &first["last_job"]), (&2.into(), &"b".into()), "{first}");
     assert!(first["kind"].as_str().is_some_and(|kind| kind.contains("no file N")), "{first}");
-    assert_eq!(groups["groups"].as_array().map(Vec::len), Some(3));
-    assert!(hero.run(&["job", "errors", "-t", "sal"]).code(0).stdout.contains("stopped"));
+    assert_eq!(groups["groups"].as_array().map(Vec::len), Some(2));
+    assert!(!hero.run(&["job", "errors", "-t", "sal"]).code(0).stdout.contains("stopped"));
+}
+
+#[test]
+fn code_in_the_place_of_a_file_is_told_its_option() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["exec", "-t", "bash", "echo hi"])
+        .code(66)
+        .says("no such file: echo hi; to run code: -e");
+    let plain = hero.run(&["exec", "-t", "bash", "none.sh"]).code(66);
+    assert!(!plain.stderr.contains("-e"), "{}", plain.stderr);
+}
+
+#[test]
+fn job_that_an_actor_takes_too_late_expires_without_running() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for (id, more) in [("late", &["--expires=2h"][..]), ("early", &["--expires=2h"]), ("any", &[])]
+    {
+        let submit = ["submit", "-t", "osis", "--id", id, "-e", "print(1)"];
+        hero.run(&[&submit[..], more].concat()).code(0);
+    }
+    for id in ["late", "any"] {
+        let _: i64 =
+            redis.ask(&format!("HSET {} created_at 2026-01-01T00:00:00.000Z", keys::job(id)));
+    }
+    let _actor = hero.actor("osis-default-1").start();
+    for id in ["early", "any"] {
+        until(&redis, id, "finished");
+    }
+    until(&redis, "late", "error");
+    let error = "expired: it did not start within 2h";
+    assert_eq!(field(&redis, "late", "error").as_deref(), Some(error));
+    assert_eq!(hero.run(&["job", "logs", "late"]).code(0).stdout, "", "it ran");
+    let listed = hero.run(&["job", "list", "--failed-because", "expired"]).code(0).stdout;
+    assert!(listed.contains("late") && !listed.contains("early"), "{listed}");
+    let metrics = hero.run(&["metrics"]).code(0).stdout;
+    let counted = "hero_jobs_failed_total{type=\"osis\",reason=\"expired\"} 1\n";
+    assert!(metrics.contains(counted), "{metrics}");
+    hero.run(&["job", "retry", "late"]).code(0);
+    until(&redis, "late", "finished");
 }

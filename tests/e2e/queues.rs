@@ -35,6 +35,38 @@ fn paused_queue_keeps_its_jobs_until_it_is_resumed() {
     hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
 }
 
+#[test]
+fn pause_of_all_queues_or_of_a_group_holds_for_those_that_come_later() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues paused\n");
+    hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues were paused already\n");
+    // A group of which nobody knew.
+    let _new = hero.actor("osis-new-1").start();
+    hero.run(&["submit", "-t", "osis", "-g", "new", "--id", "a", "-e", "1"]).code(0);
+    let first = |args: &[&str]| {
+        let text = hero.run(args).code(0).stdout;
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(first(&["status"]), "PAUSED  all queues: hero queue resume --all");
+    hero.run(&["queue", "resume", "type:osis:group:new"]).code(65).says("stays paused");
+    hero.run(&["queue", "pause", "--group", "new"])
+        .code(0)
+        .stdout("all queues of group new paused\n");
+    hero.run(&["queue", "pause", "type:sal"]).code(0);
+    hero.run(&["queue", "resume", "--json", "--type", "sal"])
+        .code(0)
+        .stdout("{\"resumed\":[\"type:sal:prio:0\",\"type:sal\",\"type:sal:prio:2\"]}\n");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    redis.ask::<i64>(&format!("SREM {} *", keys().paused()));
+    // The queue of the type is no queue of the group.
+    hero.run(&["exec", "-t", "osis", "-e", "3"]).code(0).stdout("3\n");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    hero.run(&["queue", "resume", "--all"]).code(0).stdout("all queues of group new resumed\n");
+    until(&redis, "a", "finished");
+    hero.run(&["queue", "resume", "--all"]).code(0).stdout("");
+}
+
 /// Another client, or an older Hero, wakes no actor.
 #[test]
 fn actor_finds_a_resumed_queue_without_a_message() {

@@ -85,6 +85,78 @@ fn process_of_a_job_that_is_given_back_is_stopped() {
 }
 
 #[test]
+fn job_is_given_back_once_its_process_has_ended_and_keeps_the_lines_that_it_writes_meanwhile() {
+    let redis = Redis::start();
+    let hero =
+        Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"").set("job.kill_grace", "\"60s\"");
+    let first = hero.actor("python-default-1").start();
+    let file = |name: &str| redis.folder().join(name);
+    let script = format!(
+        "import os, signal, sys, time
+if os.path.exists({ending:?}): sys.exit()
+def end(*_):
+    print('ending', file=sys.stderr, flush=True)
+    open({ending:?}, 'w').close()
+    while not os.path.exists({may_end:?}): time.sleep(0.01)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+open({runs:?}, 'w').close()
+while True: time.sleep(60)",
+        ending = file("ending"),
+        may_end = file("may-end"),
+        runs = file("runs"),
+    );
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
+    wait_until("the script runs", || file("runs").exists());
+    let _second = hero.actor("python-default-2").start();
+    first.signal(Signal::SIGTERM);
+    wait_until("the script ends", || file("ending").exists());
+    // It would have to wait behind a job that has been given back.
+    hero.run(&["exec", "-t", "python", "--group", "default", "-e", "print(1)"]).code(0);
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("started"));
+    assert_eq!(field(&redis, "a", "actor").as_deref(), Some("python:default:1"));
+    std::fs::write(file("may-end"), "").expect("a file");
+    first.ends().code(0);
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "actor").as_deref(), Some("python:default:2"));
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("1"));
+    let log = hero.run(&["job", "logs", "a"]).code(0);
+    assert!(log.stdout.contains("ending"), "{}", log.stdout);
+}
+
+#[test]
+fn stop_of_a_job_that_ends_because_of_a_shutdown_ends_it() {
+    let redis = Redis::start();
+    let hero =
+        Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"").set("job.kill_grace", "\"60s\"");
+    let actor = hero.actor("python-default-1").start();
+    let file = |name: &str| redis.folder().join(name);
+    let script = format!(
+        "import os, signal, sys, time
+def end(*_):
+    open({ending:?}, 'w').close()
+    while not os.path.exists({may_end:?}): time.sleep(0.01)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+open({runs:?}, 'w').close()
+while True: time.sleep(60)",
+        ending = file("ending"),
+        may_end = file("may-end"),
+        runs = file("runs"),
+    );
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
+    wait_until("the script runs", || file("runs").exists());
+    actor.signal(Signal::SIGTERM);
+    wait_until("the script ends", || file("ending").exists());
+    hero.run(&["job", "stop", "a"]).code(0);
+    wait_until("the actor takes the stop", || actor.err().contains("stops job a on request"));
+    std::fs::write(file("may-end"), "").expect("a file");
+    actor.ends().code(0);
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
+}
+
+#[test]
 fn second_process_with_a_live_identity_is_rejected_with_host_and_pid() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

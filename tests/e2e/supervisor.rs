@@ -71,6 +71,49 @@ fn script_that_asks_to_run_later_does_and_one_that_gives_up_is_not_retried() {
 }
 
 #[test]
+fn exit_code_75_postpones_only_a_job_that_names_it_and_no_job_is_postponed_without_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.postponed_max", "\"1ms\"");
+    let _units = ["bash-default-1", "osis-default-1"].map(|unit| hero.actor(unit).start());
+    let _supervisor = hero.supervisor().start();
+    let submit = |args: &[&str]| {
+        hero.run(&[&["submit"], args].concat()).code(0);
+    };
+    submit(&["-t", "bash", "--id", "plain", "--retries", "0", "-e", "exit 75"]);
+    submit(&[
+        "-t",
+        "bash",
+        "--id",
+        "named",
+        "--retry-if",
+        "75",
+        "--backoff",
+        "1h",
+        "-e",
+        "exit 75",
+    ]);
+    submit(&["-t", "osis", "--id", "always", "-e", "retry_in(\"1s\", \"busy\")"]);
+    until(&redis, "plain", "error");
+    assert_eq!(field(&redis, "plain", "postponed"), None);
+    assert_eq!(redis.list(&keys::dead("bash")), ["plain"]);
+    until(&redis, "named", "scheduled");
+    let told = ["postponed", "attempt", "exit_code"].map(|name| field(&redis, "named", name));
+    assert_eq!(told.map(Option::unwrap_or_default), ["1", "0", "75"]);
+    until(&redis, "always", "error");
+    assert_eq!(
+        field(&redis, "always", "error").as_deref(),
+        Some("postponed for longer than job.postponed_max (1ms): busy")
+    );
+    assert_eq!(field(&redis, "always", "postponed").as_deref(), Some("1"));
+    let told: serde_json::Value =
+        serde_json::from_str(&hero.run(&["job", "show", "always", "--json"]).code(0).stdout)
+            .expect("JSON");
+    assert!(told["first_started_at"].as_str() < told["started_at"].as_str(), "{told}");
+    hero.run(&["job", "retry", "always"]).code(0);
+    assert_eq!(field(&redis, "always", "first_started_at"), None);
+}
+
+#[test]
 fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -114,6 +114,67 @@ fn waiting_job_is_replaced_with_its_dependents_told() {
     assert_eq!(redis.get::<Option<String>>(&unique("k")), None);
 }
 
+/// Returns the ids of `hero job list` with these options.
+fn listed(hero: &Hero, options: &[&str]) -> Vec<String> {
+    let list = hero.run(&[&["job", "list", "--json"], options].concat()).code(0).stdout;
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    let jobs = list["jobs"].as_array().expect("jobs");
+    jobs.iter().map(|job| job["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn replaced_and_stopped_jobs_have_not_failed_and_run_again_only_if_they_are_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["old", "new"] {
+        let key = "--unique-key=k";
+        submit(&hero, &["--id", id, key, "--on-duplicate=replace", "--delay=1h", "-e", "1"]);
+    }
+    submit(&hero, &["--id=stopped", "--delay=1h", "-e", "1"]);
+    hero.run(&["job", "stop", "stopped"]).code(0);
+    let actor = hero.actor("osis-default-1").start();
+    submit(&hero, &["--id=bad", "-e", "throw \"no\""]);
+    submit(&hero, &["--id=good", "-e", "1"]);
+    until(&redis, "bad", "error");
+    until(&redis, "good", "finished");
+    actor.signal(nix::sys::signal::Signal::SIGTERM);
+    actor.ends().code(0);
+
+    let stats = hero.run(&["stats", "--json"]).code(0).stdout;
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+    let osis = &stats["types"][0];
+    let counted = ["finished", "failed", "cancelled", "replaced", "failed_percent"];
+    assert_eq!(counted.map(|name| osis[name].as_f64()), [1.0, 1.0, 1.0, 1.0, 50.0].map(Some));
+    let metrics = hero.run(&["metrics"]).code(0).stdout;
+    assert!(metrics.contains("hero_jobs_replaced_total{type=\"osis\"} 1\n"), "{metrics}");
+    assert!(
+        metrics.contains("hero_jobs_failed_total{type=\"osis\",reason=\"other\"} 0\n"),
+        "{metrics}"
+    );
+
+    let errors = hero.run(&["job", "errors"]).code(0).stdout;
+    assert!(errors.contains("bad") && !errors.contains("replaced"), "{errors}");
+    assert!(!errors.contains("stopped"), "{errors}");
+    for (state, ids) in [("failed", "bad"), ("replaced", "old"), ("cancelled", "stopped")] {
+        assert_eq!(listed(&hero, &["--status", state]), [ids], "{state}");
+    }
+    assert_eq!(listed(&hero, &["--failed-because", "replaced"]), ["old"]);
+    assert_eq!(listed(&hero, &["--status", "error"]).len(), 3);
+    assert!(hero.run(&["job", "show", "old"]).code(0).stdout.contains("replaced\n"));
+
+    let retry = |options: &[&str]| hero.run(&[&["job", "retry"], options].concat());
+    retry(&["--type", "osis", "--status", "error"]).code(0).stdout("1 job retried\n");
+    assert_eq!(field(&redis, "bad", "status").as_deref(), Some("dispatched"));
+    for id in ["old", "stopped"] {
+        assert_eq!(field(&redis, id, "status").as_deref(), Some("error"), "{id}");
+    }
+    retry(&["--status", "cancelled"]).code(0).stdout("1 job retried\n");
+    assert_eq!(field(&redis, "stopped", "status").as_deref(), Some("dispatched"));
+    hero.run(&["job", "stop", "new"]).code(0);
+    retry(&["--status", "replaced"]).code(0).stdout("1 job retried\n");
+    assert_eq!(field(&redis, "old", "status").as_deref(), Some("dispatched"));
+}
+
 #[test]
 fn job_that_runs_is_not_replaced() {
     let redis = Redis::start();
@@ -141,5 +202,6 @@ fn graph_and_batch_with_a_duplicate_are_rejected_with_its_id() {
         r#"{"script_type":"osis","script":"1","unique_by":"script","on_duplicate":"reject"}"#;
     hero.run_with_input(&["submit", "--batch", "-"], line).code(65).says(&first);
     let line = r#"{"script_type":"osis","script":"1","unique_by":"script"}"#;
-    hero.run_with_input(&["submit", "--batch", "-"], line).code(0).stdout(&format!("{first}\n"));
+    let ids = ["submit", "--batch", "-", "--ids"];
+    hero.run_with_input(&ids, line).code(0).stdout(&format!("{first}\n"));
 }

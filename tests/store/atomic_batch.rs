@@ -162,7 +162,7 @@ async fn a_commit_whose_client_has_gone_is_continued_and_jobs_may_end_meanwhile(
     commit_and_run_all(&world, &life).await;
     world.check();
     assert_eq!(world.count("osis", "submitted"), 1800);
-    assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1799, 1));
+    assert_eq!((world.count("osis", "finished"), world.count("osis", "cancelled")), (1799, 1));
     for left in ["PENDING", "STAGED", "RESERVED", "COMMITTING", "READY"] {
         assert!(world.redis.all(left).is_empty(), "{left} is left");
     }

@@ -74,7 +74,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     assert_eq!(world.work("type:osis"), ["a", "c"]);
     // A waiting job ends at once, a running one through its actor.
     fire("d", 4, Overlap::Replace).await;
-    assert_eq!(world.field("c", "error").as_deref(), Some("stopped"));
+    assert_eq!(world.field("c", "error").as_deref(), Some("replaced by job d"));
     assert_eq!(world.work("type:osis"), ["a", "d"]);
     world.check();
     let world = World::new();

@@ -166,7 +166,7 @@ async fn job_that_failed_is_kept_longer_unless_it_says_otherwise_and_a_stopped_o
     ] {
         assert_kept(&world, &key, kept);
     }
-    assert_eq!([world.count("osis", "failed"), world.count("osis", "cancelled")], [3, 1]);
+    assert_eq!([world.count("osis", "failed"), world.count("osis", "cancelled")], [2, 1]);
 }
 
 #[tokio::test]

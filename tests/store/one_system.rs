@@ -273,7 +273,7 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
     let osis = queue("type:osis");
     assert!(client.pause_queue(&osis).await.expect("pausing"));
     for store in shards(&world).all() {
-        assert_eq!(store.paused_queues().await.expect("reading").len(), 1);
+        assert_eq!(store.pauses().await.expect("reading").queues.len(), 1);
     }
     assert!(client.resume_queue(&osis).await.expect("resuming"));
     assert_eq!(client.purge_queue(&osis).await.expect("purging"), 10);

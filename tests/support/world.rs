@@ -410,6 +410,9 @@ impl World {
                     (Some("error"), Some("stopped" | "stopped_by_request")) => {
                         GraphJobOutcome::Cancelled
                     }
+                    (Some("error"), Some(text)) if text.starts_with("replaced by job ") => {
+                        GraphJobOutcome::Cancelled
+                    }
                     (Some("error"), _) => GraphJobOutcome::Failed,
                     _ => GraphJobOutcome::Waiting,
                 };

@@ -2,7 +2,6 @@
 
 use super::errands::Errand;
 use super::inputs::ReadInputs;
-use crate::engine::StopReason;
 use crate::store::{Attempt, StoreError};
 
 /// One thing that the loop has to do.
@@ -12,12 +11,10 @@ pub(super) enum Action {
     Start(usize, Box<Attempt>, ReadInputs),
     /// Handle a control message of this actor.
     Control(usize, Vec<u8>),
-    /// Stop all running jobs.
-    StopAll(StopReason),
     /// Claim no more jobs.
     DrainAll,
-    /// Give all running jobs back to their queues.
-    GiveBackAll,
+    /// Stop all running jobs. They go back to their queues once their processes have ended.
+    StopAll,
     /// Tell the daemon that the shutdown goes on.
     ReportStopping,
     /// Adopt what programs pushed into lists of an actor.

@@ -1,10 +1,9 @@
-//! The shutdown, step by step: claim no more, let jobs end up to a deadline, give the rest back,
-//! stop it, and only then end. Pure.
+//! The shutdown, step by step: claim no more, let jobs end up to a deadline, stop the rest, which go back to
+//! their queues once their processes have ended, and only then end. Pure.
 
 use std::time::{Duration, Instant};
 
 use super::action::Action;
-use crate::engine::StopReason;
 use crate::proto::report::Shutdown;
 
 /// The time beyond their deadline that stopped scripts, and calls to Redis, get.
@@ -23,9 +22,7 @@ enum DrainStage {
     Serving,
     /// Jobs may end until then.
     LettingEnd(Instant),
-    /// Jobs are being given back, and are stopped then at the latest.
-    GivingBack(Instant),
-    /// Jobs were stopped, and have until then to end.
+    /// Jobs were stopped, and have until then to end and to go back to their queues.
     Stopping(Instant),
 }
 
@@ -43,16 +40,9 @@ pub(super) struct Rest {
 }
 
 impl Draining {
-    /// Notes that the jobs are back in their queues: they may be stopped.
-    pub(super) fn given_back(&mut self, now: Instant) {
-        if let DrainStage::GivingBack(until) = &mut self.stage {
-            *until = now;
-        }
-    }
-
-    /// Returns whether running jobs are or were given back: no job may start.
+    /// Returns whether running jobs were stopped and go back to their queues: no job may start.
     pub(super) fn gives_back(&self) -> bool {
-        matches!(self.stage, DrainStage::GivingBack(_) | DrainStage::Stopping(_))
+        matches!(self.stage, DrainStage::Stopping(_))
     }
 
     /// Returns whether the process is shutting down.
@@ -64,9 +54,7 @@ impl Draining {
     pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
         let until = match self.stage {
             DrainStage::Serving => return None,
-            DrainStage::LettingEnd(until)
-            | DrainStage::GivingBack(until)
-            | DrainStage::Stopping(until) => until,
+            DrainStage::LettingEnd(until) | DrainStage::Stopping(until) => until,
         };
         Some(if now < until { until } else { until + EXTRA })
     }
@@ -98,14 +86,8 @@ impl Draining {
             && now >= until
             && running > 0
         {
-            self.stage = DrainStage::GivingBack(now + EXTRA);
-            actions.extend([Action::GiveBackAll, Action::ReportStopping]);
-        }
-        if let DrainStage::GivingBack(until) = self.stage
-            && now >= until
-        {
             self.stage = DrainStage::Stopping(now + kill_grace + EXTRA);
-            actions.push(Action::StopAll(StopReason::Shutdown));
+            actions.extend([Action::StopAll, Action::ReportStopping]);
         }
         actions
     }
@@ -120,7 +102,6 @@ impl Draining {
                 let is_hopeless = rest.unrecorded == 0 && rest.redis_away >= EXTRA;
                 nothing_left || rest.running == 0 && (is_hopeless || now >= until + EXTRA)
             }
-            DrainStage::GivingBack(_) => nothing_left,
             DrainStage::Stopping(until) => nothing_left || now >= until,
         }
     }
@@ -143,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_may_end_until_the_deadline_and_are_given_back_before_they_are_stopped() {
+    fn jobs_may_end_until_the_deadline_and_then_are_stopped_once() {
         let (mut draining, start) = (Draining::default(), Instant::now());
         assert_eq!(advance(&mut draining, start, Shutdown::No, 1), "");
         assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "DrainAll ReportStopping");
@@ -151,21 +132,21 @@ mod tests {
         assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "");
         let late = start + TIMEOUT;
         assert_eq!(draining.deadline(start), Some(late));
-        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "GiveBackAll ReportStopping");
+        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "StopAll ReportStopping");
+        assert!(draining.gives_back());
         assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "");
-        draining.given_back(late);
-        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "StopAll(Shutdown)");
         assert!(!draining.is_over(late, Rest { running: 1, ..NOTHING }));
         let end = late + SECOND + EXTRA;
         assert!(draining.is_over(end, Rest { running: 1, ..NOTHING }), "no time is left");
     }
 
     #[test]
-    fn jobs_are_stopped_though_redis_cannot_take_them_back() {
+    fn process_that_has_stopped_its_jobs_ends_once_they_are_given_back() {
         let (mut draining, start) = (Draining::default(), Instant::now());
-        let all = "DrainAll ReportStopping GiveBackAll ReportStopping";
+        let all = "DrainAll ReportStopping StopAll ReportStopping";
         assert_eq!(advance(&mut draining, start, Shutdown::Now, 1), all);
-        assert_eq!(advance(&mut draining, start + EXTRA, Shutdown::Now, 1), "StopAll(Shutdown)");
+        assert!(!draining.is_over(start, Rest { other: true, ..NOTHING }), "they are going back");
+        assert!(draining.is_over(start, NOTHING));
     }
 
     #[test]

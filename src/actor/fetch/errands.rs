@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 
+use super::jobs::given_back;
 use super::pending::Pending;
 use crate::actor::boot::Boot;
+use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
 use crate::store::{
-    AdoptionRules, AfterAdoption, GivenBack, StopOutcome, StoreError, Waker, Woken,
+    AdoptionRules, AfterAdoption, GivenBack, LogEntry, RefusedLines, StopOutcome, StoreError,
+    Waker, Woken,
 };
 
 /// The most errands that may wait. More come only from a flood of control messages, which then
@@ -27,6 +30,8 @@ pub(super) enum Errand {
     PassOn(Woken),
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
+    /// Write the last lines of a job's log before it is given back.
+    WriteLog(JobId, Vec<LogEntry>),
     /// Give jobs back to their queues.
     GiveBack(Vec<GivenBack>),
     /// Wake the blocking wait.
@@ -40,8 +45,6 @@ pub(super) enum Done {
     Finished,
     /// The boot owns the job that should stop: its claim is still being answered.
     StopIsOwn(JobId),
-    /// Jobs were given back, and no errand waits to give back more.
-    GivenBack,
     /// Entries of lists of an actor were adopted.
     Adopted {
         /// The actor.
@@ -81,6 +84,15 @@ impl Errands {
         if !jobs.is_empty() {
             self.push(Errand::GiveBack(jobs));
         }
+    }
+
+    /// Gives back a job whose process has ended as the actor shuts down, after the lines that it wrote meanwhile.
+    pub(super) fn give_back_ended(&mut self, run: &RunningJob) {
+        let lines = run.log.take_rest();
+        if !lines.is_empty() {
+            self.push(Errand::WriteLog(run.job.id.clone(), lines));
+        }
+        self.push(Errand::GiveBack(vec![given_back(run, true)]));
     }
 
     /// Returns whether jobs are being given back: a claim could take later jobs of a queue first.
@@ -130,7 +142,6 @@ impl Errands {
     pub(super) fn done(&mut self, (errand, done): ErrandEnd) -> Result<Done, StoreError> {
         self.is_giving_back = false;
         match done {
-            Ok(Done::GivenBack) if self.gives_back() => Ok(Done::Finished),
             Ok(done) => Ok(done),
             Err(error) => {
                 if error.is_transient() && !matches!(errand, Errand::Wake(_)) {
@@ -159,10 +170,15 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
         }
         Errand::PassOn(woken) => store.pass_on(woken).await?,
         Errand::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
+        Errand::WriteLog(id, lines) => {
+            let entries = lines.iter().map(|line| (id, line));
+            for RefusedLines { reason, .. } in boot.append_logs(entries).await? {
+                warn!(job_id = %id, "redis refuses the last lines of job {id}, which are dropped: {reason}");
+            }
+        }
         Errand::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
-            return Ok(Done::GivenBack);
         }
         Errand::Wake(waker) => store.wake(waker).await?,
     }
@@ -201,15 +217,5 @@ mod tests {
         // A wake-up is of no use later.
         assert!(errands.done((Errand::Wake(Waker::default()), Err(away()))).is_err());
         assert_eq!(errands.waiting.len(), 1);
-    }
-
-    #[test]
-    fn jobs_are_given_back_once_no_such_errand_waits() {
-        let mut errands = Errands::default();
-        let give_back = || Errand::GiveBack(Vec::new());
-        errands.push(give_back());
-        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::Finished));
-        errands.waiting.clear();
-        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::GivenBack));
     }
 }

@@ -178,11 +178,6 @@ impl Jobs {
         }
     }
 
-    /// Returns the running jobs, to be given back.
-    pub(super) fn to_give_back(&self) -> Vec<GivenBack> {
-        self.running.values().map(|run| given_back(run, true)).collect()
-    }
-
     /// Takes back the jobs that wait for a thread, all or those of actors where one has waited for too
     /// long.
     pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {

@@ -35,7 +35,7 @@ use super::heartbeat::check_overload;
 use super::running_job::RunOutcome;
 use super::settings::ActorSettings;
 use super::verdict;
-use crate::engine::Failure;
+use crate::engine::{Failure, StopReason};
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
 use crate::store::{Attempt, GivenBack};
@@ -200,14 +200,16 @@ impl Fetch {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
                 self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
             }
-            Action::GiveBackAll => {
-                let mut jobs = self.jobs.take_waiting(Instant::now(), true);
-                jobs.extend(self.jobs.to_give_back());
-                info!(jobs = jobs.len(), "giving running jobs back to their queues");
-                self.errands.push_first(Errand::GiveBack(jobs));
+            Action::StopAll => {
+                self.errands.give_back(self.jobs.take_waiting(Instant::now(), true));
+                let jobs = self.jobs.running.len();
+                info!(
+                    jobs,
+                    "stopping running jobs: they go back to their queues once they have ended"
+                );
+                self.jobs.stop_all(StopReason::Shutdown);
             }
             Action::Adopt(actor, lists) => self.errands.adopt(actor, lists),
-            Action::StopAll(reason) => self.jobs.stop_all(reason),
             Action::ReportStopping => self.report_stopping(),
             Action::Do(errand) => self.errands.push(errand),
             Action::DoFirst(errand) => self.errands.push_first(errand),
@@ -226,6 +228,12 @@ impl Fetch {
             let back = GivenBack { id, claimed_at, queue, has_begun: false, has_crashed: false };
             return self.errands.push(Errand::GiveBack(vec![back]));
         }
+        if let Some(end) = attempt.job.as_ref().ok().and_then(verdict::expired) {
+            let script_type = self.jobs.slots[actor].id.script_type.clone();
+            info!(job_id = %id, script_type = %script_type, "job {id} of {script_type} expired before its start");
+            let log = self.jobs.new_log(&id, &self.settings);
+            return self.recording.add((id, claimed_at), script_type, end, &log);
+        }
         if let Err(invalid) = self.jobs.start(actor, attempt, given, &self.settings) {
             let script_type = self.jobs.slots[actor].id.script_type.clone();
             warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
@@ -236,11 +244,15 @@ impl Fetch {
 
     fn on_outcomes(&mut self, first: RunOutcome) {
         let mut next = Some(first);
-        while let Some(outcome) = next {
+        while let Some(outcome) = next.map(RunOutcome::with_latest_reason) {
             let run = Arc::clone(&outcome.run);
             let lack = match &outcome.result {
                 Err(Failure::Machine { message }) => Some((message.clone(), false)),
                 Err(Failure::Killed { message, .. }) => Some((message.clone(), true)),
+                Err(Failure::Stopped(StopReason::Shutdown)) => {
+                    self.errands.give_back_ended(&run);
+                    None
+                }
                 _ => None,
             };
             let ended = self.jobs.end(outcome, &self.settings.job);
@@ -276,8 +288,6 @@ impl Fetch {
                             self.jobs.stop_early(id);
                         }
                     }
-                    // Scripts are stopped only once all jobs are back in their queues.
-                    Done::GivenBack => self.draining.given_back(Instant::now()),
                     Done::Adopted { actor, has_work, look_later } => {
                         if has_work {
                             self.jobs.slots[actor].check_again();

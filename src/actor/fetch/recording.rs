@@ -171,7 +171,8 @@ impl Recording {
         if !lines.is_empty() {
             let boot = Arc::clone(&self.boot);
             self.flush.start(async move {
-                let written = append(&boot, lines.iter().map(|(id, lines)| (id, lines))).await;
+                let written =
+                    boot.append_logs(each(lines.iter().map(|(id, lines)| (id, lines)))).await;
                 (lines, written)
             });
         }
@@ -307,7 +308,8 @@ async fn record(
         keep_files(boot, ended).await?;
     }
     // The log is complete before the reply tells of the end.
-    *refused = append(boot, batch.iter().map(|ended| (&ended.ending.id, &ended.lines))).await?;
+    let logs = batch.iter().map(|ended| (&ended.ending.id, &ended.lines));
+    *refused = boot.append_logs(each(logs)).await?;
     for ended in batch.iter_mut() {
         ended.lines.clear();
         let own = refused.iter().filter(|refused| refused.id == ended.ending.id);
@@ -346,13 +348,11 @@ async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreE
     Ok(())
 }
 
-async fn append<'a>(
-    boot: &Boot,
+/// Returns each entry of these logs with its job.
+fn each<'a>(
     logs: impl Iterator<Item = (&'a JobId, &'a Vec<LogEntry>)>,
-) -> Result<Vec<RefusedLines>, StoreError> {
-    let entries = logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)));
-    let job = &boot.settings().job;
-    boot.store.append_logs(&boot.id, entries, job.retention + job.timeout_max).await
+) -> impl Iterator<Item = (&'a JobId, &'a LogEntry)> {
+    logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tracing::debug;
 use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::config::{AckMode, RouteConfig};
-use crate::proto::error_kind::STOP_ERRORS;
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{hexadecimal, shown};
@@ -126,7 +126,7 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
         return MessageAnswer::Done(result.unwrap_or(Value::String(end.text)));
     }
     // The exit code of a job that was stopped is that of an attempt before.
-    let was_stopped = STOP_ERRORS.contains(&end.text.as_str());
+    let was_stopped = FailureCause::of(&end.text).intended().is_some();
     let is_temporary = end.exit_code == Some(TEMPORARY) && !was_stopped;
     let may_pass = is_temporary || asks_for_retry(&end.text) || end.text == "timeout";
     let failure = if may_pass { MessageFailure::passing } else { MessageFailure::lasting };

@@ -20,9 +20,10 @@ pub(super) struct JobFilters {
         long,
         value_delimiter = ',',
         value_name = "STATE",
-        help = "Only jobs in these states: waiting (not started yet), running, finished, failed \
-                (also cancelled ones) or cancelled; or created, waiting_for_prerequisites, scheduled, \
-                dispatched, started and error, as JSON has them. Several with commas, or repeated"
+        help = "Only jobs in these states: waiting (not started yet), running, finished, failed, cancelled \
+                (stopped) or replaced (by a later job with their unique key); or created, \
+                waiting_for_prerequisites, scheduled, dispatched, started and error (the last three \
+                together), as JSON has them. Several with commas, or repeated"
     )]
     pub(super) status: Vec<String>,
     /// Only jobs of this script type
@@ -49,10 +50,11 @@ pub(super) struct JobFilters {
     /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
-    /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script
+    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that ended because
+    /// they were stopped or replaced: stopped, replaced
     #[arg(long, value_name = "WORD")]
     pub(super) failed_because: Option<String>,
-    /// Only jobs that were stopped
+    /// Only jobs that were stopped or replaced
     #[arg(long)]
     pub(super) cancelled: bool,
 }
@@ -62,51 +64,61 @@ pub(super) struct JobFilters {
 pub(super) struct States {
     /// The states of the hash.
     pub(super) stored: Vec<JobStatus>,
-    /// Of the jobs in error, only those that were stopped.
-    cancelled: bool,
+    /// Of the jobs in error, only those with one of these words: failed, cancelled or replaced. Empty for all.
+    ends: Vec<&'static str>,
 }
+
+/// The words for jobs in error.
+const ENDS: [&str; 3] = [FAILED, "cancelled", "replaced"];
+const FAILED: &str = "failed";
 
 impl States {
     /// Reads words; none means any state.
     fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
-        let (mut states, mut of_error) = (Self::default(), false);
+        let (mut states, mut any_error) = (Self::default(), false);
         for word in words {
+            let end = ENDS.into_iter().find(|end| *end == word);
             let stored = match word {
+                _ if end.is_some() => vec![JobStatus::Error],
                 "waiting" => JobStatus::ALL.into_iter().filter(|it| it.is_waiting()).collect(),
                 "running" => vec![JobStatus::Started],
-                "failed" | "cancelled" => vec![JobStatus::Error],
                 other => vec![other.parse().map_err(|_| unknown_state(other))?],
             };
-            if word == "cancelled" {
-                states.cancelled = true;
-            } else {
-                of_error |= stored.contains(&JobStatus::Error);
-            }
+            any_error |= end.is_none() && stored.contains(&JobStatus::Error);
+            states.ends.extend(end);
             for state in stored {
                 if !states.stored.contains(&state) {
                     states.stored.push(state);
                 }
             }
         }
-        states.cancelled &= !of_error;
+        if any_error {
+            states.ends.clear();
+        }
         Ok(states)
     }
 
     /// Returns true if not every job in its states is asked for.
     pub(super) fn is_narrower(&self) -> bool {
-        self.cancelled
+        !self.ends.is_empty()
     }
 
     /// Returns true if a job in one of the states of the hash is asked for.
     pub(super) fn wants(&self, job: &JobSummary) -> bool {
-        !self.cancelled || job.status != JobStatus::Error || job.is_cancelled()
+        let end = job.intended_end().unwrap_or(FAILED);
+        self.ends.is_empty() || job.status != JobStatus::Error || self.ends.contains(&end)
+    }
+
+    /// Returns true if jobs that were stopped or replaced are asked for by name.
+    fn names_intended(&self) -> bool {
+        self.ends.iter().any(|end| *end != FAILED)
     }
 }
 
 fn unknown_state(word: &str) -> Error {
     let message = format!(
-        "--status: unknown state `{}`: expected waiting, running, finished, failed or cancelled, or a \
-         state as JSON has it: created, waiting_for_prerequisites, scheduled, dispatched, started, error",
+        "--status: unknown state `{}`: expected waiting, running, finished, failed, cancelled or replaced, \
+         or a state as JSON has it: created, waiting_for_prerequisites, scheduled, dispatched, started, error",
         shown(word)
     );
     Error::new(Exit::Data, message)
@@ -159,6 +171,7 @@ impl JobFilters {
             error: self.error.clone(),
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
+            any_end: self.states()?.names_intended(),
             since: time("--since", self.since.as_deref())?,
             until: time("--until", self.until.as_deref())?,
             ..JobSearch::default()
@@ -225,13 +238,23 @@ mod tests {
             fields: [("error", error.to_owned())].into(),
         };
         let (stopped, failed) = (job(Error, "stopped"), job(Error, "no luck"));
+        let replaced = job(Error, "replaced by job b");
         let wants = |words: &[&str], job: &JobSummary| of(words).expect("legal").wants(job);
-        assert!(stopped.is_cancelled() && !failed.is_cancelled());
+        assert_eq!(
+            [&stopped, &failed, &replaced].map(JobSummary::state),
+            ["cancelled", "error", "replaced"]
+        );
+        assert!(!wants(&["failed"], &stopped) && !wants(&["failed"], &replaced));
+        assert!(wants(&["replaced"], &replaced) && !wants(&["replaced"], &stopped));
+        assert!(wants(&["error"], &stopped) && wants(&["error", "failed"], &replaced));
         assert!(wants(&["cancelled"], &stopped) && !wants(&["cancelled"], &failed));
         assert!(wants(&["cancelled", "finished"], &job(Finished, "")));
         assert!(wants(&["cancelled", "failed"], &failed) && wants(&[], &failed));
         let wrong = of(&["done"]).expect_err("no state").message;
-        assert!(wrong.contains("waiting, running, finished, failed or cancelled"), "{wrong}");
+        assert!(
+            wrong.contains("waiting, running, finished, failed, cancelled or replaced"),
+            "{wrong}"
+        );
     }
 
     #[test]

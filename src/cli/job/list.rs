@@ -102,7 +102,7 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
         let mut row = vec![
             job.id.to_string(),
             shortened(&field("name")),
-            if job.is_cancelled() { "cancelled".to_owned() } else { job.status.to_string() },
+            job.state().to_owned(),
             field("script_type"),
             target(job),
             field("attempt"),

@@ -14,7 +14,7 @@ use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
-use crate::proto::error_kind::STOP_ERRORS;
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{
     FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
 };
@@ -107,9 +107,9 @@ pub(in crate::cli) fn readable(
 
 /// Returns the word for the state of a job in lists: one that was stopped is cancelled.
 fn state(job: &Job) -> &'static str {
-    let is_stopped = job.status == JobStatus::Error
-        && job.error.as_deref().is_some_and(|error| STOP_ERRORS.contains(&error));
-    if is_stopped { "cancelled" } else { job.status.as_str() }
+    let error = job.error.as_deref().filter(|_| job.status == JobStatus::Error);
+    let intended = error.and_then(|error| FailureCause::of(error).intended());
+    intended.unwrap_or(job.status.as_str())
 }
 
 fn table(attempts: &[JobAttempt], look: OutputLook) -> String {

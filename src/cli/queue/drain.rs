@@ -1,19 +1,17 @@
 //! `hero queue drain`: pauses queues and waits for the end of their running jobs.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
 
-use super::{PAUSED, QueueChoice, change};
+use super::QueueChoice;
 use crate::cli::time::brief;
 use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::queue::Queue;
 use crate::proto::text::counted;
 
 /// The time between two looks at the running jobs.
@@ -41,15 +39,10 @@ impl Drain {
         config: &Config,
         global: &Global,
     ) -> Result<ExitCode, Error> {
-        let queues = self.which.queues(client, config).await?;
-        let pause = async |queue: &Queue| client.pause_queue(queue).await;
-        let changed = change(global.json, &PAUSED, &queues, pause).await?;
-        // With --all, the jobs of queues that no program knows any more count too.
-        let only: Option<BTreeSet<Queue>> =
-            (!self.which.all).then(|| queues.iter().cloned().collect());
+        let (changed, of) = self.which.pause(client, config, global.json).await?;
         let (began, mut told) = (Instant::now(), None);
         loop {
-            let running = client.count_running(only.as_ref()).await?;
+            let running = client.count_running(&of).await?;
             if running == 0 {
                 break;
             }
@@ -57,8 +50,9 @@ impl Drain {
             if let Some(patience) = self.wait.filter(|patience| began.elapsed() >= *patience) {
                 let message = format!(
                     "gave up waiting after {}: {jobs}: hero job list --status started; the queues \
-                     stay paused: hero queue resume",
-                    brief(patience)
+                     stay paused: {}",
+                    brief(patience),
+                    self.which.resume()
                 );
                 return Err(Error::new(Exit::GaveUp, message));
             }
@@ -73,7 +67,7 @@ impl Drain {
             || json!({ "paused": changed, "running": 0 }),
             || "drained: no job of these queues runs\n".to_owned(),
         )?;
-        output::hint(global, "afterwards: hero queue resume");
+        output::hint(global, &format!("afterwards: {}", self.which.resume()));
         Ok(ExitCode::SUCCESS)
     }
 }

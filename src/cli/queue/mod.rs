@@ -9,10 +9,12 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::exec::parsed;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::error::{Error, Exit};
+use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::text::{counted, did_you_mean};
 
@@ -30,11 +32,18 @@ pub(super) enum QueueCommand {
     List,
     /// Stop actors from taking jobs of these queues; running jobs continue, new ones are accepted
     #[command(after_help = "Examples:\n  hero queue pause type:python\n  \
-                            hero queue pause type:osis:group:io:prio:2\n  hero queue pause --all")]
+                            hero queue pause type:osis:group:io:prio:2\n  hero queue pause --all\n  \
+                            hero queue pause --type python --group io\n\n\
+                            --all, --type and --group hold for queues that come later as well: a new \
+                            group that starts meanwhile takes no jobs.")]
     Pause(QueueChoice),
     Drain(drain::Drain),
     /// Resume paused queues
-    #[command(after_help = "Examples:\n  hero queue resume type:python\n  hero queue resume --all")]
+    #[command(
+        after_help = "Examples:\n  hero queue resume type:python\n  hero queue resume --all\n\n\
+                            --all, --type and --group also resume the queues among them that were paused \
+                            by their names."
+    )]
     Resume(QueueChoice),
     /// End all waiting jobs of these queues in error, as `hero job stop` does
     #[command(after_help = "Example:\n  hero queue purge --yes type:osis:group:io\n\n\
@@ -53,19 +62,25 @@ pub(super) struct QueueNames {
     force: bool,
 }
 
-/// Named queues, or all.
+/// Named queues, or all of a rule.
 #[derive(Debug, Args)]
 pub(super) struct QueueChoice {
     /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with
     /// :prio:0, :prio:1 or :prio:2 at the end, for one
-    #[arg(required_unless_present = "all", value_name = "QUEUE")]
+    #[arg(required_unless_present_any = ["all", "script_type", "group"], value_name = "QUEUE")]
     queues: Vec<String>,
     /// Accept queues that no configured or live actor serves and that hold no jobs
     #[arg(long)]
     force: bool,
-    /// All queues that hold jobs, that a configured or live actor serves, or that are paused
-    #[arg(long, conflicts_with_all = ["queues", "force"])]
+    /// All queues, also those that come later
+    #[arg(long, conflicts_with_all = ["queues", "force", "script_type", "group"])]
     all: bool,
+    /// All queues of this script type, also those that come later
+    #[arg(short = 't', long = "type", value_name = "TYPE", conflicts_with_all = ["queues", "force"])]
+    script_type: Option<String>,
+    /// All queues of this group, of any script type without --type, also those that come later
+    #[arg(short = 'g', long, value_name = "GROUP", conflicts_with_all = ["queues", "force"])]
+    group: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -84,19 +99,19 @@ impl QueueCommand {
         match self {
             Self::List => list::run(&client, global).await,
             Self::Pause(which) => {
-                let queues = which.queues(&client, &config).await?;
-                each(global, &PAUSED, &queues, async |queue| client.pause_queue(queue).await)
-                    .await?;
+                let (changed, _) = which.pause(&client, &config, global.json).await?;
+                if global.json {
+                    output::json(&json!({ "paused": changed }))?;
+                }
                 output::hint(global, "running jobs go on: hero queue drain waits for their end");
                 Ok(ExitCode::SUCCESS)
             }
             Self::Drain(drain) => drain.run(&client, &config, global).await,
             Self::Resume(which) => {
-                let queues = if which.all {
-                    client.paused_queues().await?
-                } else {
-                    which.queues(&client, &config).await?
-                };
+                if let Some(rule) = which.rule()? {
+                    return resume(&client, &rule, global.json).await;
+                }
+                let queues = checked(&which.queues, which.force, &client, &config).await?;
                 let words = Wording { done: "resumed", before: "was not paused" };
                 each(global, &words, &queues, async |queue| client.resume_queue(queue).await)
                     .await?;
@@ -139,12 +154,67 @@ async fn checked(
 }
 
 impl QueueChoice {
-    async fn queues(&self, client: &Client, config: &Config) -> Result<Vec<Queue>, Error> {
-        if self.all {
-            return Ok(client.all_queues(config).await?);
-        }
-        checked(&self.queues, self.force, client, config).await
+    /// Returns the rule, if no queues are named.
+    fn rule(&self) -> Result<Option<PauseRule>, Error> {
+        let script_type = self.script_type.as_deref().map(parsed).transpose()?;
+        let group = self.group.as_deref().map(parsed).transpose()?;
+        let is_rule = self.all || script_type.is_some() || group.is_some();
+        Ok(is_rule.then_some(PauseRule { script_type, group }))
     }
+
+    /// Pauses what is chosen, and prints it unless JSON is asked for. Returns the names of what was not paused
+    /// before, and everything that is chosen.
+    async fn pause(
+        &self,
+        client: &Client,
+        config: &Config,
+        json: bool,
+    ) -> Result<(Vec<String>, Pauses), Error> {
+        let Some(rule) = self.rule()? else {
+            let queues = checked(&self.queues, self.force, client, config).await?;
+            let pause = async |queue: &Queue| client.pause_queue(queue).await;
+            let changed = change(json, &PAUSED, &queues, pause).await?;
+            let queues = queues.into_iter().collect();
+            return Ok((changed, Pauses { queues, ..Pauses::default() }));
+        };
+        let is_new = client.pause_by_rule(&rule).await?;
+        if !json {
+            let done = if is_new { "paused" } else { "were paused already" };
+            output::line(&format!("{} {done}", rule.words()))?;
+        }
+        let changed = is_new.then(|| rule.to_string()).into_iter().collect();
+        Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }))
+    }
+
+    /// Returns the command that resumes what is chosen.
+    fn resume(&self) -> String {
+        match self.rule() {
+            Ok(Some(rule)) => rule.resume(),
+            _ => format!("hero queue resume {}", self.queues.join(" ")),
+        }
+    }
+}
+
+/// Resumes all queues of a rule, and prints what was paused.
+async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCode, Error> {
+    let ended = client.resume_by_rule(rule).await?;
+    if json {
+        output::json(&json!({ "resumed": ended.names() }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for rule in &ended.rules {
+        output::line(&format!("{} resumed", rule.words()))?;
+    }
+    match ended.queues.len() {
+        0 => {}
+        1..=LISTED_MAX => {
+            for queue in &ended.queues {
+                output::line(&format!("{queue} resumed"))?;
+            }
+        }
+        many => output::line(&format!("{} resumed", counted(many as u64, "queue", "queues")))?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The most queues that are printed by their names.

@@ -8,7 +8,9 @@ use crate::view::Moment;
 
 /// The whole state as one document.
 pub(super) fn of(moment: &Moment) -> Value {
+    let paused: Vec<String> = moment.pauses.iter().map(ToString::to_string).collect();
     let mut document = json!({
+        "paused": paused,
         "redis": redis(&moment.address, &moment.redis),
         "supervisors": moment.supervisors,
         "brokers": moment.brokers,

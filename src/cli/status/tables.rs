@@ -22,7 +22,7 @@ const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text.
 pub(super) fn of(moment: &Moment, look: OutputLook) -> String {
-    let mut parts = vec![redis(moment), supervisors(moment, look)];
+    let mut parts = vec![pauses(moment), redis(moment), supervisors(moment, look)];
     parts.push(if moment.actor_counts.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
@@ -31,6 +31,15 @@ pub(super) fn of(moment: &Moment, look: OutputLook) -> String {
     parts.extend([queues(moment, look), types(moment, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// The rules by which queues are paused: nobody should look for another reason why jobs wait.
+fn pauses(moment: &Moment) -> String {
+    let mut text = String::new();
+    for rule in &moment.pauses {
+        let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
+    }
+    text
 }
 
 fn redis(moment: &Moment) -> String {
@@ -248,6 +257,16 @@ mod tests {
              \n\
              JOBS OF TYPE  AFTER  SCHEDULED  DUE  HELD  DONE/H  FAILED/H  DEAD/H\n\
              osis              1          4    1     0       -         -       -\n"
+        );
+    }
+
+    #[test]
+    fn pause_by_a_rule_stands_first() {
+        let moment = Moment { pauses: vec!["*".parse().expect("legal")], ..moment() };
+        let text = of(&moment, OutputLook::PLAIN);
+        assert!(
+            text.starts_with("PAUSED  all queues: hero queue resume --all\n\nredis "),
+            "{text}"
         );
     }
 

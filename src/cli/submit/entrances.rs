@@ -161,6 +161,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "after_any" => new.after_any("a"),
         "prerequisite_names" => new.prerequisite_name("A", "b"),
         "run_at" => new.run_at("2030-01-01T00:00:00Z".parse().expect("a time")),
+        "expires" => new.expires(std::time::Duration::from_secs(90)),
         "unique_key" => new.unique_key("a"),
         "unique_for" => new.unique_for(std::time::Duration::from_secs(90)),
         "unique_by" => new.unique_by("key"),

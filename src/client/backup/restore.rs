@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::object::{Context, Field};
+use crate::proto::pauses::Pauses;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::text::counted;
@@ -112,9 +113,13 @@ impl RestoreRun<'_> {
                 let shard = self.client.shards.count().shard(number).ok_or_else(missing)?;
                 self.store = self.client.shards.at(shard);
             }
-            BackupLine::Paused(queues) => {
-                let queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
+            BackupLine::Paused(names) => {
+                let Pauses { queues, rules } = Pauses::of_names(&names);
+                let queues: Vec<Queue> = queues.into_iter().collect();
                 self.client.shards.each(|store| store.pause(&queues)).await?;
+                for rule in &rules {
+                    self.client.pause_by_rule(rule).await?;
+                }
             }
             BackupLine::Cron(cron) => drop(self.client.store.restore_cron(&cron).await?),
             BackupLine::CronAdded(added) => {

@@ -303,10 +303,8 @@ fn above_the_job(limit: Limit) -> Option<&'static str> {
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.
 fn failure_of_exit(message: String, exit_code: Option<i32>) -> Failure {
-    const TEMPORARY_FAILURE: i32 = 75;
     const DATA_ERROR: i32 = 65;
     match exit_code {
-        Some(TEMPORARY_FAILURE) => Failure::Postponed { message, exit_code, delay: None },
         Some(DATA_ERROR) => Failure::Discarded { message, exit_code },
         _ => Failure::Script { message, exit_code },
     }

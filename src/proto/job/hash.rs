@@ -284,6 +284,7 @@ mod tests {
         "created_at",
         "updated_at",
         "started_at",
+        "first_started_at",
         "finished_at",
         "status",
         "dependents",

@@ -89,6 +89,8 @@ job! {
     updated_at: Option<Timestamp>,
     /// The start of its last attempt.
     started_at: Option<Timestamp>,
+    /// The start of its first attempt, if another one follows or followed that.
+    first_started_at: Option<Timestamp>,
     /// The time at which it became terminal.
     finished_at: Option<Timestamp>,
     /// Jobs that wait for it, or did: the first of them.

@@ -88,7 +88,8 @@ macro_rules! job_settings {
                 value_name: "DURATION[..DURATION]",
             }
             /// The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once;
-            /// by default all
+            /// by default all. A job that names 75 and ends with it is postponed: it loses no attempt, until
+            /// `job.postponed_max` (24h) after its first one
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
             /// The memory limit of each process of the script, such as 512MiB; its type sets the upper bound
             memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
@@ -169,6 +170,9 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "its schedule says when it starts"),
                 ],
             }
+            /// The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor
+            /// takes it later, it ends as expired without having run
+            expires as expires(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
             /// The key that deduplicates: while a job with this key has not ended, submitting
             /// another gives its id and creates nothing
             unique_key as unique_key(key: &str): Option<UniqueKey> = None => {

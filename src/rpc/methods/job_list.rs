@@ -38,13 +38,14 @@ pub(super) struct ListJobs {
     error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     text: Option<String>,
-    /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script.
+    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
+    /// ended because they were stopped or replaced: stopped, replaced.
     failed_because: Option<Spelled<FailureCause>>,
     /// Only jobs of this queue, as queue.list names it.
     queue: Option<Spelled<Queue>>,
     /// Only jobs that a limit holds; with false, only others.
     held: Option<bool>,
-    /// Only jobs that were stopped; with false, only others.
+    /// Only jobs that were stopped or replaced; with false, only others.
     cancelled: Option<bool>,
     /// Only jobs that were created at this time or after it.
     since: Option<Spelled<Timestamp>>,
@@ -84,6 +85,7 @@ impl ListJobs {
             queue: self.queue.map(|Spelled(queue)| queue),
             held: self.held,
             cancelled: self.cancelled,
+            any_end: false,
             since: self.since.map(|Spelled(time)| time),
             until: self.until.map(|Spelled(time)| time),
             error_kind: None,

@@ -18,7 +18,7 @@
 --       time       of the claim, in us
 --       unadopted  lists with ids that have no ready entry
 -- needs: wrong_type time names routing job owner counters index events legacy wake
--- rarely: foreign_start claim_limits other_copies
+-- rarely: foreign_start claim_limits other_copies pauses
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max, limits_text = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
@@ -37,13 +37,12 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes = 0, 0
 
--- The queues to leave alone. One cheap query as long as no queue is paused.
+-- The queues to leave alone. One cheap query as long as nothing is paused.
 local is_paused = {}
 if redis.call('EXISTS', PAUSED) == 1 then
-  local queues = {}
-  for place, list in ipairs(KEYS) do queues[place] = queue_of_list(list) end
-  for place, is in ipairs(redis.call('SMISMEMBER', PAUSED, unpack(queues))) do
-    is_paused[queues[place]] = is == 1
+  for _, list in ipairs(KEYS) do
+    local queue = queue_of_list(list)
+    if is_paused[queue] == nil then is_paused[queue] = rarely().is_queue_paused(queue) end
   end
 end
 

@@ -3,7 +3,7 @@
 -- ARGV: 1 how long a job waits before, in us  2 limit on queues  3 limit on entries per queue
 --       4... script types and how far their jobs may go unless they say: 'group' or 'type'
 -- returns { moved, notes on jobs }
--- needs: wrong_type time names routing job sweep notes index events legacy queue foreign_actors
+-- needs: wrong_type time names routing job sweep notes index events legacy queue foreign_actors pauses
 
 local after_us, window, at = tonumber(ARGV[1]), tonumber(ARGV[3]), now_us()
 -- A job that has waited for long stands near the head.
@@ -73,7 +73,7 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[2])) do
   local group, instance = string.match(queue, ':group:([^:]+)'), string.match(queue, ':inst:(%d+)')
   local first = group and redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
   local is_due = left > 0 and first and first[2] and tonumber(first[2]) <= at - after_us
-  if is_due and redis.call('SISMEMBER', PAUSED, queue) == 0
+  if is_due and not is_queue_paused(queue)
     and not (LEGACY and #legacy_queues_of(queue) > 0)
     and not has_live_actor(type_of_queue(queue), group, instance) then
     -- A window that moves past jobs that may not fall back.

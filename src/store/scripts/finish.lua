@@ -34,6 +34,8 @@ local POSTPONED_MAX = 1000000000
 -- Lets the job run again later. One that is postponed has lost no attempt.
 local function run_later(id, script_type, is_postponed, text, exit_code, delay_us)
   local due = at + delay_us
+  local started_at = present(read(id, 'started_at')[1])
+  if started_at then redis.call('HSETNX', JOB .. id, 'first_started_at', started_at) end
   rarely().note_attempt(id, is_postponed and 'postponed' or 'error', text, rfc3339(at))
   if is_postponed then
     local f = read(id, 'attempt', 'postponed')

@@ -60,10 +60,12 @@ if on_its_way and overlap == 'skip' then
   note('left_out', before, 'overlap')
   return { 'left_out', before }
 end
--- A bare id is a control message: stop this job.
-if on_its_way and overlap == 'replace' then stop_job({ before, ARGV[4], before, '' }) end
-
 local id = ARGV[5]
+-- A bare id is a control message: stop this job.
+if on_its_way and overlap == 'replace' then
+  stop_job({ before, ARGV[4], before, '', 'replaced by job ' .. id })
+end
+
 local result = submit_jobs({ unpack(ARGV, 7) })
 if result[1] == 'broken_queue' then
   note('failed', nil, result[2])

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 id  2 TTL in ms, or '' for its jobs  3... fields and values; or jobs, each with its score
 -- returns 'ok', or 'exists' if the id is taken
--- needs: time
+-- needs: time names
 
 local graph, step = ARGV[1], 1000000000
 local key, jobs = GRAPH .. graph, GRAPH_JOBS .. graph
@@ -22,7 +22,7 @@ local function outcome_of(job, before)
   if not f[1] then return before > 0 and before or 2 end
   if f[1] == 'finished' then return 1 end
   if f[1] ~= 'error' then return 0 end
-  return (f[2] == 'stopped' or f[2] == 'stopped_by_request') and 3 or 2
+  return intended_end(f[2]) and 3 or 2
 end
 
 for number = 3, #ARGV, 2 do

@@ -63,8 +63,9 @@ local function give_up_if_unused(script_type)
 end
 
 for _, script_type in ipairs(some_types()) do
-  local now = redis.pcall('HMGET', STATS .. script_type, 'finished', 'failed', 'dead')
-  local done = (tonumber(now[1]) or 0) + (tonumber(now[2]) or 0)
+  local now = redis.pcall('HMGET', STATS .. script_type, 'finished', 'failed', 'dead', 'cancelled', 'replaced')
+  local done = 0
+  for _, place in ipairs({ 1, 2, 4, 5 }) do done = done + (tonumber(now[place]) or 0) end
   local last = redis.call('HMGET', RATE .. script_type, 'at_us', 'done')
   keep_hour(script_type, now, not last[1])
   if last[2] ~= integer(done) then busy = busy + 1 end

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::config::format_duration;
+use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::proto::units::brief;
@@ -104,7 +105,17 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
 /// A person has paused a queue, so it is only worth knowing. Many are said together.
 fn paused(moment: &Moment, found: &mut Found) {
     let of = (ProblemKind::QueuePaused, Severity::Note);
-    let paused: Vec<_> = moment.queues.iter().filter(|(state, _)| state.paused).collect();
+    for rule in &moment.pauses {
+        let waiting = moment.queues.iter().filter(|(state, _)| rule.covers(&state.queue));
+        let waiting: u64 = waiting.map(|(state, _)| state.depth).sum();
+        let jobs = counted(waiting, "job waits", "jobs wait");
+        let text =
+            format!("{} are paused, also those that come later; {jobs} in them", rule.words());
+        found.add(of, Subject::Queues, text, format!("resume them: {}", rule.resume()));
+    }
+    let by_rule = |queue: &Queue| moment.pauses.iter().any(|rule| rule.covers(queue));
+    let by_name = |state: &QueueState| state.paused && !by_rule(&state.queue);
+    let paused: Vec<_> = moment.queues.iter().filter(|(state, _)| by_name(state)).collect();
     if paused.len() > PAUSED_LISTED_MAX {
         let all = if paused.len() == moment.queues.len() { "all " } else { "" };
         let waiting: u64 = paused.iter().map(|(state, _)| state.depth).sum();

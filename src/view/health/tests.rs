@@ -259,6 +259,16 @@ fn many_paused_queues_are_one_note() {
 }
 
 #[test]
+fn rule_that_pauses_queues_is_one_note() {
+    let texts = texts(|of| {
+        of.queues[0].0.paused = true;
+        of.pauses = vec!["*".parse().expect("legal")];
+    });
+    let text = "all queues are paused, also those that come later; 3 jobs wait in them";
+    assert_eq!(texts, [(Severity::Note, text.to_owned())]);
+}
+
+#[test]
 fn failures_that_rise_are_told_with_both_shares() {
     let minute = |(finished, failed)| Minute {
         length: Duration::from_mins(1),

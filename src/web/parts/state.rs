@@ -33,7 +33,7 @@ impl ShownState {
     ];
 
     /// Returns the state that people see of a job. `is_held` is true if a limit holds it,
-    /// `is_cancelled` if it was stopped by request.
+    /// `is_cancelled` if it was stopped or replaced.
     pub(in crate::web) fn of(status: JobStatus, is_held: bool, is_cancelled: bool) -> Self {
         match status {
             JobStatus::Created => Self::Created,

@@ -78,6 +78,8 @@ class JobSpec:
     prerequisite_names: Mapping[str, str] = field(default_factory=dict)
     run_at: Optional[datetime] = None
     """With a time zone."""
+    expires: Optional[Duration] = None
+    """How long after its submission, or `run_at`, it may start; later it ends as expired."""
     unique_key: Optional[str] = None
     unique_for: Optional[Duration] = None
     """How long after its submission a job that finished still holds its unique key."""
@@ -120,7 +122,7 @@ class JobSpec:
 
 
 _MANY = frozenset({"args", "tags", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
-_DURATIONS = frozenset({"timeout", "cpu", "retention", "unique_for"})
+_DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "unique_for"})
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
 -- Adopts jobs that older programs pushed into a legacy queue. The copy there stays the right to run the job:
 -- an old worker may still pop it, and a claim removes it.
--- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue
+-- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue pauses
 
 -- Takes the list, window and at of the call, and its functions skip, push_again and count_adopted. Returns true
 -- if there may be more. Older clients push to the head alone, so the oldest of their jobs stands at the end.
@@ -37,7 +37,7 @@ local function adopt_legacy(call)
 
   -- An old worker would run a job of a paused queue: its copy goes.
   local function stays_unless_paused(id, queue)
-    if redis.call('SISMEMBER', PAUSED, queue) == 0 then return 'stays' end
+    if not is_queue_paused(queue) then return 'stays' end
     redis.call('HSET', JOB .. id, 'legacy', '')
     return 'gone'
   end

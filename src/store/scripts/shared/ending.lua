@@ -97,10 +97,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   else
     enter(status, job.script_type, id, at + for_ms * 1000)
   end
-  count(job.script_type, status == 'finished' and 'finished' or 'failed')
-  if status == 'error' and (text == 'stopped' or text == 'stopped_by_request') then
-    count(job.script_type, 'cancelled')
-  end
+  count(job.script_type, status == 'finished' and 'finished' or intended_end(text) or 'failed')
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
     push_reply(id, status, text, job.ready_reply, job.reply_format, job.holds)

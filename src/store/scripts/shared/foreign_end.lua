@@ -11,7 +11,7 @@ local function note_foreign_end(id, script_type, at, retention)
   log_event(id, f[1], script_type)
   local for_ms = set_expiry(id, f[1], f[4], retention)
   enter(f[1], script_type, id, at + for_ms * 1000)
-  count(script_type, f[1] == 'finished' and 'finished' or 'failed')
+  count(script_type, f[1] == 'finished' and 'finished' or intended_end(f[6]) or 'failed')
   release_unique(id, f[2], f[1] == 'finished' and at)
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
   -- An old worker replies only in its own spelling, if at all.

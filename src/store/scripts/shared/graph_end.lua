@@ -1,6 +1,6 @@
 -- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
 -- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
--- 2 failed, 3 cancelled. So the counts are lengths of ranges, and cannot drift from the jobs.
+-- 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
 -- needs: wrong_type time names
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
@@ -12,7 +12,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local score = tonumber(legal_id(graph) and redis.call('ZSCORE', jobs, id) or nil)
   if not score then return end
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
-    or (text == 'stopped' or text == 'stopped_by_request') and 3 or 2
+    or intended_end(text) and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
   local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open')
   local ttl_ms, calls_back = unended_ms, false

@@ -26,6 +26,12 @@ local function says_no(value)
   return word == '0' or word == 'false' or word == 'no'
 end
 
+-- The counter of a job that ended in `error` as a person or its submitter wanted; nil if it failed.
+local function intended_end(text)
+  if text == 'stopped' or text == 'stopped_by_request' then return 'cancelled' end
+  return string.match(text or '', '^replaced by job [A-Za-z0-9_-]+$') and 'replaced'
+end
+
 -- The script type under which a job stands in the indexes: its own, else that of its actor.
 local function type_of_job(script_type, actor)
   return legal_type(script_type) or legal_type(string.match(actor or '', '^[^:]+')) or 'unknown'

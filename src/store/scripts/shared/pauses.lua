@@ -1,0 +1,16 @@
+-- The pauses of queues: by their names, or by rules for all queues, those of a type, of a group, or of both.
+-- needs: wrong_type
+
+-- Tells if a queue is paused.
+local function is_queue_paused(queue)
+  local script_type, group = string.match(queue, '^type:([a-z0-9_]+)'), string.match(queue, ':group:([^:]+)')
+  local of_type = 'type:' .. (script_type or '')
+  local names = { queue, '*', of_type .. ':*' }
+  if group then
+    names[4], names[5] = 'type:*:group:' .. group .. ':*', of_type .. ':group:' .. group .. ':*'
+  end
+  for _, is in ipairs(redis.call('SMISMEMBER', PAUSED, unpack(names))) do
+    if is == 1 then return true end
+  end
+  return false
+end
