@@ -23,10 +23,10 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
     after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n  hero dev --keep ~/hero\n\n\
                         COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the\n\
                         address of the page in HERO_PAGE; clients of the API find it by HERO_API and HERO_TOKEN. The\n\
-                        exit code is that of COMMAND.\n\
+                        exit code is COMMAND's.\n\
                         Everything is removed afterwards, including the jobs. With --keep DIR everything is in DIR: the\n\
                         jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
-                        that of the first run and yours to change; --config FILE replaces it. The next run with the same\n\
+                        made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
                         DIR continues there: jobs that wait run, those that ran are run again."
 )]
 pub(super) struct Dev {

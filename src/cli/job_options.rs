@@ -11,7 +11,7 @@ use super::given::Given;
 use super::given_files::GivenFiles;
 use super::script::ScriptSource;
 use super::script_doc;
-use super::sections::{WHAT, WHEN, section};
+use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
 use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
@@ -28,14 +28,14 @@ A script finds, as variables:
   HERO_PARAMS      its parameters, as JSON
   HERO_INPUT_DIR   the folder of its --input files
   HERO_INPUTS      a JSON file with the outputs of its prerequisites
-  HERO_OUTPUT_DIR  a folder whose files are kept; those of its current folder are not
+  HERO_OUTPUT_DIR  a folder whose files are kept, unlike its current folder's
 and can call, in Python after `import hero`, in Rhai without `hero.`:
   hero.progress(0.5, \"text\")   shows its progress
-  hero.output(value)           sets the output; in Rhai the last value is the output
-  hero.params, hero.inputs     its parameters, the outputs of its prerequisites; in
-                               Rhai params and INPUTS
+  hero.output(value)           sets the output; in Rhai the last value does
+  hero.params, hero.inputs     its parameters, the outputs of its prerequisites:
+                               in Rhai params and INPUTS
   hero.result(\"orders\")        the output of one prerequisite, as a value
-  hero.retry_in(\"5m\", \"busy\") ends it, and runs it again later
+  hero.retry_in(\"5m\", \"busy\")  ends it, and runs it again later
   hero.discard(\"no such id\")   ends it in an error that is not retried
 Other programs write a line to the descriptor HERO_FD: {\"progress\": 0.5},
 {\"output\": …}, {\"retry_in\": 300} or {\"discard\": \"no such id\"}.
@@ -184,7 +184,10 @@ pub(super) fn priority_of(text: &str) -> &str {
 
 impl Args for SettingOptions {
     fn augment_args(command: Command) -> Command {
-        settings().fold(command, |command, setting| command.arg(option(setting)))
+        // The sections of the help come in the order of their first options.
+        let mut settings: Vec<&Setting> = settings().collect();
+        settings.sort_by_key(|setting| sections::place(setting));
+        settings.into_iter().fold(command, |command, setting| command.arg(option(setting)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

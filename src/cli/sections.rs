@@ -40,6 +40,12 @@ pub(super) fn section(setting: &Setting) -> Option<&'static str> {
     SECTIONS.iter().find(|(_, words)| has(words)).map(|(title, _)| *title)
 }
 
+/// Returns the place of a setting's section among all sections.
+pub(super) fn place(setting: &Setting) -> Option<usize> {
+    let title = section(setting)?;
+    SECTIONS.iter().position(|(of, _)| *of == title)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ use crate::proto::target::{Group, ScriptType};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero token new ci --scope read,submit --expires 90d\n\n\
                         Redis keeps the SHA-256 of a token, not the token. Every program that may write there can make \
-                        tokens: use the Redis login of the supervisor, not that of producers.")]
+                        tokens: use the Redis login of the supervisor, not of producers.")]
 pub(super) enum TokenCommand {
     New(NewTokenCommand),
     /// List the tokens: what each may do, and until when

@@ -45,7 +45,7 @@ use batch::Printed;
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
                         batch has a job a line, its members named as the fields of the hash.\n\
-                        Beside --graph or --batch, --id and --name are those of the graph or batch;\n\
+                        Beside --graph or --batch, --id and --name name the graph or batch;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]

@@ -179,7 +179,7 @@ macro_rules! job_settings {
                 value_name: "KEY",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
             }
-            /// The time after its submission for which a job that finished still holds its unique key
+            /// The time from its submission until a finished job gives its unique key back
             unique_for as unique_for(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
             }
@@ -210,7 +210,7 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "all periodic jobs are on the home shard"),
                 ],
             }
-            /// The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed
+            /// The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
                 bound: |spec, bounds| longer(spec.retention, bounds.retention_max, "job.retention_max"),

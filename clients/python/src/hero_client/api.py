@@ -427,8 +427,8 @@ class Job(_JobRequired, total=False):
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed;
-    in seconds."""
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
@@ -457,7 +457,7 @@ class Job(_JobRequired, total=False):
     """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
     arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
-    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
@@ -599,8 +599,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time for which the ended job is kept, such as 7d; by default `job.retention`, 24h, and 7d if it failed;
-    in seconds."""
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
@@ -622,7 +622,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
     arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
-    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
