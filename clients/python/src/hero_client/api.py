@@ -453,6 +453,8 @@ class Job(_JobRequired, total=False):
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    unfinished_line: str
+    """The text after the last line of its log, while it runs, that has no line end yet."""
     unique_by: str
     """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
     arguments, parameters and variables; params, their type, group, name and parameters."""
