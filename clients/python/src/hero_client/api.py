@@ -453,6 +453,8 @@ class Job(_JobRequired, total=False):
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    unfinished_line: str
+    """The text after the last line of its log, while it runs, that has no line end yet."""
     unique_by: str
     """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
     arguments, parameters, variables) or params (type, group, name, parameters)."""
