@@ -162,3 +162,20 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
     fire("m", 28, Overlap::Allow).await;
     assert_eq!(world.store.firings(&name).await.expect("looking").len(), 1);
 }
+
+#[tokio::test]
+async fn firing_whose_id_is_taken_gets_another() {
+    let world = World::new();
+    let name = "tick".parse().expect("legal");
+    world.accepts(&[job("a")]).await;
+    let job = job("a");
+    let fired = world.store.fire(&name, second(1), Overlap::Allow, &job, RETENTION.into());
+    let Fired::Job(id) = fired.await.expect("firing") else { panic!("it has not fired") };
+    assert!(id.as_str().starts_with("a-"), "{id}");
+    assert_eq!(world.work("type:osis"), ["a", id.as_str()]);
+    let last = world.store.last_firing(&name).await.expect("looking").expect("it fired");
+    assert_eq!(last.id, id);
+    let again = world.store.fire(&name, second(1), Overlap::Allow, &job, RETENTION.into());
+    assert_eq!(again.await.expect("firing"), Fired::Past);
+    world.check();
+}

@@ -9,6 +9,7 @@ use super::super::method::{CallContext, Method};
 use super::graph::callbacks;
 use super::job_types::JobSettings;
 use super::params::Spelled;
+use super::repeats::has_key;
 use crate::client::{ClientError, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
@@ -93,10 +94,10 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             [] => Vec::new(),
             jobs => context.client.submit_all_of(&mut batch, jobs, true).await?,
         };
-        for (place, result) in places.into_iter().zip(results) {
-            match result {
+        for ((place, result), job) in places.into_iter().zip(results).zip(&jobs) {
+            match context.told(has_key(job), result).await {
                 Ok(id) => ids.push(id.to_string()),
-                Err(error) => refused.push(Refused { line: place + 1, error: error.to_string() }),
+                Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
             }
         }
         refused.sort_by_key(|refused| refused.line);
@@ -107,7 +108,8 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         match context.client.submit_all_or_none_of(&mut batch, &jobs).await {
             Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
             Err(ClientError::Refused { place, error, .. }) => {
-                refused.push(Refused { line: place + 1, error: error.to_string() });
+                let error = context.told_error(*error).await.message;
+                refused.push(Refused { line: place + 1, error });
             }
             Err(error) => return Err(error.into()),
         }

@@ -133,7 +133,10 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
-    let ids = context.client.submit_graph(&mut graph).await?;
+    let ids = match context.client.submit_graph(&mut graph).await {
+        Ok(ids) => ids,
+        Err(error) => return Err(context.told_error(error).await),
+    };
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     Ok(SubmittedGraph { graph_id: graph.id().to_string(), jobs: ids.collect() })
 }

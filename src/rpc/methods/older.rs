@@ -9,9 +9,9 @@ use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::job::{cleared, confirmed, created, deleted, output_of, stopped, submitted_awaited};
+use super::job::{cleared, created, deleted, output_of, stopped, submitted_awaited};
 use super::job_types::JobSettings;
-use super::params::{Spelled, page_size, patience};
+use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::store::{Cursor, JobSummary, ListQuery};
 
