@@ -8,6 +8,7 @@ mod agent_http;
 mod belongs;
 mod caller;
 mod error;
+mod examples;
 mod follow;
 mod guard;
 mod guesses;

@@ -52,6 +52,8 @@ struct Batch {
 #[derive(Serialize, JsonSchema)]
 struct SubmittedBatch {
     /// The id of the batch, for the methods of graphs; null if no job was accepted.
+    id: Option<String>,
+    /// The same, by its older name.
     batch_id: Option<String>,
     /// The ids of the accepted jobs, in the order of the batch.
     ids: Vec<String>,
@@ -118,7 +120,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         context.client.drop_empty_batch(&batch.id).await?;
     }
     let batch_id = (!ids.is_empty()).then(|| batch.id.to_string());
-    Ok(SubmittedBatch { batch_id, ids, refused })
+    Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused })
 }
 
 fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {

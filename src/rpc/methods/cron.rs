@@ -139,8 +139,10 @@ struct NewPeriodicJob {
     /// The time zone of the schedule; UTC without one.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
+    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
     catch_up: Option<String>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
     /// The settings of its jobs.
     job: JobSettings,
@@ -157,8 +159,10 @@ struct PeriodicJobChange {
     /// The time zone of the schedule.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
+    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
     catch_up: Option<String>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
     /// Settings of its jobs that replace those it has.
     job: Option<ChangedSettings>,

@@ -28,6 +28,7 @@ pub(super) struct ListJobs {
     /// The `next` of the page before.
     cursor: Option<Spelled<Cursor>>,
     /// Only jobs of this caller.
+    #[serde(alias = "caller_id")]
     caller: Option<String>,
     /// Only jobs whose name contains this text.
     name: Option<String>,
@@ -39,6 +40,7 @@ pub(super) struct ListJobs {
     /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     text: Option<String>,
     /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script.
+    #[schemars(extend("enum" = ["stopped", "timeout", "prerequisite", "crashed", "invalid", "script", null]))]
     failed_because: Option<Spelled<FailureCause>>,
     /// Only jobs of this queue, as queue.list names it.
     queue: Option<Spelled<Queue>>,

@@ -79,14 +79,14 @@ async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcEr
 #[serde(deny_unknown_fields)]
 struct ById {
     /// The id of the job.
-    #[serde(alias = "id")]
-    job_id: Spelled<JobId>,
+    #[serde(alias = "job_id")]
+    id: Spelled<JobId>,
 }
 
 impl ById {
     /// Returns the job that it names.
     async fn job(self, context: &CallContext) -> Result<JobId, RpcError> {
-        let Spelled(id) = self.job_id;
+        let Spelled(id) = self.id;
         context.job_named(id).await
     }
 }
