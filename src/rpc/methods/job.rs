@@ -179,6 +179,7 @@ async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcErro
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let stored = context.client.submit_awaited(job.clone(), &files).await;
     let job = awaited_or_same(&context, job, !files.is_empty(), stored).await?;
+    context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
     ended(&context, &job, patience).await
 }
 
