@@ -98,6 +98,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
+use crate::proto::cron::is_id_of_firing;
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
@@ -251,8 +252,12 @@ impl Client {
     /// Checks a job before it is sent.
     ///
     /// # Errors
-    /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
+    /// [`InvalidJob`] if it has no script type, an id of the supervisors or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
+        if is_id_of_firing(&job.id) {
+            let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
+            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        }
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }

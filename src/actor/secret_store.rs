@@ -39,7 +39,7 @@ impl SecretStore {
         for used in &job.secrets {
             let name = used.name();
             let wrong = |why: String| InvalidJob::new("secrets", format!("`{name}`: {why}"));
-            self.check_rule(name, &job.caller_id).map_err(wrong)?;
+            self.check_rule(used, &job.caller_id).map_err(wrong)?;
             let mut content = self.read(name).map_err(wrong)?;
             if let SecretUse::File(_) = used {
                 if let Ok(text) = std::str::from_utf8(&content) {
@@ -64,11 +64,20 @@ impl SecretStore {
         Ok(values)
     }
 
-    fn check_rule(&self, name: &SecretName, caller: &str) -> Result<(), String> {
+    fn check_rule(&self, used: &SecretUse, caller: &str) -> Result<(), String> {
         let ActorId { script_type, group, .. } = &self.actor;
+        let name = used.name();
         let table = format!("[secrets.allow.{}]", quoted(name));
         match self.config.allow.get(name) {
-            Some(rule) if rule.allows(script_type, group, caller) => Ok(()),
+            Some(rule) if rule.allows(script_type, group, caller) => {
+                let needs_file = rule.file_only.contains(script_type);
+                if needs_file && !matches!(used, SecretUse::File(_)) {
+                    return Err(format!(
+                        "is given to scripts of the type {script_type} as a file only ({table}): use file:{name}"
+                    ));
+                }
+                Ok(())
+            }
             Some(_) => {
                 let shown: String = caller.chars().take(80).flat_map(char::escape_debug).collect();
                 let caller = if shown.is_empty() {
@@ -165,7 +174,8 @@ mod tests {
             fs::set_permissions(folder.path(), Permissions::from_mode(0o750)).expect("a mode");
             let text = format!(
                 "[secrets]\ndir = {:?}\n[secrets.allow.db]\ntypes = [\"python\"]\n\
-                 callers = [\"me\"]\n[secrets.allow.\"tls.key\"]\ntypes = [\"python\"]\n",
+                 callers = [\"me\"]\n[secrets.allow.\"tls.key\"]\ntypes = [\"python\"]\n\
+                 [secrets.allow.disk]\ntypes = [\"python\"]\nfile_only = [\"python\", \"bash\"]\n",
                 folder.path()
             );
             let config = crate::config::Config::from_toml("h".as_ref(), &text).expect("legal");
@@ -208,6 +218,10 @@ mod tests {
         world.write("tls.key", b"\xff\n", 0o600);
         assert_eq!(world.ask("file:tls.key", "").expect("allowed").files["tls.key"], b"\xff\n");
         world.refuses("KEY=tls.key", "", "use file:tls.key");
+        world.write("disk", b"x", 0o600);
+        world.refuses("KEY=disk", "", "as a file only ([secrets.allow.disk]): use file:disk");
+        world.refuses("disk", "", "use file:disk");
+        assert_eq!(world.ask("file:disk", "").expect("allowed").files["disk"], b"x");
     }
 
     #[test]

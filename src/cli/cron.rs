@@ -91,7 +91,7 @@ impl CronCommand {
 async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
     let client = Client::open(config)?;
     let crontab = client.whole_crontab(&config.crontab()).await?;
-    let documents = client.periodic_job_documents(&config.crontab()).await?;
+    let documents = client.periodic_job_documents(&crontab).await?;
     let now = client.now().await?;
     let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
     for problem in &problems {
@@ -107,8 +107,8 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
 
 async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
     let client = Client::open(config)?;
-    let found = client.periodic_job_history(&config.crontab(), name).await?;
     let crontab = client.whole_crontab(&config.crontab()).await?;
+    let found = client.periodic_job_history(&crontab, name).await?;
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
     output::print(json, || json!(found), || format!("{}{settings}", readable(&found)))?;

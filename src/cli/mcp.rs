@@ -9,7 +9,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::exec::parsed;
 use super::script::check_configured;
@@ -19,7 +20,7 @@ use crate::error::{Error, Exit};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, ScriptType};
-use crate::rpc::{AgentServer, Bounds, CallContext, Caller, RpcError, Scope, code};
+use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope, code};
 
 /// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
@@ -96,6 +97,7 @@ impl Mcp {
             address: address.into(),
             config: Arc::new(config),
             caller: Arc::new(caller),
+            begun: None,
         };
         let server = Arc::new(AgentServer::new(context));
         serve(&server, lines()).await?;
@@ -138,8 +140,9 @@ fn lines() -> Receiver<Vec<u8>> {
 
 /// Answers messages until there are no more, several at a time.
 async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Result<(), Error> {
-    let mut running: JoinSet<(String, Value)> = JoinSet::new();
-    let mut cancels: HashMap<String, AbortHandle> = HashMap::new();
+    let mut running: JoinSet<(String, Option<Value>)> = JoinSet::new();
+    let mut cancels: HashMap<String, watch::Sender<bool>> = HashMap::new();
+    let (notices, mut noticed) = mpsc::channel(RUNNING_MAX);
     let mut open = true;
     loop {
         tokio::select! {
@@ -148,23 +151,30 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
                 Some(Message::Nothing) => {}
                 Some(Message::Wrong(answer)) => output::json(&answer)?,
                 Some(Message::Cancel(id)) => {
-                    if let Some(running) = cancels.remove(&id) {
-                        running.abort();
+                    if let Some(running) = cancels.get(&id) {
+                        running.send_replace(true);
                     }
                 }
                 Some(Message::Request { id, method, params }) => {
-                    let (server, key) = (Arc::clone(server), id.to_string());
-                    let task = running.spawn(async move {
-                        let result = server.answer(&method, params).await;
-                        (id.to_string(), answer(&id, result))
+                    let (server, notices) = (Arc::clone(server), notices.clone());
+                    let (cancel, cancelled) = watch::channel(false);
+                    cancels.insert(id.to_string(), cancel);
+                    running.spawn(async move {
+                        let course = CallCourse { notices, cancelled };
+                        let result = server.answer_in(course, &method, params).await;
+                        (id.to_string(), result.map(|result| answer(&id, result)))
                     });
-                    cancels.insert(key, task);
                 }
             },
+            Some(notice) = noticed.recv(), if open || !running.is_empty() => output::json(&notice)?,
             Some(done) = running.join_next() => {
-                // An aborted request has no answer.
-                if let Ok((key, answer)) = done {
-                    cancels.remove(&key);
+                let Ok((key, answer)) = done else { continue };
+                cancels.remove(&key);
+                // What was told before it is printed before it; a cancelled request has no answer.
+                while let Ok(notice) = noticed.try_recv() {
+                    output::json(&notice)?;
+                }
+                if let Some(answer) = answer {
                     output::json(&answer)?;
                 }
             }

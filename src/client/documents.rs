@@ -133,6 +133,7 @@ pub struct FiringDocument {
     /// The seconds from one to the other.
     pub late_s: f64,
     /// Its outcome: fired, `left_out` or failed.
+    #[schemars(extend("enum" = ["fired", "left_out", "failed"]))]
     pub outcome: String,
     /// Its job; for one that was left out, the job that had not ended.
     pub job_id: Option<String>,

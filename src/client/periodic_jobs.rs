@@ -14,7 +14,7 @@ use crate::proto::job::{Job, JobId};
 const AHEAD: usize = 5;
 
 impl Client {
-    /// Lists the periodic jobs of a configuration with their state.
+    /// Lists periodic jobs, those of [`Client::whole_crontab`], with their state.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -22,7 +22,6 @@ impl Client {
         &self,
         crontab: &Crontab,
     ) -> Result<Vec<PeriodicJobDocument>, ClientError> {
-        let crontab = self.whole_crontab(crontab).await?;
         let now = self.now().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
@@ -40,7 +39,7 @@ impl Client {
         Ok(files.with_added(&self.store.cron_added().await?))
     }
 
-    /// Shows a periodic job with its next and latest firings.
+    /// Shows one of the periodic jobs of [`Client::whole_crontab`] with its next and latest firings.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
@@ -49,8 +48,7 @@ impl Client {
         crontab: &Crontab,
         name: &str,
     ) -> Result<PeriodicJobHistoryDocument, Error> {
-        let crontab = self.whole_crontab(crontab).await?;
-        let entry = entry(&crontab, name)?;
+        let entry = entry(crontab, name)?;
         let now = self.now().await?;
         let state = self.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
         let firings = self.store.firings(&entry.name).await.map_err(ClientError::from)?;

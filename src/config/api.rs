@@ -39,6 +39,9 @@ pub struct ApiConfig {
     pub admin_group: String,
     /// The group whose members may read and submit over a Unix socket; it owns the socket.
     pub group: String,
+    /// The unique keys that callers with bounds, or without the scope operate, share with all others, as
+    /// patterns; any other key belongs to such a caller and the context of its job.
+    pub shared_unique_keys: Vec<String>,
     /// Serves `/metrics` without a login.
     pub metrics_open: bool,
     /// The largest body of a request, in bytes.
@@ -92,6 +95,7 @@ impl Default for ApiConfig {
             tls_key_file: None,
             admin_group: "hero-admin".to_owned(),
             group: "hero".to_owned(),
+            shared_unique_keys: Vec::new(),
             metrics_open: false,
             body_size_max: 8 << 20,
             batch_max: 100,

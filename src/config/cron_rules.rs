@@ -22,6 +22,11 @@ impl Default for CronRules {
 }
 
 impl CronRules {
+    /// The names of the script types.
+    pub fn type_names(&self) -> Vec<String> {
+        self.types.keys().map(ToString::to_string).collect()
+    }
+
     pub(super) fn of(config: &Config) -> Self {
         Self { types: Arc::new(config.types.clone()), bounds: config.job.bounds() }
     }

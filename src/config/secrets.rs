@@ -36,6 +36,9 @@ pub struct SecretRule {
     /// Jobs of these callers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
+    /// The script types whose jobs may have it as a file only, not as a variable or by its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub file_only: Vec<ScriptType>,
 }
 
 impl SecretRule {

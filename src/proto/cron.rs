@@ -292,6 +292,21 @@ impl CronName {
     }
 }
 
+/// Returns true for the id of the job of a firing, which only a supervisor gives: `cron-NAME-TIME`, and what
+/// `fire.lua` adds if that is taken.
+pub fn is_id_of_firing(id: &JobId) -> bool {
+    let Some(rest) = id.as_str().strip_prefix("cron-") else { return false };
+    let is_time = |text: &str| {
+        let form = b"########T######Z";
+        text.len() == form.len()
+            && text.bytes().zip(form).all(|(byte, of_form)| match of_form {
+                b'#' => byte.is_ascii_digit(),
+                letter => byte == *letter,
+            })
+    };
+    rest.rsplit('-').take(2).any(is_time)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -272,6 +272,9 @@ pub struct SupervisorPresence {
     pub last_heartbeat: String,
     /// `ok`, or the duty that fails and its error.
     pub redis: String,
+    /// The script types that are configured; empty if an older version wrote it.
+    #[serde(default)]
+    pub types: Vec<String>,
 }
 
 impl SupervisorPresence {

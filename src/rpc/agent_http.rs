@@ -1,15 +1,20 @@
 //! `/mcp`: the Model Context Protocol over HTTP. Each request is a POST, and its response is JSON.
 
+use std::convert::Infallible;
+
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::stream;
 use serde_json::Value;
+use tokio::sync::{mpsc, watch};
 
 use super::agent::{
-    AgentServer, agent_code, is_per_request, is_supported, unsupported, version_of,
+    AgentServer, CallCourse, agent_code, is_per_request, is_supported, unsupported, version_of,
 };
 use super::error::{RpcError, code};
 use super::guard::refusal;
@@ -49,6 +54,9 @@ pub(super) async fn call(
         Err(error) => return failed(Value::Null, &error, true),
     };
     let result = match checked(&headers, &method, &params) {
+        Ok(()) if streams(&headers, &params) => {
+            return told(AgentServer::of(&service, caller), id, method, params);
+        }
         Ok(()) => AgentServer::of(&service, caller).answer(&method, params).await,
         Err(error) => Err(error),
     };
@@ -56,6 +64,33 @@ pub(super) async fn call(
         Ok(result) => answered(StatusCode::OK, &json::response(id, Ok(result))),
         Err(error) => failed(id, &error, is_modern),
     }
+}
+
+/// Returns true if the agent wants to be told the progress of its call, and can read a stream.
+fn streams(headers: &HeaderMap, params: &Value) -> bool {
+    let accepts = text(headers, "accept").is_some_and(|kinds| kinds.contains("text/event-stream"));
+    accepts && !params["_meta"]["progressToken"].is_null()
+}
+
+/// The answer as a stream: notifications of progress, then the response. A call whose reader has gone goes on: who
+/// wants to stop its job calls `stop_job`.
+fn told(server: AgentServer, id: Value, method: String, params: Value) -> Response {
+    let (notices, told) = mpsc::channel(1);
+    let (never, cancelled) = watch::channel(false);
+    tokio::spawn(async move {
+        let course = CallCourse { notices: notices.clone(), cancelled };
+        let result = server.answer_in(course, &method, params).await;
+        drop(never);
+        if let Some(result) = result {
+            drop(notices.send(json::response(id, result)).await);
+        }
+    });
+    let events = stream::unfold(told, |mut told| async move {
+        let message = told.recv().await?;
+        let event = Event::default().event("message").data(message.to_string());
+        Some((Ok::<_, Infallible>(event), told))
+    });
+    Sse::new(events).into_response()
 }
 
 /// Returns the id, the method and the parameters of a request; `None` for another message.

@@ -11,7 +11,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::agent_http;
-use super::caller::Scope;
+use super::caller::{Bounds, Scope};
 use super::error::{RpcError, code};
 use super::guard::{self, Guarded, RefusedPage, refusal};
 use super::http_body::read_json;
@@ -117,6 +117,14 @@ async fn metrics(
         };
         if !caller.scopes.has(Scope::Read) {
             let message = format!("{} may not read metrics: it needs the scope read", caller.name);
+            let error = RpcError::new(code::NOT_PERMITTED, message);
+            return refusal(StatusCode::FORBIDDEN, &error, false);
+        }
+        if caller.bounds != Bounds::default() {
+            let message = format!(
+                "{} may not read metrics: they count jobs beyond the bounds of this caller",
+                caller.name
+            );
             let error = RpcError::new(code::NOT_PERMITTED, message);
             return refusal(StatusCode::FORBIDDEN, &error, false);
         }

@@ -7,12 +7,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code};
 use super::follow::Following;
 use crate::client::Client;
 use crate::config::Config;
+use crate::proto::job::JobId;
 
 /// The means of a method: the client library and its caller.
 #[derive(Clone)]
@@ -25,6 +27,8 @@ pub struct CallContext {
     pub config: Arc<Config>,
     /// The caller.
     pub caller: Arc<Caller>,
+    /// Learns the job that `job.run` waits for.
+    pub begun: Option<Arc<watch::Sender<Option<JobId>>>>,
 }
 
 pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send>>;

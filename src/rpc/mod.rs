@@ -8,6 +8,7 @@ mod agent_http;
 mod belongs;
 mod caller;
 mod error;
+mod examples;
 mod follow;
 mod guard;
 mod guesses;
@@ -31,7 +32,7 @@ mod subscriptions;
 mod table;
 mod tokens;
 
-pub use agent::AgentServer;
+pub use agent::{AgentServer, CallCourse};
 pub(crate) use belongs::Belongs;
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};

@@ -4,7 +4,9 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::error::code;
+use super::examples;
 use super::method::Method;
+use crate::proto::access::Scope;
 
 /// The version of `OpenRPC` that the document follows.
 const OPENRPC: &str = "1.3.2";
@@ -69,6 +71,8 @@ fn described(
         "paramStructure": "either",
         "params": params,
         "result": descriptor("result", true, result),
+        "errors": errors_of(method).iter().map(|name| reference(name)).collect::<Vec<_>>(),
+        "examples": [example(method)],
     });
     if let Some(scope) = method.scope {
         document["x-scope"] = json!(scope);
@@ -77,6 +81,50 @@ fn described(
         document["x-notification"] = schema(returned, subscription.notice);
     }
     document
+}
+
+/// The names of the errors that a method may return, beside those of JSON-RPC itself.
+fn errors_of(method: &Method) -> Vec<&'static str> {
+    let mut all = vec!["Unauthenticated", "Internal"];
+    let names = |one: &[&str]| method.names.iter().any(|name| one.contains(name));
+    let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
+    if !method.names.is_empty() {
+        all.push("InvalidParams");
+    }
+    if method.scope.is_some() {
+        all.push("NotPermitted");
+    }
+    if names(&["id", "ids", "name", "actor", "job", "jobs"]) {
+        all.push("NotFound");
+    }
+    let reads_output = method.name.ends_with("output") || method.name == "get_job_result";
+    if changes || reads_output || method.name == "events.follow" {
+        all.push("Conflict");
+    }
+    let runs = ["play", "run_job", "run_job_and_await_result"].contains(&method.name);
+    if runs || reads_output {
+        all.push("JobFailed");
+    }
+    if runs || method.name == "actor.ping" {
+        all.push("GaveUp");
+    }
+    if method.subscription.is_some() || method.name == "unsubscribe" {
+        all.push("InvalidRequest");
+    }
+    all
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/errors/{name}") })
+}
+
+/// The example of a method, its parameters by position.
+fn example(method: &Method) -> Value {
+    let given = examples::params(method.name);
+    let named =
+        |name: &&&str| given.get(**name).map(|value| json!({ "name": name, "value": value }));
+    let params: Vec<Value> = method.names.iter().filter_map(|name| named(&name)).collect();
+    json!({ "name": method.name, "params": params })
 }
 
 fn schema(
@@ -103,6 +151,7 @@ fn descriptor(name: &str, required: bool, mut schema: Value) -> Value {
 /// The errors that a call may return, beside those of JSON-RPC itself.
 fn errors() -> Value {
     let all = [
+        ("InvalidRequest", code::INVALID_REQUEST, "the call is of a WebSocket"),
         (
             "InvalidParams",
             code::INVALID_PARAMS,

@@ -99,6 +99,7 @@ impl ApiService {
             address: Arc::clone(&self.0.address),
             config: self.config(),
             caller,
+            begun: None,
         }
     }
 
@@ -112,9 +113,19 @@ impl ApiService {
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
-        let name = caller.name.clone();
+        self.call_in(self.context(caller), method, params).await
+    }
+
+    /// The same with the means of the method.
+    pub(super) async fn call_in(
+        &self,
+        context: CallContext,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        let name = context.caller.name.clone();
         let id = params.get("id").and_then(Value::as_str).map(str::to_owned);
-        let result = self.0.table.call(self.context(caller), method, params).await;
+        let result = self.0.table.call(context, method, params).await;
         self.log(&name, method, id.as_deref(), result.as_ref().err());
         result
     }

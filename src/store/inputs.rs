@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use jiff::Timestamp;
 use redis::Value;
 
 use super::{Store, StoreError};
@@ -19,6 +20,24 @@ pub enum NoInputs {
     Unreadable(JobId, StoreError),
 }
 
+/// The prerequisites of one job.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Their ids, each once.
+    pub ids: Vec<JobId>,
+    /// The time up to which they were created: a later job of the same id is none of them.
+    pub until: Option<Timestamp>,
+}
+
+impl From<Vec<JobId>> for Asked {
+    fn from(ids: Vec<JobId>) -> Self {
+        Self { ids, until: None }
+    }
+}
+
+/// The outputs for each job, and with the place of a job the prerequisites that left files for it.
+pub(super) type FoundInputs = (Vec<Result<Outputs, NoInputs>>, BTreeSet<(usize, JobId)>);
+
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
 /// The answer of `inputs.lua` for an output with a key of its own.
@@ -27,28 +46,29 @@ const APART: i64 = -1;
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
     /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
-    /// them the prerequisites that left files.
+    /// them the prerequisites that left files, each with the place of its job.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn inputs(
         &self,
-        prerequisites: &[Vec<JobId>],
+        prerequisites: &[Asked],
         bytes_max: u64,
-    ) -> Result<(Vec<Result<Outputs, NoInputs>>, BTreeSet<JobId>), StoreError> {
+    ) -> Result<FoundInputs, StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
         let mut with_files = BTreeSet::new();
         let mut bytes = vec![0; prerequisites.len()];
         let all = prerequisites.iter().enumerate();
         let mut left: VecDeque<(usize, &JobId)> =
-            all.flat_map(|(job, ids)| ids.iter().map(move |id| (job, id))).collect();
+            all.flat_map(|(job, of)| of.ids.iter().map(move |id| (job, id))).collect();
         while !left.is_empty() {
             let asked = left.len().min(IDS_PER_CALL);
             let mut script = self.scripts.inputs.prepare_invoke();
             script.arg(bytes_max);
-            for (_, id) in left.iter().take(asked) {
-                script.arg(id.as_str());
+            for (job, id) in left.iter().take(asked) {
+                let until = prerequisites[*job].until;
+                script.arg(id.as_str()).arg(until.map(|at| at.to_string()).unwrap_or_default());
             }
             let answers: Vec<Value> = self.invoke(DOING, &script).await?;
             if answers.is_empty() || answers.len() > asked {
@@ -58,7 +78,7 @@ impl Store {
             for ((job, id), answer) in answered.zip(answers) {
                 let answer = match answer {
                     Value::Array(mut of_files) => {
-                        with_files.insert(id.clone());
+                        with_files.insert((job, id.clone()));
                         of_files.pop().unwrap_or(Value::Nil)
                     }
                     answer => answer,

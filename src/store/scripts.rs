@@ -87,7 +87,7 @@ macro_rules! shared {
 
 shared! {
     adopt_legacy amqp attempts claim_limits contents control counters cron dependents ending events
-    foreign_actors foreign_end foreign_start graph_end graph_start index job leave leftovers legacy limits names notes other_copies owner pauses prerequisites
+    foreign_actors foreign_end foreign_start graph_end graph_start index job later_owner leave leftovers legacy limits names notes other_copies owner pauses prerequisites
     pushed_again queue queue_front reserved rhailib routing slot stop_job submit_jobs sweep time unique
     waiting wake wrong_type
 }

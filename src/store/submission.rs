@@ -34,7 +34,18 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     script.arg(run_at).arg(unique_key);
 }
 
-/// Returns the script type, group, instance, priority and unique key of a job, each '' without one.
+/// Returns the name under which a job holds its unique key: behind its scope and a line feed, if it belongs to a
+/// caller; `unique_name` in `shared/unique.lua` returns the same.
+fn unique_name(job: &Job) -> String {
+    let key = job.spec.unique_key.as_ref().map_or("", UniqueKey::as_str);
+    match &job.unique_scope {
+        Some(scope) if !key.is_empty() => format!("{scope}\n{key}"),
+        _ => key.to_owned(),
+    }
+}
+
+/// Returns the script type, group, instance and priority of a job, and the name of its unique key; each '' without
+/// one.
 pub(super) fn named_target(job: &Job) -> [String; 5] {
     let spec = &job.spec;
     let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
@@ -43,7 +54,7 @@ pub(super) fn named_target(job: &Job) -> [String; 5] {
         text(spec.group.as_ref().map(Group::as_str)),
         spec.instance.map(|instance| instance.to_string()).unwrap_or_default(),
         spec.priority.as_str().to_owned(),
-        text(spec.unique_key.as_ref().map(UniqueKey::as_str)),
+        unique_name(job),
     ]
 }
 
@@ -61,12 +72,19 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     // The key has it.
     fields.retain(|(name, _)| *name != "id");
     fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
+    fields.extend(scope_field(job));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
         let files = fields.remove(at);
         fields.push(files);
     }
     (job, fields)
+}
+
+/// The field that says to whom the unique key of a job belongs, if it is not one for all jobs.
+pub(super) fn scope_field(job: &Job) -> Option<(&'static str, String)> {
+    let has_key = job.spec.unique_key.is_some();
+    job.unique_scope.clone().filter(|_| has_key).map(|scope| ("unique_scope", scope))
 }
 
 /// The same for a job that pushes no reply, as nobody waits for it. One that names the format of its reply

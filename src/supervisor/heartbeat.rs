@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, warn};
 
-use super::duty::{DutyCounts, status};
+use super::duty::{DutyCounts, SupervisorSettings, status};
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::report::{Reporter, ServiceReport};
@@ -28,6 +29,8 @@ pub(super) struct Heartbeat<'a> {
     pub(super) unit: &'a str,
     pub(super) report: &'a Reporter,
     pub(super) counts: &'a DutyCounts,
+    /// The settings in force, for the script types.
+    pub(super) settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
     /// The counters of all shards, for the status line.
     pub(super) all: &'a [Arc<DutyCounts>],
 }
@@ -82,6 +85,7 @@ impl Heartbeat<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             last_heartbeat: format!("{:.3}", Timestamp::now()),
             redis: self.counts.trouble().unwrap_or_else(|| "ok".to_owned()),
+            types: self.settings.borrow().crontab.rules.type_names(),
         };
         let renewed = self.store.supervise(&self.id, &presence);
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {

@@ -111,6 +111,7 @@ impl RunningSupervisor {
             unit: &of.unit,
             report: &report,
             counts: &counts[place],
+            settings: &of.settings,
             all: counts,
         };
         tokio::select! {

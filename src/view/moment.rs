@@ -287,6 +287,7 @@ pub(crate) mod tests {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 last_heartbeat: "2026-01-31T13:00:00.000Z".to_owned(),
                 redis: "ok".to_owned(),
+                types: Vec::new(),
             }],
             brokers: Vec::new(),
             actors: Vec::new(),

@@ -203,6 +203,7 @@ impl Site {
             address: self.parts.address.clone(),
             config: self.config(),
             caller: visitor.caller.clone(),
+            begun: None,
         }
     }
 

@@ -59,5 +59,36 @@ expect(functions.length, functions.some((one) => one.name === 'osis_get'));
 const checked = (await call('check_script', { script: 'let a = ;', script_type: 'osis' })).structuredContent;
 expect(checked, checked.errors.length === 1);
 expect([...untried], untried.size === 0);
+
+// Progress comes while the script runs. Over standard input and output a cancel stops its job; over HTTP there are no
+// sessions, and stop_job does.
+const endless = {
+    script: `echo '{"progress": 0.5, "text": "half way"}' >&$HERO_FD; exec sleep 600`,
+    script_type: 'bash', wait: 600,
+};
+const abort = new AbortController();
+let running;
+const ended = client.callTool({ name: 'run_script', arguments: endless }, undefined, {
+    signal: abort.signal,
+    onprogress: async ({ progress, total, message }) => {
+        if (progress === 0.5 && total === 1 && message === 'half way') {
+            running = (await call('list_jobs', { status: 'started' })).structuredContent.jobs[0].id;
+            if (kind === 'stdio') {
+                abort.abort();
+            } else {
+                await call('stop_job', { id: running });
+            }
+        }
+    },
+});
+if (kind === 'stdio') {
+    const error = await ended.then(() => null, (error) => error);
+    expect(String(error), error !== null);
+} else {
+    const stopped = await ended;
+    expect(stopped, stopped.isError && stopped.content[0].text.includes('stopped'));
+}
+const stopped = (await call('wait_job', { id: running, wait: 60 })).structuredContent;
+expect(stopped, stopped.status === 'error' && stopped.error.startsWith('stopped'));
 console.log('done');
 await client.close();

@@ -1,5 +1,7 @@
 //! The Python package of `clients/python`.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hero::proto::job::SETTINGS;
@@ -98,4 +100,42 @@ fn it_knows_every_setting_of_a_job() {
     let known = String::from_utf8_lossy(&output.stdout);
     let known: Vec<&str> = known.split_whitespace().collect();
     assert_eq!(known, expected, "JobSpec in clients/python/src/hero_client/_jobs.py");
+}
+
+/// The files below a folder, by their paths.
+fn files_below(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| if path.is_dir() { files_below(&path) } else { BTreeSet::from([path]) })
+        .collect()
+}
+
+#[test]
+fn it_is_built_and_installed_without_a_file_beside_its_sources() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (out, target) = (folder.path().join("out"), folder.path().join("installed"));
+    std::fs::create_dir(&out).expect("a folder");
+    let before = files_below(Path::new(PACKAGE));
+    let build = "import sys, zipfile; sys.path.insert(0, sys.argv[1] + '/tools'); import backend\n\
+        print(backend.build_sdist(sys.argv[2]))\n\
+        wheel = backend.build_wheel(sys.argv[2])\n\
+        zipfile.ZipFile(sys.argv[2] + '/' + wheel).extractall(sys.argv[3])\n\
+        print(wheel)";
+    let (out, target) = (out.to_str().expect("UTF-8"), target.to_str().expect("UTF-8"));
+    let done = python(&["-W", "error", "-c", build, PACKAGE, out, target], &[]);
+    let said = String::from_utf8_lossy(&done.stdout);
+    let expected = "hero_client-0.1.0.tar.gz\nhero_client-0.1.0-py3-none-any.whl\n";
+    assert_eq!(said, expected, "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(files_below(Path::new(PACKAGE)), before);
+    // It is whole, and its links lead somewhere.
+    let used = "import sys; sys.path[0] = sys.argv[1]; import hero_client\n\
+        from importlib.metadata import distribution\n\
+        found = distribution('hero-client')\n\
+        assert hero_client.__file__.startswith(sys.argv[1]), hero_client.__file__\n\
+        assert found.read_text('METADATA').count('](..') == 0\n\
+        assert found.requires == ['redis>=4.2; extra == \"redis\"'], found.requires\n\
+        assert {'hero_client/py.typed', 'hero_client/api.py'} <= {str(one) for one in found.files}";
+    let done = python(&["-W", "error", "-c", used, target], &[("PYTHONPATH", target.to_owned())]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

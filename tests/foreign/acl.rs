@@ -158,3 +158,80 @@ fn the_command_of_the_access_rules_adds_the_keys_of_further_shards() {
         nothing_was_denied(&redis);
     }
 }
+
+const SUBMITTER: &str = include_str!("../../packaging/redis/hero-acl-submitter.conf");
+
+/// What a hostile program tries with the narrow login, each with the keys of another's job.
+const TRIES: [&[&str]; 34] = [
+    &["HSET", "hero:job:bob-1", "script", "echo forged"],
+    &["HSET", "hero:job:bob-1", "status", "finished", "output", "forged"],
+    &["HGETALL", "hero:job:ann-1"],
+    &["HMGET", "hero:job:bob-1", "script", "env_vars"],
+    &["HGET", "hero:job:bob-1", "output"],
+    &["DEL", "hero:job:ann-1"],
+    &["EXPIRE", "hero:job:ann-1", "1"],
+    &["BLPOP", "hero:q:reply:bob-1", "1"],
+    &["RPUSH", "hero:q:reply:bob-1", "{}"],
+    &["LPOP", "hero:q:work:type:python"],
+    &["BLPOP", "hero:q:work:type:python", "1"],
+    &["LPUSH", "hero:q:work:type:python", "ann-1"],
+    &["LRANGE", "hero:q:work:type:python", "0", "-1"],
+    &["RPUSH", "hero:q:work:type:sal", "ann-1"],
+    &["RPUSH", "hero:q:work:type:python:prio:0", "ann-1"],
+    &["RPUSH", "hero:q:ctl:type:python", "bob-1"],
+    &["RPUSH", "hero:q:ctl:type:python:group:default:inst:1", "{\"cmd\":\"shutdown\"}"],
+    &["SET", "hero:meta:actor:inst:python:default:1", "{}"],
+    &["HSET", "hero:meta:cron:evil", "due_us", "0"],
+    &["HSET", "hero:meta:cron:added:jobs", "evil", "{}"],
+    &["HSET", "hero:meta:api:tokens", "x", "{}"],
+    &["GET", "hero:meta:job:unique:deploy"],
+    &["SET", "hero:meta:job:unique:deploy", "ann-1"],
+    &["GET", "hero:meta:job:output:bob-1"],
+    &["XRANGE", "hero:meta:job:log:bob-1", "-", "+"],
+    &["XADD", "hero:meta:job:log:ann-1", "*", "line", "forged"],
+    &["EVAL", "while true do end", "0"],
+    &["SCRIPT", "LOAD", "return 1"],
+    &["EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0"],
+    &["KEYS", "*"],
+    &["SCAN", "0"],
+    &["CONFIG", "GET", "requirepass"],
+    &["MONITOR"],
+    &["FLUSHALL"],
+];
+
+#[test]
+fn narrow_login_submits_its_jobs_and_reaches_no_others() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["supervisor", "python-default-1"].map(|unit| match unit {
+        "supervisor" => hero.supervisor().start(),
+        unit => hero.actor(unit).start(),
+    });
+    redis.set_job("bob-1", "script print(1) script_type python status created");
+    let rules = rules_in(SUBMITTER, "hero-submitter-ann");
+    redis.ask_with::<String, _>("ACL SETUSER ann", &rules);
+    let mut ann = redis.link();
+    redis::cmd("AUTH").arg("ann").arg(PASSWORD).exec(&mut ann).expect("a login");
+    let mut ask = |words: &[&str]| {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]).query::<redis::Value>(&mut ann)
+    };
+    for fields in [["script", "print(40 + 2)"], ["script_type", "python"], ["status", "dispatched"]]
+    {
+        ask(&["HSET", "hero:job:ann-1", fields[0], fields[1]]).expect("its own job");
+    }
+    ask(&["RPUSH", "hero:q:work:type:python", "ann-1"]).expect("its own queue");
+    let reply = ask(&["BLPOP", "hero:q:reply:ann-1", "60"]).expect("its own reply");
+    assert!(format!("{reply:?}").contains("finished"), "{reply:?}");
+    ask(&["HMGET", "hero:job:ann-1", "status", "output"]).expect("its own job");
+    ask(&["XRANGE", "hero:meta:job:log:ann-1", "-", "+"]).expect("its own log");
+    let before: Vec<String> = redis.ask("HGETALL hero:job:bob-1");
+    for words in TRIES {
+        let refused = ask(words).expect_err(words[0]);
+        assert!(
+            refused.to_string().contains("NOPERM") || refused.code() == Some("NOPERM"),
+            "{words:?}: {refused}"
+        );
+    }
+    assert_eq!(redis.ask::<Vec<String>>("HGETALL hero:job:bob-1"), before);
+}

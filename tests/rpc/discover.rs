@@ -7,7 +7,7 @@ use hero::rpc::Scope;
 use serde_json::{Value, json};
 
 use super::{Api, caller};
-use crate::support::needs;
+use crate::support::{Hero, needs};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openrpc.json");
 const PATHS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
@@ -98,4 +98,39 @@ fn the_document_follows_the_meta_schema_of_openrpc() {
     let wrong = folder.path().join("wrong.json");
     fs::write(&wrong, json!({ "openrpc": "1.3.2", "methods": 7 }).to_string()).expect("a file");
     assert!(!validate(wrong.to_str().expect("UTF-8")).status.success());
+}
+
+#[test]
+fn each_example_has_legal_parameters() {
+    let index = |hero: Hero| hero.set("osis.index.person", "[\"age\", \"name\"]");
+    let api = Api::with(&[], index);
+    for method in committed()["methods"].as_array().expect("methods") {
+        let name = method["name"].as_str().expect("a name");
+        let given = method["examples"][0]["params"].as_array().expect("an example");
+        let pair = |of: &Value| Some((of["name"].as_str()?.to_owned(), of["value"].clone()));
+        let params: serde_json::Map<String, Value> = given.iter().filter_map(pair).collect();
+        let required = method["params"].as_array().expect("parameters").iter();
+        let mut required = required.filter(|param| param["required"] == true);
+        assert!(
+            required.all(|param| params.contains_key(param["name"].as_str().expect("a name"))),
+            "{name}"
+        );
+        // Nothing runs: a wait ends at once.
+        let mut params = Value::Object(params);
+        if !params["wait"].is_null() {
+            params["wait"] = json!(0);
+        }
+        // No actor serves the queue.
+        if !params["queue"].is_null() {
+            params["force"] = json!(true);
+        }
+        if ["job.clear", "clear_all_jobs", "run_job", "run_job_and_await_result", "actor.ping"]
+            .contains(&name)
+        {
+            continue;
+        }
+        if let Err(error) = api.call_as(&super::admin(), name, params) {
+            assert!(error.code != hero::rpc::code::INVALID_PARAMS, "{name}: {error}");
+        }
+    }
 }

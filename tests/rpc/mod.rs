@@ -2,11 +2,13 @@
 
 mod access;
 mod discover;
+mod doors;
 mod mcp;
 mod methods;
 mod nouns;
 mod older;
 mod shards;
+mod unique_keys;
 
 use std::fmt;
 

@@ -213,3 +213,20 @@ async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_
     assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped one that was missed");
     world.check();
 }
+
+#[tokio::test]
+async fn firing_whose_id_is_taken_gets_another() {
+    let world = World::new();
+    let name = "tick".parse().expect("legal");
+    world.accepts(&[job("a")]).await;
+    let job = job("a");
+    let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    let Fired::Job(id) = fired.await.expect("firing") else { panic!("it has not fired") };
+    assert!(id.as_str().starts_with("a-"), "{id}");
+    assert_eq!(world.work("type:osis"), ["a", id.as_str()]);
+    let last = world.store.last_firing(&name).await.expect("looking").expect("it fired");
+    assert_eq!(last.id, id);
+    let again = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    assert_eq!(again.await.expect("firing"), Fired::Past);
+    world.check();
+}

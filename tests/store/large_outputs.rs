@@ -131,13 +131,13 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let a = ended(&world, &life, job("a"), large()).await;
     let b = ended(&world, &life, job("b"), "small").await;
-    let asked = [vec![a.clone(), b.clone()], vec![b.clone()]];
+    let asked = [vec![a.clone(), b.clone()].into(), vec![b.clone()].into()];
     let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
     let of = inputs[0].as_ref().expect("they fit");
     assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
     let (inputs, _) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
     assert_eq!((&inputs[0], inputs[1].is_ok()), (&Err(NoInputs::TooLarge), true));
-    let alone = world.store.inputs(&[vec![a]], INLINE_MAX as u64).await.expect("reading").0;
+    let alone = world.store.inputs(&[vec![a].into()], INLINE_MAX as u64).await.expect("reading").0;
     assert_eq!(alone, [Err(NoInputs::TooLarge)]);
 }
 
@@ -145,7 +145,8 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
 async fn one_output_in_the_hash_above_the_bound_of_inputs_is_too_large() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let a = ended(&world, &life, job("a"), "x".repeat(101)).await;
-    let bound = async |bytes| world.store.inputs(&[vec![a.clone()]], bytes).await.expect("reading");
+    let bound =
+        async |bytes| world.store.inputs(&[vec![a.clone()].into()], bytes).await.expect("reading");
     assert_eq!(bound(100).await.0, [Err(NoInputs::TooLarge)]);
     assert!(bound(101).await.0[0].is_ok());
 }
@@ -156,7 +157,7 @@ async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
     let a = ended(&world, &life, job("a"), large()).await;
     let b = ended(&world, &life, job("b"), large()).await;
     world.redis.delete(&own_key("a"));
-    let asked = [vec![b.clone(), a.clone()], vec![b.clone()]];
+    let asked = [vec![b.clone(), a.clone()].into(), vec![b.clone()].into()];
     let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
     let Err(NoInputs::Unreadable(id, error)) = &inputs[0] else { panic!("{:?}", inputs[0]) };
     assert_eq!(id, &a);
@@ -412,7 +413,7 @@ async fn users_of_the_shipped_example_may_store_read_and_delete_large_outputs() 
     for store in [&client, &supervisor] {
         assert_eq!(store.outcome(&id).await.expect("reading"), Some(whole.clone()));
     }
-    let (inputs, _) = actor.inputs(&[vec![id.clone()]], 1 << 20).await.expect("reading");
+    let (inputs, _) = actor.inputs(&[vec![id.clone()].into()], 1 << 20).await.expect("reading");
     assert_eq!(inputs[0].as_ref().expect("it fits")[&id], Some(large()));
     assert_eq!(client.delete(&id, RETENTION).await.expect("deleting"), DeleteOutcome::Deleted);
     assert!(world.redis.all("OUTPUT").is_empty());

@@ -13,6 +13,7 @@ mod edit;
 mod finish;
 mod graphs;
 mod large_outputs;
+mod later_owners;
 mod limits;
 mod limits_walk;
 mod listing;

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from verbs import Blocking, Verbs
 
-from hero_client import AsyncRedisClient, HeroError, JobSpec, NeedsApi, RedisClient, Unreachable
+from hero_client import AsyncRedisClient, HeroError, InvalidJob, JobSpec, NeedsApi, RedisClient, Unreachable
 from hero_client._protocol import Protocol
 
 URL = os.environ["HERO_TEST_REDIS"]
@@ -24,6 +24,12 @@ class OverRedis(Verbs):
         for call in (self.client.list, lambda: self.client.retry("a"), lambda: self.client.delete("a")):
             with self.assertRaisesRegex(NeedsApi, "needs the API, because"):
                 call()
+
+    def test_an_unknown_type_is_refused(self: Any) -> None:
+        with self.assertRaisesRegex(InvalidJob, "script_type `pyton` is not configured; the types are .*python"):
+            self.client.submit(JobSpec("pyton", "1"))
+        with self.assertRaisesRegex(InvalidJob, "`pyton` is not configured"):
+            self.client.graph({"a": JobSpec("pyton", "1")})
 
     def test_a_job_goes_to_the_queue_that_it_names(self: Any) -> None:
         for settings in ({"priority": 0}, {"group": "default", "priority": 2}, {"instance": 1}):

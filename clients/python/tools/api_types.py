@@ -77,7 +77,10 @@ def names_used(value: Any, schemas: dict[str, Any]) -> set[str]:
             left += one
         elif isinstance(one, dict):
             left += one.values()
-            name = str(one.get("$ref", "")).rpartition("/")[2]
+            # Those of errors are no types.
+            place, _, name = str(one.get("$ref", "")).rpartition("/")
+            if not place.endswith("/schemas"):
+                continue
             if name and name not in found:
                 found.add(name)
                 left.append(schemas[name])

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::config::{JobConfig, format_size};
 use crate::engine::{InputFiles, Inputs};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
-use crate::store::{Attempt, NoInputs, Outputs, Store, StoreError};
+use crate::store::{Asked, Attempt, NoInputs, Outputs, Store, StoreError};
 
 /// Everything that one job is given.
 #[derive(Debug, Default)]
@@ -41,8 +41,10 @@ pub(super) async fn fetch(
     let mut given: InputsOf = all.clone().filter_map(message_of).collect();
     let (outputs, with_files) = outputs_of(store, config, &jobs).await?;
     given.extend(outputs);
+    let none = BTreeSet::new();
     for job in all {
-        let mut leaving = job.spec.waits_for().filter(|id| with_files.contains(*id)).peekable();
+        let left = with_files.get(&job.id).unwrap_or(&none);
+        let mut leaving = job.spec.waits_for().filter(|id| left.contains(*id)).peekable();
         if job.extra.contains_key(INPUT_FILES) || leaving.peek().is_some() {
             let files = match files::read(store, config, job, leaving).await {
                 Err(error) if error.is_transient() => return Err(error),
@@ -61,26 +63,31 @@ pub(super) async fn fetch(
     Ok(given)
 }
 
-/// Reads the outputs of the prerequisites of jobs, and the ids of those that left files.
+/// Reads the outputs of the prerequisites of jobs, and for each job the ids of those that left files.
 async fn outputs_of(
     store: &Store,
     config: &JobConfig,
     jobs: &[&Job],
-) -> Result<(InputsOf, BTreeSet<JobId>), StoreError> {
+) -> Result<(InputsOf, HashMap<JobId, BTreeSet<JobId>>), StoreError> {
     if jobs.is_empty() {
-        return Ok((InputsOf::new(), BTreeSet::new()));
+        return Ok((InputsOf::new(), HashMap::new()));
     }
-    let prerequisites: Vec<Vec<JobId>> = jobs
-        .iter()
-        .map(|job| job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect())
-        .collect();
+    let asked = |job: &&Job| Asked {
+        ids: job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+        until: job.prerequisites_at,
+    };
+    let prerequisites: Vec<Asked> = jobs.iter().map(asked).collect();
     let (found, with_files) = store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
         let given = outputs
             .map(|outputs| JobInputs { outputs: named(job, outputs), ..JobInputs::default() });
         (job.id.clone(), given.map_err(|reason| without_inputs(config, reason)))
     });
-    Ok((inputs.collect(), with_files))
+    let mut files_of: HashMap<JobId, BTreeSet<JobId>> = HashMap::new();
+    for (place, id) in with_files {
+        files_of.entry(jobs[place].id.clone()).or_default().insert(id);
+    }
+    Ok((inputs.collect(), files_of))
 }
 
 /// The input of a job that was a message of RabbitMQ.

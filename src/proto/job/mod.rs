@@ -49,7 +49,7 @@ pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
 pub use tags::Tags;
-pub use uniqueness::{OnDuplicate, UniqueBy};
+pub use uniqueness::{OnDuplicate, UniqueBy, unique_scope};
 pub use value::FieldKind;
 pub(crate) use value::Give;
 pub(in crate::proto) use value::is_variable_name;

@@ -83,6 +83,10 @@ macro_rules! job {
 job! {
     /// The graph or batch that it belongs to.
     graph_id: Option<JobId>,
+    /// The caller and the context to which its unique key belongs; without them the key is one for all jobs.
+    unique_scope: Option<String>,
+    /// The time up to which its prerequisites were created: a later job of the same id is none of them.
+    prerequisites_at: Option<Timestamp>,
     /// The time at which it was stored.
     created_at: Option<Timestamp>,
     /// The time of its last change of state.

@@ -1,6 +1,6 @@
 //! The jobs that count as the same, and what becomes of another one.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use crate::proto::target::IllegalName;
@@ -25,6 +25,25 @@ pub enum OnDuplicate {
     Replace,
     /// It is rejected.
     Reject,
+}
+
+/// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of
+/// A-Z, a-z, 0-9, _, ., @ and - is `%` and two hexadecimal digits.
+pub fn unique_scope(caller: &str, context: &str) -> String {
+    let mut scope = String::new();
+    for (part, text) in [caller, context].into_iter().enumerate() {
+        if part > 0 {
+            scope.push('/');
+        }
+        for byte in text.bytes() {
+            if byte.is_ascii_alphanumeric() || b"_.@-".contains(&byte) {
+                scope.push(byte.into());
+            } else {
+                let _ = write!(scope, "%{byte:02X}");
+            }
+        }
+    }
+    scope
 }
 
 macro_rules! words {
@@ -52,3 +71,16 @@ words!(
     OnDuplicate, "on_duplicate", "return, replace or reject",
     Return: "return", Replace: "replace", Reject: "reject"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::unique_scope;
+
+    #[test]
+    fn scopes_of_two_callers_or_contexts_differ() {
+        assert_eq!(unique_scope("ann", ""), "ann/");
+        assert_eq!(unique_scope("ann@host.a_b-c", "work 1"), "ann@host.a_b-c/work%201");
+        assert_ne!(unique_scope("a/b", "c"), unique_scope("a", "b/c"));
+        assert_ne!(unique_scope("a\n", ""), unique_scope("a%0A", ""));
+    }
+}

@@ -3,12 +3,16 @@
 //! It keeps no sessions. A client begins with `initialize`, or says its version with each request, as the
 //! protocol has it since 2026-07-28.
 
+mod course;
 mod tools;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
+pub use self::course::CallCourse;
+use super::belongs::Belongs;
 use super::caller::Caller;
 use super::error::{RpcError, code, shown};
 use super::method::CallContext;
@@ -16,6 +20,7 @@ use super::service::ApiService;
 use super::table::MethodTable;
 use crate::config::EngineKind;
 use crate::proto::target::ScriptType;
+use crate::store::JobSummary;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -59,6 +64,33 @@ impl AgentServer {
         Self { table, context, service: Some(service.clone()) }
     }
 
+    /// Answers a request as [`AgentServer::answer`] does, and tells its progress. `None` if it is cancelled.
+    ///
+    /// # Errors
+    /// As [`AgentServer::answer`].
+    pub async fn answer_in(
+        &self,
+        course: CallCourse,
+        method: &str,
+        params: Value,
+    ) -> Option<Result<Value, RpcError>> {
+        if method != "tools/call" {
+            return Some(self.answer(method, params).await);
+        }
+        let (begun, seen) = watch::channel(None);
+        let context = CallContext { begun: Some(Arc::new(begun)), ..self.context.clone() };
+        let (table, service) = (Arc::clone(&self.table), self.service.clone());
+        let server = Self { table, context, service };
+        let given = params.clone();
+        let call = Box::pin(server.answer(method, params));
+        course.follow(self, &given, seen, call).await
+    }
+
+    /// Returns whether the agent may see a job.
+    fn sees(&self, job: &JobSummary) -> bool {
+        Belongs::of_summary(job).is_within(&self.context.caller)
+    }
+
     /// Answers a request.
     ///
     /// # Errors
@@ -70,11 +102,11 @@ impl AgentServer {
             return Err(unsupported(asked));
         }
         let mut result = match method {
-            "initialize" => initialized(&params, &self.instructions()),
-            "server/discover" => discovered(&self.instructions()),
+            "initialize" => initialized(&params, &self.instructions().await),
+            "server/discover" => discovered(&self.instructions().await),
             "ping" => json!({}),
             "tools/list" => json!({
-                "tools": tools::list(&self.table, &tools::AgentTypes::of(&self.context)),
+                "tools": tools::list(&self.table, &tools::AgentTypes::of(&self.context).await),
                 "ttlMs": KEPT_MS,
                 "cacheScope": "private",
             }),
@@ -92,8 +124,8 @@ impl AgentServer {
     }
 
     /// Tells an agent what the server is for, and which script types it may use.
-    fn instructions(&self) -> String {
-        let types = tools::AgentTypes::of(&self.context);
+    async fn instructions(&self) -> String {
+        let types = tools::AgentTypes::of(&self.context).await;
         let rhai = self.context.usable_types().filter(|name| {
             let config = self.context.config.types.get(*name);
             config.is_some_and(|config| matches!(config.engine, EngineKind::Osis | EngineKind::Sal))
@@ -108,8 +140,9 @@ impl AgentServer {
             names => format!(" Scripts of the type {names} are in Rhai."),
         };
         format!(
-            "{INSTRUCTIONS} The script types are {}. {} {network}{rhai}",
+            "{INSTRUCTIONS} The script types are {}. {}{} {network}{rhai}",
             types.names.join(", "),
+            types.waiting(),
             types.sandboxes()
         )
     }
@@ -117,7 +150,7 @@ impl AgentServer {
     /// Calls a method of the API.
     async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         match &self.service {
-            Some(service) => service.call(Arc::clone(&self.context.caller), method, params).await,
+            Some(service) => service.call_in(self.context.clone(), method, params).await,
             None => self.table.call(self.context.clone(), method, params).await,
         }
     }

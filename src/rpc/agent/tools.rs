@@ -40,9 +40,11 @@ const SETTINGS_TAKEN: [&str; 12] = [
 
 const TOOLS: [AgentTool; 14] = [
     AgentTool {
-        name: "run_script",
+        name: RUN,
         description: "Runs a script and returns its output, or its error and log. If it takes longer than \
-                      `wait`, returns the id of the job, which goes on.",
+                      `wait`, returns the id of the job, which goes on; a cancel stops it. Files that the script \
+                      leaves in the folder $HERO_OUTPUT_DIR are kept: job_files, get_file. A Python script may \
+                      name packages of PyPI at its head (PEP 723).",
         method: "job.run",
         reads: false,
         settings: &SETTINGS_TAKEN,
@@ -141,6 +143,8 @@ const TOOLS: [AgentTool; 14] = [
     },
 ];
 
+/// The tool that runs a script and waits for its end.
+pub(super) const RUN: &str = "run_script";
 const FOLLOW: &str = "follow_job";
 /// The longest wait for lines of a log.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
@@ -155,17 +159,36 @@ pub(super) struct AgentTypes {
     pub(super) unsandboxed: Vec<String>,
     /// The names of those whose scripts may use the network.
     pub(super) network: Vec<String>,
+    /// The names of those that no actor serves now.
+    pub(super) unserved: Vec<String>,
 }
 
 impl AgentTypes {
-    pub(super) fn of(context: &CallContext) -> Self {
+    pub(super) async fn of(context: &CallContext) -> Self {
         let names = || context.usable_types();
+        // Without an answer nothing is said of actors.
+        let actors = context.client.actor_documents(None).await.ok();
+        let is_served = |name: &str| {
+            actors.as_ref().is_none_or(|actors| {
+                let admits = |group: &str| context.caller.admits(name, Some(group));
+                actors.iter().any(|actor| actor.script_type == name && admits(&actor.group))
+            })
+        };
         let unsandboxed = names().filter(|name| !context.config.is_sandboxed(name));
         let network = names().filter(|name| context.config.has_network(name));
         Self {
             network: network.map(ToString::to_string).collect(),
+            unserved: names().map(ToString::to_string).filter(|name| !is_served(name)).collect(),
             unsandboxed: unsandboxed.map(ToString::to_string).collect(),
             names: names().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Says in one sentence which scripts would wait for an actor, if there are some.
+    pub(super) fn waiting(&self) -> String {
+        match self.unserved.join(", ") {
+            none if none.is_empty() => none,
+            some => format!("No actor serves {some} now: such scripts wait for one. "),
         }
     }
 
@@ -191,7 +214,7 @@ impl AgentTool {
     fn description(&self, method: &Method, types: &AgentTypes) -> Value {
         let description = match self.settings {
             [] => self.description.to_owned(),
-            _ => format!("{} {}", self.description, types.sandboxes()),
+            _ => format!("{} {}{}", self.description, types.waiting(), types.sandboxes()),
         };
         json!({
             "name": self.name,
@@ -375,7 +398,8 @@ mod tests {
     fn each_tool_has_a_method_and_described_arguments_without_references() {
         let table = MethodTable::new();
         let names = vec!["bash".to_owned()];
-        let types = AgentTypes { names, unsandboxed: Vec::new(), network: Vec::new() };
+        let none = Vec::new;
+        let types = AgentTypes { names, unsandboxed: none(), network: none(), unserved: none() };
         let tools = list(&table, &types);
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {

@@ -6,6 +6,7 @@ use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
 use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::seen::sees_whole_types;
 use crate::client::ClientError;
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::target::{Fallback, ScriptType};
@@ -42,13 +43,15 @@ impl CallContext {
         }
     }
 
-    /// Refuses a context of objects beyond the caller's bounds.
+    /// Refuses a context of objects beyond the caller's bounds. Objects belong to contexts alone: a caller with other
+    /// bounds needs contexts too.
     pub(super) fn admits_context(&self, context: &str) -> Result<(), RpcError> {
         match &self.caller.bounds.contexts {
             Some(allowed) if !allowed.contains(context) => {
                 Err(self.refusal(&Outside { bound: "contexts", value: Some(context), allowed }))
             }
-            _ => Ok(()),
+            Some(_) => Ok(()),
+            None => self.needs_no_bounds("use objects without a bound of contexts"),
         }
     }
 
@@ -107,7 +110,25 @@ impl CallContext {
                 None => spec.fallback = Some(Fallback::None),
             }
         }
+        self.scope_key(job)?;
         self.stays_within(job)
+    }
+
+    /// Returns whether the caller may read jobs of others.
+    pub(super) fn reads(&self) -> bool {
+        self.caller.scopes.has(Scope::Read)
+    }
+
+    /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to
+    /// some of them.
+    pub(super) fn needs_all_callers(&self, doing: &str) -> Result<(), RpcError> {
+        let Bounds { callers, contexts, .. } = &self.caller.bounds;
+        if callers.is_none() && contexts.is_none() { Ok(()) } else { self.needs_no_bounds(doing) }
+    }
+
+    /// Refuses numbers that count jobs of whole script types if the caller is bound to some of them.
+    pub(super) fn needs_whole_types(&self, doing: &str) -> Result<(), RpcError> {
+        if sees_whole_types(&self.caller) { Ok(()) } else { self.needs_no_bounds(doing) }
     }
 
     /// Refuses a job that would be beyond the bounds of the caller.
@@ -124,7 +145,7 @@ impl CallContext {
         for job in jobs {
             self.has_type(job)?;
         }
-        let reads = self.caller.scopes.has(Scope::Read);
+        let reads = self.reads();
         if reads && !self.is_bound() {
             return Ok(());
         }

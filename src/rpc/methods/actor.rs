@@ -100,6 +100,7 @@ async fn tell(
     message: Control,
 ) -> Result<ToldActors, RpcError> {
     let id = given.id(&context)?;
+    context.needs_all_callers("tell actors what to do")?;
     let untold = context.client.tell_live_actor(&id, &message).await?;
     let not_told = untold.iter().map(ToString::to_string).collect();
     Ok(ToldActors { told: vec![id.to_string()], not_told })

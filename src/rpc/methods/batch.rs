@@ -9,6 +9,7 @@ use super::super::method::{CallContext, Method};
 use super::graph::callbacks;
 use super::job_types::JobSettings;
 use super::params::Spelled;
+use super::repeats::has_key;
 use crate::client::{ClientError, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
@@ -51,6 +52,8 @@ struct Batch {
 #[derive(Serialize, JsonSchema)]
 struct SubmittedBatch {
     /// The id of the batch, for the methods of graphs; null if no job was accepted.
+    id: Option<String>,
+    /// The same, by its older name.
     batch_id: Option<String>,
     /// The ids of the accepted jobs, in the order of the batch.
     ids: Vec<String>,
@@ -93,10 +96,10 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             [] => Vec::new(),
             jobs => context.client.submit_all_of(&mut batch, jobs, true).await?,
         };
-        for (place, result) in places.into_iter().zip(results) {
-            match result {
+        for ((place, result), job) in places.into_iter().zip(results).zip(&jobs) {
+            match context.told(has_key(job), result).await {
                 Ok(id) => ids.push(id.to_string()),
-                Err(error) => refused.push(Refused { line: place + 1, error: error.to_string() }),
+                Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
             }
         }
         refused.sort_by_key(|refused| refused.line);
@@ -107,7 +110,8 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         match context.client.submit_all_or_none_of(&mut batch, &jobs).await {
             Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
             Err(ClientError::Refused { place, error, .. }) => {
-                refused.push(Refused { line: place + 1, error: error.to_string() });
+                let error = context.told_error(*error).await.message;
+                refused.push(Refused { line: place + 1, error });
             }
             Err(error) => return Err(error.into()),
         }
@@ -116,7 +120,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         context.client.drop_empty_batch(&batch.id).await?;
     }
     let batch_id = (!ids.is_empty()).then(|| batch.id.to_string());
-    Ok(SubmittedBatch { batch_id, ids, refused })
+    Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused })
 }
 
 fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {

@@ -1,9 +1,11 @@
 //! `cron.*`: the periodic jobs of the configuration.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
@@ -14,6 +16,7 @@ use super::params::Nothing;
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::Crontab;
 use crate::proto::cron::CronChange;
+use crate::proto::job::Job;
 use crate::proto::target::ScriptType;
 
 pub(super) fn methods() -> [Method; 8] {
@@ -83,12 +86,21 @@ async fn crontab(context: &CallContext) -> Result<Crontab, RpcError> {
     blocking(move || Ok(config.crontab())).await
 }
 
-async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcError> {
-    let crontab = crontab(&context).await?;
-    let mut cron = context.client.periodic_job_documents(&crontab).await?;
-    if let Some(types) = &context.caller.bounds.types {
-        cron.retain(|job| job.script_type.as_ref().is_some_and(|of| types.contains(of)));
+/// Returns the periodic jobs that the caller may see, those in Redis too. Beyond its bounds there is nothing.
+async fn seen(context: &CallContext) -> Result<Crontab, RpcError> {
+    let files = crontab(context).await?;
+    let mut crontab = context.client.whole_crontab(&files).await?;
+    if context.is_bound() {
+        let is_within = |job: &Job| Belongs::of(job).is_within(&context.caller);
+        crontab.entries.retain(|entry| is_within(&entry.job(Timestamp::UNIX_EPOCH)));
+        crontab.problems.clear();
     }
+    Ok(crontab)
+}
+
+async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcError> {
+    let crontab = seen(&context).await?;
+    let cron = context.client.periodic_job_documents(&crontab).await?;
     let problems = crontab.problems.iter().map(ToString::to_string).collect();
     Ok(PeriodicJobList { cron, problems })
 }
@@ -105,13 +117,7 @@ async fn get(
     context: CallContext,
     given: OnePeriodicJob,
 ) -> Result<PeriodicJobHistoryDocument, RpcError> {
-    let mut crontab = crontab(&context).await?;
-    // Beyond the bounds of a caller there is nothing.
-    if let Some(types) = &context.caller.bounds.types {
-        let is_within = |of: &ScriptType| types.contains(of.as_str());
-        crontab.entries.retain(|entry| entry.script_type().is_some_and(is_within));
-        crontab.problems.clear();
-    }
+    let crontab = seen(&context).await?;
     Ok(context.client.periodic_job_history(&crontab, &given.name).await?)
 }
 
@@ -133,8 +139,10 @@ struct NewPeriodicJob {
     /// The time zone of the schedule; UTC without one.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
+    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
     catch_up: Option<String>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
     /// The settings of its jobs.
     job: JobSettings,
@@ -151,8 +159,10 @@ struct PeriodicJobChange {
     /// The time zone of the schedule.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
+    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
     catch_up: Option<String>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
     /// Settings of its jobs that replace those it has.
     job: Option<ChangedSettings>,

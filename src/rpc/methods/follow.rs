@@ -98,6 +98,7 @@ async fn events(context: CallContext, given: FollowSince) -> Result<Following, R
 }
 
 async fn stats(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
+    context.needs_whole_types("follow the numbers of script types")?;
     let since = given.since.map(|Spelled(place)| place);
     let types = context.caller.bounds.types.clone();
     Ok(Following { topic: FollowTopic::Stats, since, types })

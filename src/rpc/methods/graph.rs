@@ -104,6 +104,8 @@ struct GivenNode {
 #[derive(Serialize, JsonSchema)]
 struct SubmittedGraph {
     /// The id of the graph.
+    id: String,
+    /// The same, by its older name.
     graph_id: String,
     /// The ids of the jobs, by their names.
     jobs: BTreeMap<String, String>,
@@ -133,9 +135,13 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
-    let ids = context.client.submit_graph(&mut graph).await?;
+    let ids = match context.client.submit_graph(&mut graph).await {
+        Ok(ids) => ids,
+        Err(error) => return Err(context.told_error(error).await),
+    };
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
-    Ok(SubmittedGraph { graph_id: graph.id().to_string(), jobs: ids.collect() })
+    let id = graph.id().to_string();
+    Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect() })
 }
 
 /// Reads the callbacks of a graph or batch, in the order of [`GraphCallback::ALL`].

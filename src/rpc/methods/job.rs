@@ -11,8 +11,8 @@ use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
-use super::params::{OneJob, Spelled, patience};
-use super::repeats::stored_or_same;
+use super::params::{OneJob, Spelled, confirmed, patience};
+use super::repeats::{awaited_or_same, has_key, stored_or_same};
 use super::told_job::ToldJob;
 use super::{job_edit, job_list, job_log};
 use crate::client::{AwaitedJob, ClientError};
@@ -142,7 +142,8 @@ pub(super) async fn submitted_awaited(
     settings: &JobSettings,
 ) -> Result<AwaitedJob, RpcError> {
     let job = own_job(context, settings).await?;
-    Ok(context.client.submit_awaited(job, &JobFiles::default()).await?)
+    let stored = context.client.submit_awaited(job.clone(), &JobFiles::default()).await;
+    awaited_or_same(context, job, false, stored).await
 }
 
 async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
@@ -158,7 +159,9 @@ pub(super) async fn created(
     context: &CallContext,
     settings: &JobSettings,
 ) -> Result<JobId, RpcError> {
-    Ok(context.client.create_job(own_job(context, settings).await?).await?)
+    let job = own_job(context, settings).await?;
+    let stored = context.client.create_job(job.clone()).await;
+    stored_or_same(context, job, false, stored).await
 }
 
 async fn start(
@@ -174,10 +177,9 @@ async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcErro
     let patience = patience(given.wait)?;
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let job = match context.client.submit_awaited(job.clone(), &files).await {
-        Ok(awaited) => awaited,
-        Err(error) => stored_or_same(&context, job, !files.is_empty(), Err(error)).await?.into(),
-    };
+    let stored = context.client.submit_awaited(job.clone(), &files).await;
+    let job = awaited_or_same(&context, job, !files.is_empty(), stored).await?;
+    context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
     ended(&context, &job, patience).await
 }
 
@@ -359,7 +361,9 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     let mut job = context.client.clone_of(&id, &changes).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
-    Ok(Id { id: context.client.submit_copy(&id, job).await?.to_string() })
+    let has_key = has_key(&job);
+    let id = context.told(has_key, context.client.submit_copy(&id, job).await).await?;
+    Ok(Id { id: id.to_string() })
 }
 
 /// Nothing but a confirmation.
@@ -380,16 +384,6 @@ pub(super) struct Deleted {
 async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {
     confirmed("job.clear", given.yes)?;
     cleared(&context).await
-}
-
-/// Refuses to delete all jobs without a confirmation.
-pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
-    if yes {
-        return Ok(());
-    }
-    let message =
-        format!("{method} deletes every job that is not running; confirm with yes = true");
-    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"))
 }
 
 /// Deletes all jobs that are not running.

@@ -28,6 +28,7 @@ pub(super) struct ListJobs {
     /// The `next` of the page before.
     cursor: Option<Spelled<Cursor>>,
     /// Only jobs of this caller.
+    #[serde(alias = "caller_id")]
     caller: Option<String>,
     /// Only jobs whose name contains this text.
     name: Option<String>,
@@ -40,6 +41,7 @@ pub(super) struct ListJobs {
     text: Option<String>,
     /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
     /// ended because they were stopped or replaced: stopped, replaced.
+    #[schemars(extend("enum" = ["stopped", "replaced", "timeout", "expired", "prerequisite", "crashed", "invalid", "script", null]))]
     failed_because: Option<Spelled<FailureCause>>,
     /// Only jobs of this queue, as queue.list names it.
     queue: Option<Spelled<Queue>>,

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
-use crate::proto::job::{FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS};
+use crate::proto::job::{
+    FieldKind, InvalidJob, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
+};
 use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary};
 
 /// The settings of a job to submit.
@@ -38,7 +40,8 @@ const MASKED: &str = "***";
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
     pub(super) fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
-        let mut job = Job::from_json(&self.0)?;
+        let members = by_fields(&self.0)?;
+        let mut job = Job::from_json(&members)?;
         context.adopt(&mut job)?;
         Ok(job)
     }
@@ -78,6 +81,50 @@ impl JobDocument {
     }
 }
 
+/// The names that settings have elsewhere, in files and lists, each with the field of the hash.
+const OTHER_NAMES: [(&str, &str); 3] =
+    [("caller", "caller_id"), ("context", "context_id"), ("after", "prerequisites")];
+
+/// Returns settings by the names of their fields.
+fn by_fields(given: &Map<String, Value>) -> Result<Cow<'_, Map<String, Value>>, RpcError> {
+    let mut members = Cow::Borrowed(given);
+    for (other, field) in OTHER_NAMES {
+        let Some(value) = given.get(other) else { continue };
+        if given.contains_key(field) {
+            let why = format!("is `{other}` by another name: give one of both");
+            return Err(InvalidJob::new(field, why).into());
+        }
+        members.to_mut().remove(other);
+        members.to_mut().insert(field.to_owned(), value.clone());
+    }
+    Ok(members)
+}
+
+/// The words that a setting may have, where they are few.
+fn words_of(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "fallback" => &["type", "group", "none"],
+        "unique_by" => &["key", "script", "params"],
+        "on_duplicate" => &["return", "replace", "reject"],
+        "output_overflow" => &["truncate", "fail"],
+        "reply_format" => &["json", "plain"],
+        _ => return None,
+    })
+}
+
+/// The schema of a setting, with its words.
+fn setting(name: &str, doc: &str, kind: FieldKind) -> Value {
+    let mut schema = field(doc, kind);
+    if let Some(words) = words_of(name) {
+        schema["enum"] = json!(words);
+    }
+    if name == "priority" {
+        schema["minimum"] = json!(0);
+        schema["maximum"] = json!(2);
+    }
+    schema
+}
+
 /// The schema of a field of the hash, as JSON has it.
 fn field(doc: &str, kind: FieldKind) -> Value {
     let doc = doc.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -101,7 +148,19 @@ fn field(doc: &str, kind: FieldKind) -> Value {
 }
 
 fn settings() -> Map<String, Value> {
-    SETTINGS.iter().map(|set| (set.field.to_owned(), field(set.doc, set.kind))).collect()
+    let schema = |set: &Setting| (set.field.to_owned(), setting(set.field, set.doc, set.kind));
+    SETTINGS.iter().map(schema).collect()
+}
+
+/// The schemas of what a submitter may give: the settings, and other names of some.
+fn given_settings() -> Map<String, Value> {
+    let mut all = settings();
+    for (other, name) in OTHER_NAMES {
+        let mut schema = all[name].clone();
+        schema["description"] = json!(format!("Another name of {name}"));
+        all.insert(other.to_owned(), schema);
+    }
+    all
 }
 
 /// The schemas of all fields of a job.
@@ -153,7 +212,7 @@ impl JsonSchema for JobSettings {
         json_schema!({
             "description": "The settings of a job to submit, named as the fields of its hash",
             "type": "object",
-            "properties": settings(),
+            "properties": given_settings(),
             "required": ["script", "script_type"],
             "additionalProperties": false,
         })
@@ -207,5 +266,38 @@ impl ListedDead {
         let mut belongs = Belongs::of_fields(|name| fields.get(name).map(String::as_str));
         belongs.script_type = Some(self.0.script_type.as_str());
         belongs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_settings_are_those_that_are_read() {
+        let read = |name: &str, word: &str| {
+            let given = json!({ "script": "1", "unique_key": "k", name: word });
+            Job::from_json(given.as_object().expect("an object")).is_ok()
+        };
+        for set in SETTINGS {
+            for word in words_of(set.field).unwrap_or_default() {
+                assert!(read(set.field, word), "{} {word}", set.field);
+            }
+            assert!(words_of(set.field).is_none() || !read(set.field, "other"), "{}", set.field);
+        }
+    }
+
+    #[test]
+    fn setting_has_one_of_its_names() {
+        let given = json!({ "script": "1", "caller": "ann", "after": ["a"] });
+        let read = by_fields(given.as_object().expect("an object")).expect("legal");
+        assert_eq!(
+            *read,
+            *json!({ "script": "1", "caller_id": "ann", "prerequisites": ["a"] })
+                .as_object()
+                .expect("one")
+        );
+        let both = json!({ "caller": "ann", "caller_id": "bob" });
+        assert!(by_fields(both.as_object().expect("an object")).is_err());
     }
 }

@@ -40,6 +40,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<LimitList, RpcError> {
 }
 
 async fn stats(context: CallContext, _: Nothing) -> Result<StatsDocument, RpcError> {
+    context.needs_whole_types("read the numbers of script types")?;
     let mut stats = context.client.stats().await?;
     if let Some(types) = &context.caller.bounds.types {
         stats.types.retain(|of| types.contains(&of.script_type));

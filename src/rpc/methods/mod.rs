@@ -24,6 +24,7 @@ mod repeats;
 mod script;
 mod system;
 mod told_job;
+mod unique_keys;
 
 use super::error::{RpcError, code};
 use super::method::Method;

@@ -9,9 +9,9 @@ use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::job::{cleared, confirmed, created, deleted, output_of, stopped, submitted_awaited};
+use super::job::{cleared, created, deleted, output_of, stopped, submitted_awaited};
 use super::job_types::JobSettings;
-use super::params::{Spelled, page_size, patience};
+use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::store::{Cursor, JobSummary, ListQuery};
 
@@ -79,14 +79,14 @@ async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcEr
 #[serde(deny_unknown_fields)]
 struct ById {
     /// The id of the job.
-    #[serde(alias = "id")]
-    job_id: Spelled<JobId>,
+    #[serde(alias = "job_id")]
+    id: Spelled<JobId>,
 }
 
 impl ById {
     /// Returns the job that it names.
     async fn job(self, context: &CallContext) -> Result<JobId, RpcError> {
-        let Spelled(id) = self.job_id;
+        let Spelled(id) = self.id;
         context.job_named(id).await
     }
 }

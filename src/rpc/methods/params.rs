@@ -48,6 +48,16 @@ pub(super) struct OneJob {
     pub(super) id: Spelled<JobId>,
 }
 
+/// Refuses to delete all jobs without a confirmation.
+pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
+    if yes {
+        return Ok(());
+    }
+    let message =
+        format!("{method} deletes every job that is not running; confirm with yes = true");
+    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"))
+}
+
 /// The time to wait without `wait`.
 const WAIT_S: f64 = 60.0;
 /// The longest time to wait.

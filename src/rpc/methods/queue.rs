@@ -90,6 +90,7 @@ struct Paused {
 }
 
 async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError> {
+    context.needs_all_callers("pause queues")?;
     let mut paused = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.pause_queue(&queue).await? {
@@ -107,6 +108,7 @@ struct Resumed {
 }
 
 async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcError> {
+    context.needs_all_callers("resume queues")?;
     let mut resumed = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.resume_queue(&queue).await? {
@@ -124,6 +126,7 @@ struct Purged {
 }
 
 async fn purge(context: CallContext, given: OneQueue) -> Result<Purged, RpcError> {
+    context.needs_all_callers("purge queues")?;
     let mut purged = 0;
     for queue in given.queues(&context).await? {
         purged += context.client.purge_queue(&queue).await?;

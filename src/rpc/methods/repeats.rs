@@ -3,7 +3,7 @@
 
 use super::super::error::RpcError;
 use super::super::method::CallContext;
-use crate::client::ClientError;
+use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId};
 
 /// Returns the id of a submitted job, or of the job of its id if that has the same content and the caller may
@@ -16,12 +16,33 @@ pub(super) async fn stored_or_same(
 ) -> Result<JobId, RpcError> {
     let id = match stored {
         Err(ClientError::IdTaken(id)) if !has_files => id,
-        other => return Ok(other?),
+        other => return context.told(has_key(&given), other).await,
     };
     match context.visible(&id).await {
         Ok(known) if is_same(&known, given) => Ok(id),
         _ => Err(ClientError::IdTaken(id).into()),
     }
+}
+
+/// The same for a job whose end the caller waits for.
+pub(super) async fn awaited_or_same(
+    context: &CallContext,
+    given: Job,
+    has_files: bool,
+    stored: Result<AwaitedJob, ClientError>,
+) -> Result<AwaitedJob, RpcError> {
+    match stored {
+        Ok(job) => {
+            context.told(has_key(&given), Ok(job.id.clone())).await?;
+            Ok(job)
+        }
+        Err(error) => Ok(stored_or_same(context, given, has_files, Err(error)).await?.into()),
+    }
+}
+
+/// Returns whether a job may get the id of another that holds its unique key.
+pub(super) fn has_key(job: &Job) -> bool {
+    job.spec.unique_key.is_some() || job.spec.unique_by.is_some()
 }
 
 /// Returns true if a job has the settings that are given.

@@ -88,6 +88,7 @@ local function place(id, f, queue)
   count(f.script_type, 'submitted')
   redis.call('HSETNX', JOB .. id, 'created_at', rfc3339(at))
   local key = legal_key(f.unique_key)
+  key = key and unique_name(key, f.unique_scope)
   local holder = key and holder_of(key)
   if holder and holder ~= id then
     return end_adopted(id, f, 'job ' .. holder .. ' has its unique_key and has not ended')
@@ -97,7 +98,8 @@ local function place(id, f, queue)
   local prerequisites = f.prerequisites or f.dependencies
   -- The actor rejects a job that waits for more.
   if #list_of_ids(prerequisites) + #list_of_ids(f.after_any) <= PREREQUISITES_MAX then
-    local pending, failed = look_at_own_prerequisites(prerequisites, f.after_any)
+    local pending, failed, looked, newest = look_at_own_prerequisites(prerequisites, f.after_any)
+    if looked > 0 then note_looked_at(id, newest, at) end
     local text = failed and PREREQUISITE_FAILED .. failed
     if failed then
       note_failed_dependent(id, failed)
@@ -154,7 +156,7 @@ local function may_be_with_old_worker(id, f, queue)
   return false
 end
 
-local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply', 'dependents',
+local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'unique_scope', 'retention', 'reply', 'dependents',
   'boot_id', 'adopt_after' }
 
 -- Reads the fields that decide, by name; an empty one counts as absent. Nil, and why, if there is no such job.

@@ -70,6 +70,7 @@ local function begin(job, staged)
   number = number + 1
   if job.others then redis.call('SADD', PENDING .. id, GUARD) end
   if job.others or job.within then
+    note_looked_at(id, 0, at)
     log_event(id, 'waiting_for_prerequisites', job.script_type)
     redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites')
     enter('waiting_for_prerequisites', job.script_type, id, at + number)
@@ -87,7 +88,8 @@ local function go_on(job, others)
     and (redis.call('SISMEMBER', PENDING .. id, GUARD) == 1 or has_wrong_type[PENDING .. id])
   local entries = waits and redis.call('LPOP', others, math.max(work, 1)) or {}
   work = work - #entries
-  local pending, failed, unknown = look_at_prerequisites(entries, 1, #entries)
+  local pending, failed, unknown, newest = look_at_prerequisites(entries, 1, #entries)
+  if newest > at then note_looked_at(id, newest, at) end
   if waits and not failed and not unknown then
     add_dependent(id, pending)
     if redis.call('EXISTS', others) == 1 then return true end

@@ -1,15 +1,15 @@
 -- Fires a periodic job once for each due time, however many supervisors try.
 --
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
---       firing has not ended  4 retention  5 id of the job  6 with 'skip': the age in us of a firing that was
---       missed and is made up for, 0 if none is  then the arguments of `submit`
+--       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 with 'skip': the age in
+--       us of a firing that was missed and is made up for, 0 if none is  then the arguments of `submit`
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before, or it is disabled
 --       'left_out', id   this job has not ended, or holds the unique key
 --       'waits', id      it is made up for once this job has ended: try again later
 --       'failed', why    the job was refused; it does not fire for this time again
--- needs: wrong_type time names job submit_jobs stop_job cron
+-- needs: wrong_type time names job reserved submit_jobs stop_job cron
 
 local HISTORY_MAX, HISTORY_BYTES_MAX, WHY_BYTES_MAX = 20, 65536, 200
 
@@ -61,6 +61,11 @@ if on_its_way and overlap == 'skip' then
   return { 'left_out', before }
 end
 local id = ARGV[5]
+-- Another job took the id of this firing in advance.
+if is_taken(id) then
+  id = id .. '-' .. string.sub(redis.sha1hex(integer(now_us())), 1, 8)
+  ARGV[11] = id
+end
 -- A bare id is a control message: stop this job.
 if on_its_way and overlap == 'replace' then
   stop_job({ before, ARGV[4], before, '', 'replaced by job ' .. id })

@@ -1,23 +1,25 @@
 -- Reads outputs of finished jobs.
 --
--- ARGV: 1 limit on the bytes of one output, then ids
+-- ARGV: 1 limit on the bytes of one output, then for each its id, and the time after which a job of this id is
+--       another one, or ''
 -- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, from which the
 --         caller reads it; or false if the job did not finish or is gone. What is said of a job that left files
 --         is in an array. If the answer gets too long it ends early: call again for the other jobs
--- needs: job
+-- needs: job later_owner
 
 local BYTES_PER_STEP = 1048576
 local output_max = tonumber(ARGV[1])
 local outputs, bytes = {}, 0
-for number = 2, #ARGV do
+for number = 2, #ARGV, 2 do
   local size = redis.pcall('HSTRLEN', JOB .. ARGV[number], 'output')
   size = type(size) == 'number' and size or 0
   local is_too_large = size > output_max
   if not is_too_large then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key')
-    or read(ARGV[number], 'status', 'output_files', 'output_key', 'output')
-  local output = is_too_large and size or f[4] or f[3] and -1 or ''
-  outputs[#outputs + 1] = f[1] == 'finished' and (f[2] and { output } or output)
+  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at')
+    or read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'output')
+  local output = is_too_large and size or f[5] or f[3] and -1 or ''
+  local is_given = f[1] == 'finished' and not is_later_owner(f[4], ARGV[number + 1])
+  outputs[#outputs + 1] = is_given and (f[2] and { output } or output)
 end
 return outputs

@@ -12,7 +12,7 @@ if redis.call('EXISTS', JOB .. id) == 1 then return 'exists' end
 for first = 4, #ARGV, 1000 do
   redis.call('HSET', JOB .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))
 end
-local f = read(id, 'status', 'script_type', 'actor', 'unique_key', 'retention')
+local f = read(id, 'status', 'script_type', 'actor', 'unique_key', 'retention', 'unique_scope')
 local script_type = type_of_job(f[2], f[3])
 if f[1] == 'finished' or f[1] == 'error' then
   local for_ms = tonumber(ARGV[3])
@@ -24,6 +24,7 @@ if f[1] == 'finished' or f[1] == 'error' then
   enter(f[1], script_type, id, at + for_ms * 1000)
 else
   enter('created', script_type, id, at)
-  if present(f[4]) and not holder_of(f[4]) then redis.call('SET', UNIQUE .. f[4], id) end
+  local key = present(f[4]) and unique_name(f[4], f[6])
+  if key and not holder_of(key) then redis.call('SET', UNIQUE .. key, id) end
 end
 return 'ok'

@@ -4,24 +4,30 @@
 -- ARGV: 1 id  2 its state in the backup  3 its queue in the backup, or ''  4 retention
 --       5... its pending prerequisites in the backup
 -- returns its new state; 'illegal' if its fields name no queue, and it stays `created`; 'missing'
--- needs: wrong_type time names routing job counters index queue ending prerequisites waiting dependents
+-- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting dependents
 
 local id, before, retention, at = ARGV[1], ARGV[2], ARGV[4], now_us()
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention', 'actor',
-  'stop_requested', 'dependencies')
+  'stop_requested', 'dependencies', 'prerequisites_at')
 -- Sent before: the answer to that call was lost.
 if f[1] ~= 'created' then return f[1] or 'missing' end
 local queue = present(ARGV[3]) or queue_of(f[2], f[3], f[4], f[5])
 if not queue then return 'illegal' end
 local script_type = type_of_job(f[2], f[13])
 
+-- Returns the state of a prerequisite; nil if it is gone, or another job has its id now.
+local function state_of(prerequisite)
+  local of = read(prerequisite, 'status', 'created_at')
+  return not is_later_owner(of[2], f[16]) and of[1] or nil
+end
+
 -- Returns the entries of the pending set, and the prerequisite by which the job fails.
 local function look_again()
   local was_pending, pending = {}, {}
   for place = 5, #ARGV do was_pending[ARGV[place]] = true end
   for _, prerequisite in ipairs(list_of_ids(f[7] or f[15])) do
-    local status = read(prerequisite, 'status')[1]
+    local status = state_of(prerequisite)
     if status and status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = prerequisite
     elseif status ~= 'finished' and was_pending[prerequisite] then
@@ -29,7 +35,7 @@ local function look_again()
     end
   end
   for _, prerequisite in ipairs(list_of_ids(f[11])) do
-    local status = read(prerequisite, 'status')[1]
+    local status = state_of(prerequisite)
     if status and status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = ANY .. prerequisite
     end

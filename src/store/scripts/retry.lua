@@ -45,19 +45,21 @@ end
 local function retry(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
     'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id',
-    'output_key')
+    'output_key', 'prerequisites_at', 'unique_scope')
   local status = f[1]
   if not status then return 'missing', '' end
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
   local queue = queue_of(f[2], f[3], f[4], f[5])
   if not queue then return 'illegal', '' end
-  local pending, failed, number = look_at_own_prerequisites(f[7] or f[9], f[8])
+  local pending, failed, number, _, is_lost = look_at_own_prerequisites(f[7] or f[9], f[8], f[14])
   looked = looked + number
+  if is_lost then return 'lost_prerequisite', failed end
   if failed then return refusal_for(failed) end
   if present(f[6]) then
-    local holder = holder_of(f[6])
+    local key = unique_name(f[6], f[15])
+    local holder = holder_of(key)
     if holder and holder ~= id then return 'duplicate', holder end
-    redis.call('SET', UNIQUE .. f[6], id)
+    redis.call('SET', UNIQUE .. key, id)
   end
   leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })
   redis.call('LREM', DEAD .. f[2], 1, id)

@@ -7,14 +7,15 @@
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-  'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention')
+  'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention',
+  'prerequisites_at')
 if not f[1] then return { 'missing', '' } end
 if f[1] ~= 'created' then return { 'refused', f[1] } end
 local script_type = f[2]
 local queue = queue_of(script_type, f[3], f[4], f[5])
 if not queue then return { 'illegal', '' } end
 
-local pending, failed = look_at_own_prerequisites(f[7], f[11])
+local pending, failed, _, _, is_lost = look_at_own_prerequisites(f[7], f[11], f[13])
 redis.call('ZREM', index_of('created', script_type), id)
 redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
 local state
@@ -23,7 +24,7 @@ if failed then
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }
   end_job(id, job, 'error', PREREQUISITE_FAILED .. failed, nil, at, retention)
   note_end(id, script_type, PREREQUISITE_FAILED .. failed)
-  note_failed_dependent(id, failed)
+  if not is_lost then note_failed_dependent(id, failed) end
   if present(f[10]) then
     tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
   end

@@ -13,15 +13,17 @@ impl SiteSnapshot {
         let may_see = |job: &JobSummary| Belongs::of_summary(job).is_within(caller);
         seen.latest.failed.retain(may_see);
         seen.latest.running.retain(may_see);
+        let sees_types = sees_whole_types(caller);
         let due = self.due.iter().filter(|job| match (types, &job.script_type) {
+            _ if !sees_types => false,
             (Some(types), Some(of)) => types.contains(of),
             (Some(_), None) => false,
             (None, _) => true,
         });
         seen.due = due.cloned().collect();
         (seen.counts, seen.cancelled) = (None, None);
-        seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none());
-        seen.is_whole = sees_whole_types(caller);
+        seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none() && sees_types);
+        seen.is_whole = sees_types;
         seen
     }
 }

@@ -128,7 +128,7 @@ impl SlowPart {
             (number, table)
         };
         let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
-        let due = client.periodic_job_documents(&table).await?.into();
+        let due = client.periodic_job_documents(&client.whole_crontab(&table).await?).await?.into();
         let minutes = Minute::read(client).await?;
         Ok(Self { number, due, minutes })
     }

@@ -114,6 +114,13 @@ async def main(url, token):
             script = {"script": "throw \"no luck\"", "script_type": "osis"}
             wrong = await client.call_tool("run_script", script)
             assert wrong.is_error and "no luck" in wrong.content[0].text, wrong
+            steps = []
+            async def told(progress, total, message):
+                steps.append((progress, total, message))
+            counts = {"script": "progress(0.25, \"a quarter\"); 42", "script_type": "osis"}
+            done = await client.call_tool("run_script", counts, progress_callback=told)
+            assert done.content[0].text == "42", done
+            assert all(a[0] < b[0] for a, b in zip(steps, steps[1:])), steps
             print(mode, client.protocol_version)
 
 asyncio.run(main(*sys.argv[1:]))

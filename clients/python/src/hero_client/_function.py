@@ -10,11 +10,21 @@ import json
 import symtable
 import textwrap
 from dataclasses import replace
-from typing import Any, Callable, Generic, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, Protocol, TypeVar
 
 from ._errors import HeroError, InvalidJob
 from ._jobs import Job, JobSpec
 
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+else:
+    try:
+        from typing import ParamSpec
+    except ImportError:
+        # Python 3.9, where only type checkers know the parameters.
+        ParamSpec = TypeVar
+
+P = ParamSpec("P")
 R = TypeVar("R")
 
 # Annotations are not evaluated, so that the actor need not know their names. Prints go to the job's log.
@@ -41,20 +51,20 @@ class Submitter(Protocol):
         """Runs a job."""
 
 
-class JobFunction(Generic[R]):
+class JobFunction(Generic[P, R]):
     """A function that can run as a job. A plain call runs it here."""
 
-    def __init__(self, function: Callable[..., R], client: Optional[Submitter], settings: JobSpec) -> None:
+    def __init__(self, function: Callable[P, R], client: Optional[Submitter], settings: JobSpec) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._client = client
         self._settings = settings
         self._source = _source(function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
 
-    def spec(self, *args: Any, **kwargs: Any) -> JobSpec:
+    def spec(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job of one call, for any client. Raises InvalidJob if the arguments are no JSON."""
         inspect.signature(self._function).bind(*args, **kwargs)
         try:
@@ -64,11 +74,11 @@ class JobFunction(Generic[R]):
         script = _SCRIPT.format(source=self._source, arguments=arguments, name=self._function.__name__)
         return replace(self._settings, script=script)
 
-    def submit(self, *args: Any, **kwargs: Any) -> str:
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """Submits a call with the client of the decorator. Returns the id."""
         return self._own().submit(self.spec(*args, **kwargs))
 
-    def run(self, *args: Any, **kwargs: Any) -> R:
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs a call with the client of the decorator. Returns what the function returned there; raises
         JobFailed if it raised."""
         return self.result(self._own().run(self.spec(*args, **kwargs)))
@@ -87,7 +97,7 @@ class JobFunction(Generic[R]):
 
 def job(
     client: Optional[Submitter] = None, *, script_type: str = "python", **settings: Any
-) -> Callable[[Callable[..., R]], JobFunction[R]]:
+) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
     """Makes a function a job with these settings, those of JobSpec. Raises InvalidJob if its source
     cannot travel.
 
@@ -98,7 +108,7 @@ def job(
         assert add.run(40, 2) == 42
     """
 
-    def decorate(function: Callable[..., R]) -> JobFunction[R]:
+    def decorate(function: Callable[P, R]) -> JobFunction[P, R]:
         template = JobSpec(script_type, "pass", **{"name": function.__name__, **settings})
         return JobFunction(function, client, template)
 

@@ -10,7 +10,17 @@ import json
 import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ._errors import HeroError, IdTaken, InvalidJob, JobFailed, NeedsApi, NoSuchJob, WaitTimeout, WrongState
+from ._errors import (
+    HeroError,
+    IdTaken,
+    InvalidJob,
+    JobFailed,
+    NeedsApi,
+    NoSuchJob,
+    NotPermitted,
+    WaitTimeout,
+    WrongState,
+)
 from ._jobs import ENDED, Job, JobSpec, LogEntry, StatusChange, checked_id, job_of, log_entry, resolved
 from ._steps import Steps
 
@@ -26,6 +36,8 @@ CHUNK = 500
 """Jobs of a batch in one transaction."""
 READS = 3
 """The limit on reads of one job that changes meanwhile."""
+TYPES_SECONDS = 30.0
+"""The time for which the script types of the configuration are not read again."""
 GRAPH_MAX = 20_000
 """Jobs of a graph, which is one transaction."""
 
@@ -35,6 +47,8 @@ class Protocol:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
+        self._types: List[str] = []
+        self._types_until = 0.0
 
     def submit(self, spec: JobSpec) -> Steps[str]:
         """Stores a job and pushes its id."""
@@ -47,6 +61,7 @@ class Protocol:
         _refuse_what_needs_the_api(specs)
         jobs = [spec.with_id() for spec in specs]
         hashes = [job.hash() for job in jobs]
+        yield from self._refuse_unknown_types(jobs)
         yield from self._refuse_taken(specs)
         for start in range(0, len(hashes), CHUNK):
             yield self._stored(hashes[start : start + CHUNK])
@@ -59,6 +74,7 @@ class Protocol:
         _refuse_what_needs_the_api(graph.values())
         jobs = resolved(graph)
         hashes = {name: job.hash() for name, job in jobs.items()}
+        yield from self._refuse_unknown_types(jobs.values())
         yield from self._refuse_taken(graph.values())
         if hashes:
             yield self._stored(hashes.values())
@@ -221,6 +237,32 @@ class Protocol:
             commands.append(("HSET", self._job(one["id"]), *fields, "status", "dispatched"))
             commands.append(("RPUSH", self._key(_queue(one)), one["id"]))
         return commands
+
+    def _refuse_unknown_types(self, jobs: Iterable[JobSpec]) -> Steps[None]:
+        """Refuses a type that no supervisor has in its configuration, as the API does. Without a supervisor that tells
+        its types, and for a login that may not read them, any type may be right."""
+        if time.monotonic() >= self._types_until:
+            try:
+                self._types = yield from self._configured_types()
+            except NotPermitted:
+                self._types = []
+            self._types_until = time.monotonic() + TYPES_SECONDS
+        for job in jobs:
+            if self._types and job.script_type not in self._types:
+                # It may have been added since.
+                self._types_until = 0.0
+                known = ", ".join(self._types)
+                raise InvalidJob(f"script_type `{job.script_type}` is not configured; the types are {known}")
+
+    def _configured_types(self) -> Steps[List[str]]:
+        newest = yield ("ZREVRANGE", self._key("meta:supervisor:index"), 0, 0)
+        if not newest:
+            return []
+        presence = yield ("GET", self._key("meta:supervisor:inst:" + _text(newest[0])))
+        try:
+            return [str(one) for one in json.loads(presence or b"{}").get("types", [])]
+        except (ValueError, AttributeError, TypeError):
+            return []
 
     def _refuse_taken(self, specs: Iterable[JobSpec]) -> Steps[None]:
         ids = [spec.id for spec in specs if spec.id is not None]

@@ -1,5 +1,5 @@
 -- Ends jobs.
--- needs: wrong_type time names counters index events legacy
+-- needs: wrong_type time names job counters index events legacy
 -- rarely: rhailib amqp graph_end
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
@@ -52,16 +52,17 @@ do
   end
 end
 
--- Gives back the unique key of a job. One that has finished at a time keeps it for its `unique_for`: a colon
--- marks that.
+-- Gives back the unique key of a job, or the name under which it holds it. One that has finished at a time keeps
+-- it for its `unique_for`: a colon marks that.
 local function release_unique(id, unique_key, finished_at)
   if not present(unique_key) then return end
-  local key = UNIQUE .. unique_key
+  local f = read(id, 'unique_scope', 'unique_for', 'created_at')
+  local scope = present(f[1]) and f[1] .. '\n' or ''
+  local key = UNIQUE .. (string.sub(unique_key, 1, #scope) == scope and '' or scope) .. unique_key
   local holder = redis.call('GET', key)
   if holder ~= id and holder ~= ':' .. id then return end
-  local f = finished_at and redis.call('HMGET', JOB .. id, 'unique_for', 'created_at') or {}
-  local seconds = tonumber(string.match(f[1] or '', '^%d+%.?%d*$') or '') or 0
-  local until_us = microseconds(f[2]) + math.min(seconds, 315360000) * 1000000
+  local seconds = tonumber(string.match(f[2] or '', '^%d+%.?%d*$') or '') or 0
+  local until_us = microseconds(f[3]) + math.min(seconds, 315360000) * 1000000
   local left_ms = finished_at and math.floor((until_us - finished_at) / 1000) or 0
   if left_ms > 0 then
     redis.call('SET', key, ':' .. id, 'PX', integer(left_ms))

@@ -26,15 +26,16 @@ local function run_again(id, hash, queue, own_type, at)
     or LEGACY and queue and is_second_copy(id, f, script_type, at) or own and redis.call('ZSCORE', READY .. own, id) then
     return 'its status is ' .. status
   end
-  local holder = present(f.unique_key) and holder_of(f.unique_key)
+  local key = present(f.unique_key) and unique_name(f.unique_key, f.unique_scope)
+  local holder = key and holder_of(key)
   if holder and holder ~= id then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
   local pending, failed =
-    look_at_own_prerequisites(present(f.prerequisites) or f.dependencies, f.after_any)
+    look_at_own_prerequisites(present(f.prerequisites) or f.dependencies, f.after_any, f.prerequisites_at)
   if failed or #pending > 0 then
     return 'it was pushed again, and its prerequisite ' .. (failed or prerequisite_of(pending[1]))
       .. ' has not finished'
   end
-  if present(f.unique_key) then redis.call('SET', UNIQUE .. f.unique_key, id) end
+  if key then redis.call('SET', UNIQUE .. key, id) end
   redis.call('ZREM', index_of(status, script_type), id)
   redis.call('ZREM', index_of('started', script_type), id)
   redis.call('LREM', DEAD .. script_type, 1, id)

@@ -31,7 +31,7 @@ local function submit_jobs(args)
     next_arg = last + 1
 
     local code, detail = nil, ''
-    local pending, failed, unknown = {}, nil, nil
+    local pending, failed, unknown, newest = {}, nil, nil, nil
     if is_taken(id) then
       code = 'exists'
     elseif unique_key ~= '' then
@@ -39,7 +39,7 @@ local function submit_jobs(args)
       if holder then code, detail = 'duplicate', holder end
     end
     if not code and fields > a + 8 then
-      pending, failed, unknown = rarely().look_at_prerequisites(args, a + 8, fields - 1)
+      pending, failed, unknown, newest = rarely().look_at_prerequisites(args, a + 8, fields - 1)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
@@ -71,6 +71,7 @@ local function submit_jobs(args)
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
+      if newest then rarely().note_looked_at(id, newest, at) end
       count(script_type, 'submitted')
       if graph then rarely().join_graph(graph, id) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end

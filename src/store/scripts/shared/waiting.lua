@@ -1,13 +1,31 @@
 -- Makes jobs wait for others.
--- needs: wrong_type job prerequisites
+-- needs: wrong_type time names job prerequisites later_owner
+
+-- Reads the state of a prerequisite, the time of its creation as it is written, and in microseconds. A job of a
+-- program that wrote none, and that no actor has taken, is created now.
+local function state_of_prerequisite(prerequisite)
+  local f = read(prerequisite, 'status', 'created_at')
+  if f[1] and not present(f[2]) then
+    f[2] = rfc3339(now_us())
+    redis.call('HSET', JOB .. prerequisite, 'created_at', f[2])
+  end
+  return f[1], f[2], microseconds(f[2])
+end
+
+-- Notes up to when a prerequisite of a job was created: a later job of the same id is none. `newest` is the
+-- time of the newest, which is ahead where a program with another clock wrote it.
+local function note_looked_at(id, newest, at)
+  redis.call('HSET', JOB .. id, 'prerequisites_at', rfc3339(math.max(newest, at)))
+end
 
 -- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
--- that is unknown.
+-- that is unknown, and the time at which the newest was created.
 local function look_at_prerequisites(entries, first, last)
-  local pending, failed, unknown = {}, nil, nil
+  local pending, failed, unknown, newest = {}, nil, nil, 0
   for place = first, last do
     local prerequisite = prerequisite_of(entries[place])
-    local status = read(prerequisite, 'status')[1]
+    local status, _, created_us = state_of_prerequisite(prerequisite)
+    newest = math.max(newest, created_us)
     if not status then
       unknown = unknown or prerequisite
     elseif status == 'error' then
@@ -16,27 +34,34 @@ local function look_at_prerequisites(entries, first, last)
       pending[#pending + 1] = entries[place]
     end
   end
-  return pending, failed, unknown
+  return pending, failed, unknown, newest
 end
 
--- Looks at the prerequisites in the fields of a job. Returns the entries of its pending set, the
--- first one that failed or is gone, and how many it looked at.
-local function look_at_own_prerequisites(prerequisites, after_any)
-  local pending, looked = {}, 0
-  for _, prerequisite in ipairs(list_of_ids(prerequisites)) do
-    local status = read(prerequisite, 'status')[1]
+-- Looks at the prerequisites in the fields of a job, which were looked at before, at `looked_at`, if that is not
+-- nil. Returns the entries of its pending set, the first one that failed or is gone, how many it looked at, the
+-- time at which the newest was created, and true if the one that is gone has left its id to another job.
+local function look_at_own_prerequisites(prerequisites, after_any, looked_at)
+  local pending, looked, newest = {}, 0, 0
+  local function state_of(prerequisite)
+    local status, created_at, created_us = state_of_prerequisite(prerequisite)
     looked = looked + 1
-    if not status or status == 'error' then return pending, prerequisite, looked end
+    newest = math.max(newest, created_us)
+    return status, is_later_owner(created_at, looked_at)
+  end
+  for _, prerequisite in ipairs(list_of_ids(prerequisites)) do
+    local status, is_another = state_of(prerequisite)
+    if not status or status == 'error' or is_another then
+      return pending, prerequisite, looked, newest, is_another
+    end
     if status ~= 'finished' then pending[#pending + 1] = prerequisite end
   end
   for _, prerequisite in ipairs(list_of_ids(after_any)) do
-    local status = read(prerequisite, 'status')[1]
-    looked = looked + 1
-    if status and status ~= 'finished' and status ~= 'error' then
+    local status, is_another = state_of(prerequisite)
+    if status and status ~= 'finished' and status ~= 'error' and not is_another then
       pending[#pending + 1] = ANY .. prerequisite
     end
   end
-  return pending, nil, looked
+  return pending, nil, looked, newest, false
 end
 
 -- Adds a job to the field `dependents` of its prerequisite.

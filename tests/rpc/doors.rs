@@ -1,0 +1,374 @@
+//! Every method of the table, called with six tokens on what is the caller's own and on what is another's: a new method
+//! without a row fails. No answer tells or changes what is of another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hero::rpc::{Bounds, Caller, Scope, code};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::discover::committed;
+use super::{Api, caller, words};
+use crate::support::keys;
+
+/// The thing that a call names.
+#[derive(Clone, Copy, PartialEq)]
+enum Thing {
+    /// Nothing that is stored: the call names a caller, a type, a group and a context.
+    None,
+    /// A job that was not started.
+    Created,
+    /// A job that has finished.
+    Ended,
+    /// A graph of one job.
+    Graph,
+}
+
+/// A method, its parameters, and its answers to the six tokens for a thing of the caller and one of another: `+` a
+/// result, `-` not permitted, `0` not found, `!` another error.
+struct Row(&'static str, Thing, fn(&Named) -> Value, &'static str, &'static str);
+
+/// What a call names.
+struct Named {
+    id: String,
+    is_own: bool,
+}
+
+impl Named {
+    fn pick(&self, own: &'static str, other: &'static str) -> &'static str {
+        if self.is_own { own } else { other }
+    }
+
+    /// The settings of a job.
+    fn job(&self) -> Value {
+        json!({
+            "script": self.pick("\"mine\"", "\"hush\""),
+            "name": self.pick("mine", "hush"),
+            "script_type": self.pick("osis", "other"),
+            "group": self.pick("io", "far"),
+            "context_id": self.pick("work", "home"),
+            "caller_id": self.pick("ann", "bob"),
+        })
+    }
+
+    fn queue(&self) -> Value {
+        let queue = self.pick("type:osis:group:io:inst:7", "type:other:group:far:inst:7");
+        json!({ "queue": queue, "force": true })
+    }
+
+    fn actor(&self) -> Value {
+        json!([self.pick("osis-io-7", "other-far-7")])
+    }
+}
+
+fn nothing(_: &Named) -> Value {
+    Value::Null
+}
+
+fn id(of: &Named) -> Value {
+    json!([of.id])
+}
+
+fn job(of: &Named) -> Value {
+    json!({ "job": of.job() })
+}
+
+fn cron(of: &Named) -> Value {
+    json!({ "name": of.pick("own", "foreign") })
+}
+
+fn yes(_: &Named) -> Value {
+    json!({ "yes": true })
+}
+
+fn objects(of: &Named) -> Value {
+    json!({ "type": "thing", "context": of.pick("work", "home") })
+}
+
+fn with(mut params: Value, name: &str, value: &Value) -> Value {
+    params[name] = value.clone();
+    params
+}
+
+// The tokens: one that reads and submits; one that submits; and with all scopes, one bound to a type, a group, a caller
+// and a context.
+const TABLE: &[Row] = &[
+    Row("actor.drain", Thing::None, Named::actor, "--00--", "------"),
+    Row("actor.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("actor.ping", Thing::None, Named::actor, "0-0000", "0---00"),
+    Row("actor.resume", Thing::None, Named::actor, "--00--", "------"),
+    Row("actor.stop", Thing::None, Named::actor, "--00--", "------"),
+    Row("batch.submit", Thing::None, |of| json!([[of.job()]]), "++++++", "++++++"),
+    Row("clear_all_jobs", Thing::Ended, yes, "------", "------"),
+    Row("create_job", Thing::None, job, "++++++", "------"),
+    Row(
+        "cron.add",
+        Thing::None,
+        |of| json!({ "name": "new", "schedule": "@daily", "job": of.job() }),
+        "------",
+        "------",
+    ),
+    Row("cron.delete", Thing::None, cron, "------", "------"),
+    Row("cron.disable", Thing::None, cron, "------", "------"),
+    Row("cron.edit", Thing::None, cron, "------", "------"),
+    Row("cron.enable", Thing::None, cron, "------", "------"),
+    Row("cron.get", Thing::None, cron, "+-++++", "+-0000"),
+    Row("cron.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("cron.run", Thing::None, cron, "------", "------"),
+    Row("dead.delete", Thing::Ended, |of| json!({ "ids": [of.id] }), "--++++", "--++++"),
+    Row("dead.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("dead.retry", Thing::Ended, |of| json!({ "ids": [of.id] }), "--++++", "--++++"),
+    Row("delete_job", Thing::Created, id, "++++++", "--0000"),
+    Row("events.follow", Thing::None, nothing, "!-!!!!", "!-!!!!"),
+    Row("get_job_logs", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("get_job_output", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("get_job_result", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("get_job_status", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("graph.delete", Thing::Graph, id, "++++++", "--0000"),
+    Row("graph.get", Thing::Graph, id, "+-++++", "+-0000"),
+    Row("graph.list", Thing::Graph, nothing, "+-++++", "+-++++"),
+    Row("graph.retry", Thing::Graph, id, "++++++", "--0000"),
+    Row("graph.stop", Thing::Graph, id, "++++++", "--0000"),
+    Row(
+        "graph.submit",
+        Thing::None,
+        |of| json!([[{ "name": "a", "job": with(of.job(), "name", &Value::Null) }]]),
+        "++++++",
+        "------",
+    ),
+    Row("graph.wait", Thing::Graph, |of| json!([of.id, 0]), "+-++++", "+-0000"),
+    Row(
+        "job.change_many",
+        Thing::Created,
+        |of| json!({ "change": "stop", "ids": [of.id] }),
+        "++++++",
+        "++++++",
+    ),
+    Row("job.clear", Thing::Ended, yes, "------", "------"),
+    Row(
+        "job.clone",
+        Thing::Ended,
+        |of| json!({ "id": of.id, "changes": { "name": "copy", "script": "1" } }),
+        "+-++++",
+        "+-0000",
+    ),
+    Row("job.create", Thing::None, job, "++++++", "------"),
+    Row("job.delete", Thing::Created, id, "++++++", "--0000"),
+    Row("job.edit", Thing::Created, |of| json!({ "id": of.id, "priority": 2 }), "++++++", "--0000"),
+    Row("job.file", Thing::Ended, |of| json!([of.id, "a.txt"]), "0-0000", "0-0000"),
+    Row("job.files", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("job.follow", Thing::Ended, id, "!-!!!!", "!-!!!!"),
+    Row("job.get", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("job.list", Thing::Ended, nothing, "+-++++", "+-++++"),
+    Row("job.log", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("job.output", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("job.retry", Thing::Ended, id, "++++++", "--0000"),
+    Row("job.run", Thing::None, job, "++++++", "------"),
+    Row("job.start", Thing::Created, id, "++++++", "--0000"),
+    Row("job.stop", Thing::Created, id, "++++++", "--0000"),
+    Row("job.submit", Thing::None, job, "++++++", "------"),
+    Row("job.wait", Thing::Ended, id, "+-++++", "+-0000"),
+    Row("limit.list", Thing::None, nothing, "+-----", "+-----"),
+    Row("list_jobs", Thing::Ended, nothing, "+-++++", "+-++++"),
+    Row(
+        "object.delete",
+        Thing::None,
+        |of| with(objects(of), "ids", &json!(["none"])),
+        "-----+",
+        "------",
+    ),
+    Row(
+        "object.find",
+        Thing::None,
+        |of| with(objects(of), "query", &json!("id == \"x\"")),
+        "+----+",
+        "+-----",
+    ),
+    Row("object.get", Thing::None, |of| with(objects(of), "id", &json!("x")), "+----+", "+-----"),
+    Row("object.list", Thing::None, objects, "+----+", "+-----"),
+    Row("object.types", Thing::None, |of| json!([of.pick("work", "home")]), "+----+", "+-----"),
+    // Nobody serves the type: the wait ends at once.
+    Row("play", Thing::None, |_| json!(["1", "third", 0]), "!!-!!!", "!!-!!!"),
+    Row("queue.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("queue.pause", Thing::None, Named::queue, "--++--", "------"),
+    Row("queue.purge", Thing::None, Named::queue, "--++--", "------"),
+    Row("queue.resume", Thing::None, Named::queue, "--++--", "------"),
+    Row("run_job", Thing::None, job, "++++++", "------"),
+    Row("run_job_and_await_result", Thing::None, job, "++++++", "------"),
+    Row(
+        "script.check",
+        Thing::None,
+        |of| json!(["1", of.pick("osis", "other")]),
+        "++++++",
+        "++-+++",
+    ),
+    Row("script.functions", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("start_job", Thing::Created, id, "++++++", "--0000"),
+    Row("stats.follow", Thing::None, nothing, "!-!!!!", "!-!!!!"),
+    Row("stats.get", Thing::None, nothing, "+-+---", "+-+---"),
+    Row("stop_job", Thing::Created, id, "++++++", "--0000"),
+    Row("system.health", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("system.info", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("unsubscribe", Thing::None, |_| json!(["1"]), "!!!!!!", "!!!!!!"),
+    Row("whoami", Thing::None, nothing, "++++++", "++++++"),
+];
+
+fn tokens() -> [(&'static str, Caller); 6] {
+    let scopes = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let bound = |bounds| Caller { bounds, ..caller("ann", &scopes) };
+    let free = Bounds::default;
+    [
+        ("reads and submits", caller("ann", &scopes[..2])),
+        ("submits", caller("ann", &scopes[1..2])),
+        ("of a type", bound(Bounds { types: words(&["osis"]), ..free() })),
+        ("of a group", bound(Bounds { groups: words(&["io"]), ..free() })),
+        ("of a caller", bound(Bounds { callers: words(&["ann"]), ..free() })),
+        ("of a context", bound(Bounds { contexts: words(&["work"]), ..free() })),
+    ]
+}
+
+const CRON: &str = "[cron.own]\nschedule = \"@yearly\"\ntype = \"osis\"\nscript = \"1\"\ngroup = \"io\"\ncaller = \"ann\"\n\
+                    context = \"work\"\n[cron.foreign]\nschedule = \"@yearly\"\ntype = \"other\"\nscript = \"1\"\n\
+                    group = \"far\"\ncaller = \"bob\"\ncontext = \"home\"\n";
+
+/// A system with periodic jobs and an object of another.
+fn system() -> (Api, TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.toml"), CRON).expect("a file");
+    let place = format!("{:?}", folder.path());
+    let api = Api::with(&["osis-io-1", "other-far-1"], |hero| {
+        hero.add("[type.other]\nengine = \"osis\"\n[type.third]\nengine = \"osis\"\n")
+            .set("supervisor.cron_dir", &place)
+    });
+    for is_own in [true, false] {
+        let of = Named { id: String::new(), is_own };
+        let script = format!(
+            "osis_set(\"thing\", #{{id: \"x\", text: {}}})",
+            of.job()["script"].as_str().expect("a text")
+        );
+        let done = api.call("job.run", json!([with(of.job(), "script", &json!(script))]));
+        assert_eq!(done["status"], "finished", "{done}");
+    }
+    (api, folder)
+}
+
+/// Makes the thing of a call.
+fn make(api: &Api, thing: Thing, of: &Named) {
+    let job = with(of.job(), "id", &json!(of.id));
+    match thing {
+        Thing::None => {}
+        Thing::Created => drop(api.call("job.create", json!([job]))),
+        Thing::Ended => assert_eq!(api.call("job.run", json!([job]))["status"], "finished"),
+        Thing::Graph => {
+            let node = json!({ "name": "a", "job": with(of.job(), "name", &Value::Null) });
+            api.call("graph.submit", json!({ "jobs": [node], "id": of.id }));
+            api.call("graph.wait", json!([of.id]));
+        }
+    }
+}
+
+/// What Redis has of another's things: its jobs and graphs, its queue, its periodic job and its objects.
+fn stored(api: &Api, foreign: &Named) -> Vec<Vec<String>> {
+    let of_id = [keys::job(&foreign.id), keys::keys().graph(&foreign.id.parse().expect("legal"))];
+    let mut all: Vec<Vec<String>> =
+        of_id.iter().map(|key| api.redis.ask(&format!("HGETALL {key}"))).collect();
+    for key in &mut all {
+        let mut fields: Vec<String> = key.chunks(2).map(|pair| pair.join("=")).collect();
+        fields.sort();
+        *key = fields;
+    }
+    all.push(api.redis.all("PAUSED"));
+    all
+}
+
+/// The codes of the errors that the document names for each method.
+fn documented() -> BTreeMap<String, BTreeSet<i64>> {
+    let document = committed();
+    let code = |reference: &Value| {
+        let name =
+            reference["$ref"].as_str().expect("a reference").rsplit('/').next().expect("a name");
+        document["components"]["errors"][name]["code"].as_i64().expect("a code")
+    };
+    let codes =
+        |method: &Value| method["errors"].as_array().expect("errors").iter().map(code).collect();
+    let methods = document["methods"].as_array().expect("methods");
+    let name = |method: &Value| method["name"].as_str().expect("a name").to_owned();
+    methods.iter().map(|method| (name(method), codes(method))).collect()
+}
+
+fn sign_of(answer: &Result<Value, super::Refusal>) -> char {
+    match answer {
+        Ok(_) => '+',
+        Err(error) if error.code == code::NOT_PERMITTED => '-',
+        Err(error) if error.code == code::NOT_FOUND => '0',
+        Err(_) => '!',
+    }
+}
+
+#[test]
+fn each_method_has_a_row() {
+    let document = committed();
+    let methods = document["methods"].as_array().expect("methods");
+    let all: BTreeSet<&str> = methods.iter().filter_map(|method| method["name"].as_str()).collect();
+    let rows: BTreeSet<&str> = TABLE.iter().map(|row| row.0).collect();
+    assert_eq!(all, rows, "add a row to TABLE, and think about what is another's");
+}
+
+#[test]
+fn each_method_keeps_to_what_the_token_may_reach() {
+    let ((api, _cron), documented) = (system(), documented());
+    let mut wrong = Vec::new();
+    for (place, (word, caller)) in tokens().into_iter().enumerate() {
+        for (number, Row(method, thing, params, own, foreign)) in TABLE.iter().enumerate() {
+            for (is_own, expected) in [(true, own), (false, foreign)] {
+                let kind = if is_own { "own" } else { "foreign" };
+                let of = Named { id: format!("{kind}-{place}-{number}"), is_own };
+                make(&api, *thing, &of);
+                let before = stored(&api, &of);
+                let answer = api.call_as(&caller, method, params(&of));
+                let (sign, expected) =
+                    (sign_of(&answer), expected.chars().nth(place).expect("six"));
+                let said = match &answer {
+                    Ok(result) => result.to_string(),
+                    Err(error) => format!("{error} {:?}", error.data),
+                };
+                if sign != expected {
+                    wrong.push(format!(
+                        "{method} of {kind} by who {word}: {sign}, not {expected}: {said}"
+                    ));
+                }
+                if answer.is_err_and(|error| !documented[*method].contains(&i64::from(error.code)))
+                {
+                    wrong.push(format!(
+                        "{method} has an error that its document does not name: {said}"
+                    ));
+                }
+                // Only the one without bounds reads what is another's.
+                if place > 0 && said.contains("hush") {
+                    wrong.push(format!("{method} of {kind} by who {word} tells: {said}"));
+                }
+                if !is_own && stored(&api, &of) != before {
+                    wrong.push(format!("{method} by who {word} changes what is another's"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn metrics_are_for_readers_without_bounds() {
+    let (api, _cron) = system();
+    let expected = [200, 403, 403, 403, 403, 403];
+    for ((word, caller), expected) in tokens().into_iter().zip(expected) {
+        let arguments = super::of(&caller);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let bearer = format!("Bearer {}", api.site.token(&arguments));
+        let headers = [("authorization", bearer.as_str())];
+        let answer = api.site.tcp().get("/metrics", &headers);
+        assert_eq!(answer.status, expected, "{word}: {}", answer.text());
+        let page = api.site.tcp().get("/cron/foreign", &headers);
+        let sees = word == "reads and submits";
+        assert_eq!(page.status == 200, sees, "{word}: {}", page.status);
+    }
+}
