@@ -35,8 +35,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
     "\n\nThe exit code of a failed job is its script's, from 1 to 63, or 128 and the\n\
-                        number of the signal that ended it; else it is 1. Hero's own codes: 2 wrong usage,\n\
-                        65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
+                        number of the signal that ended it; else it is 1. Hero's own codes: 2 wrong\n\
+                        usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     options: JobOptions,
