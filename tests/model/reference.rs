@@ -184,14 +184,15 @@ impl Model {
         self.unique.retain(|_, holder| holder != id);
     }
 
-    /// The job ends, and has left the index it stood in.
-    fn conclude(&mut self, id: &str, finished: bool) -> Ended {
+    /// The job ends, and has left the index it stood in. `what` is counted: `finished`, `failed` or `cancelled`.
+    fn conclude(&mut self, id: &str, what: &'static str) -> Ended {
+        let finished = what == "finished";
         self.enter(if finished { Finished } else { Error }, id);
         self.release_unique(id);
         let job = self.jobs.get_mut(id).expect("a job ends");
         (job.retained, job.failed_in_vain) = (true, false);
         let (script_type, dependents) = (job.script_type.clone(), job.dependents.clone());
-        self.count(&script_type, if finished { "finished" } else { "failed" });
+        self.count(&script_type, what);
         (id.to_owned(), finished, dependents)
     }
 
@@ -223,7 +224,7 @@ impl Model {
                 if in_vain {
                     job.pending.clear();
                     self.leave(&id);
-                    let end = self.conclude(&id, false);
+                    let end = self.conclude(&id, "failed");
                     self.jobs.get_mut(&id).expect("it was looked at").failed_in_vain = true;
                     ended.push_back(end);
                 } else if job.pending.is_empty() {
@@ -288,7 +289,7 @@ impl Model {
     /// A job that stands nowhere goes where it belongs.
     fn go(&mut self, id: &str) {
         if let Some(failed) = self.failed_prerequisite(id).cloned() {
-            let ended = self.conclude(id, false);
+            let ended = self.conclude(id, "failed");
             self.jobs.get_mut(id).expect("it was looked at").failed_in_vain = true;
             self.note_dependent(&failed, id);
             self.tell_dependents([ended].into());
@@ -435,9 +436,7 @@ impl Model {
                 self.note_foreign_start(&id);
             } else if status == Dispatched {
                 self.leave(&id);
-                let script_type = self.jobs[&id].script_type.clone();
-                ended.push_back(self.conclude(&id, false));
-                self.count(&script_type, "cancelled");
+                ended.push_back(self.conclude(&id, "cancelled"));
                 purged += 1;
             }
         }
@@ -456,7 +455,7 @@ impl Model {
     fn note_foreign_end(&mut self, id: &str) {
         self.leave(id);
         let finished = self.jobs[id].status == Finished;
-        let ended = self.conclude(id, finished);
+        let ended = self.conclude(id, if finished { "finished" } else { "failed" });
         self.tell_dependents([ended].into());
     }
 
@@ -494,10 +493,10 @@ impl Model {
                 self.enter(Scheduled, id);
                 self.count(&script_type, "retried");
             }
-            End::Finished => ended.push_back(self.conclude(id, true)),
-            End::Error => ended.push_back(self.conclude(id, false)),
+            End::Finished => ended.push_back(self.conclude(id, "finished")),
+            End::Error => ended.push_back(self.conclude(id, "failed")),
             End::Dead => {
-                ended.push_back(self.conclude(id, false));
+                ended.push_back(self.conclude(id, "failed"));
                 self.bury(id);
             }
         }
@@ -528,9 +527,7 @@ impl Model {
             Started if job.boot.is_some() => "requested",
             Started => "unowned",
             _ => {
-                let script_type = job.script_type.clone();
                 self.stop_waiting(id);
-                self.count(&script_type, "cancelled");
                 "stopped"
             }
         }
@@ -542,7 +539,7 @@ impl Model {
             job.pending.clear();
         }
         self.leave(id);
-        let ended = self.conclude(id, false);
+        let ended = self.conclude(id, "cancelled");
         self.tell_dependents([ended].into());
     }
 
@@ -628,7 +625,7 @@ impl Model {
                 let job = self.jobs.get_mut(&id).expect("a running set holds jobs");
                 job.crashes += 1;
                 if job.crashes >= CRASH_LIMIT {
-                    ended.push_back(self.conclude(&id, false));
+                    ended.push_back(self.conclude(&id, "failed"));
                     self.bury(&id);
                 } else {
                     job.attempt -= 1;
@@ -700,7 +697,7 @@ impl Model {
                 let (crashes, script_type) = (job.crashes, job.script_type.clone());
                 self.leave(&id);
                 if crashes >= CRASH_LIMIT {
-                    ended.push_back(self.conclude(&id, false));
+                    ended.push_back(self.conclude(&id, "failed"));
                     self.bury(&id);
                 } else {
                     self.push_front(&id);

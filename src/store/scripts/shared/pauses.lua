@@ -9,8 +9,8 @@ local function is_queue_paused(queue)
   if group then
     names[4], names[5] = 'type:*:group:' .. group .. ':*', of_type .. ':group:' .. group .. ':*'
   end
-  for _, is in ipairs(redis.call('SMISMEMBER', PAUSED, unpack(names))) do
-    if is == 1 then return true end
+  for _, name in ipairs(redis.call('EXISTS', PAUSED) == 1 and names or {}) do
+    if redis.call('SISMEMBER', PAUSED, name) == 1 then return true end
   end
   return false
 end
