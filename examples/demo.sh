@@ -145,8 +145,8 @@ case ${missing[*]-} in
 *python*) ;;
 *)
     step "A graph of jobs from one file: each reads the output of those before it"
-    show hero submit --graph graph/report.toml
-    graph=$(hero submit --graph graph/report.toml)
+    show hero submit --ids --graph graph/report.toml
+    graph=$(hero submit --ids --graph graph/report.toml)
     echo "$graph"
     must_print '"sum":16' hero job wait "$(echo "$graph" | awk '$1 == "sum" { print $2 }')"
     ;;

@@ -172,7 +172,13 @@ fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Err
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     let path = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => Error::new(Exit::NotFound, format!("no such file: {path}")),
+        io::ErrorKind::NotFound => {
+            let text = path.to_string();
+            // Nobody names a file so: it is code.
+            let is_code = text.contains(|c: char| c.is_whitespace() || "();'\"".contains(c));
+            let hint = if is_code { "; to run code: -e CODE (--eval)" } else { "" };
+            Error::new(Exit::NotFound, format!("no such file: {text}{hint}"))
+        }
         io::ErrorKind::PermissionDenied => {
             Error::new(Exit::NotPermitted, format!("cannot read {path}: permission denied"))
         }

@@ -198,6 +198,14 @@ pub enum ClientError {
         /// The limit.
         most: usize,
     },
+    /// Several graphs or batches have the name.
+    #[error("several graphs have the name {name}: {}; write the id", listed(.first))]
+    AmbiguousGraphName {
+        /// The name.
+        name: String,
+        /// The first of the graphs.
+        first: Vec<JobId>,
+    },
     /// The graph or batch does not exist.
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
@@ -307,6 +315,7 @@ impl ClientError {
             | Self::OtherShard { .. }
             | Self::AmbiguousId { .. }
             | Self::AmbiguousGraph { .. }
+            | Self::AmbiguousGraphName { .. }
             | Self::KeyHeld(_)
             | Self::Cycle(_)
             | Self::UnknownInGraph { .. }

@@ -54,13 +54,50 @@ impl Client {
         }
     }
 
-    /// Returns the graph or batch that a text names, as [`Client::job_id`] does for a job.
+    /// Returns the graph or batch that a text names: by its id as [`Client::job_id`] does for a job, or by its name,
+    /// if one of the latest 10 000 alone has it.
     ///
     /// # Errors
-    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousGraph`] if several match;
-    /// [`ClientError::ShortGraphNotFound`] if none does and not all were looked at; [`ClientError::Store`].
+    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousGraph`] if several ids match,
+    /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortGraphNotFound`] if none does and not
+    /// all were looked at; [`ClientError::Store`].
     pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
-        self.graph_id_among(text.parse()?, |_| true).await
+        let by_id = match text.parse::<JobId>() {
+            Ok(id) => self.graph_id_among(id, |_| true).await,
+            Err(illegal) => Err(illegal.into()),
+        };
+        match &by_id {
+            Ok(id) if self.of(id)?.graph(id).await?.is_some() => return by_id,
+            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortGraphNotFound { .. }) => {}
+            Err(_) => return by_id,
+        }
+        let mut named = self.graphs_named(text).await?;
+        match named.len() {
+            0 => by_id,
+            1 => Ok(named.remove(0)),
+            _ => Err(ClientError::AmbiguousGraphName { name: text.to_owned(), first: named }),
+        }
+    }
+
+    /// Looks for the graphs with a name, at most [`IdsFound::MOST`].
+    async fn graphs_named(&self, name: &str) -> Result<Vec<JobId>, ClientError> {
+        let mut named = Vec::new();
+        for store in self.shards.all() {
+            let (mut looked, mut next) = (0, None);
+            loop {
+                let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
+                looked += page.items.len();
+                let is_named =
+                    |graph: &GraphInfo| graph.name.as_ref().is_some_and(|own| own.as_str() == name);
+                named.extend(page.items.into_iter().filter(is_named).map(|graph| graph.id));
+                next = page.next;
+                if next.is_none() || looked >= GRAPHS_LOOKED_MAX || named.len() >= IdsFound::MOST {
+                    break;
+                }
+            }
+        }
+        named.truncate(IdsFound::MOST);
+        Ok(named)
     }
 
     /// The same, for a caller that `sees` only some graphs.

@@ -20,7 +20,7 @@ fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
         r#"{"id": "d", "script_type": "osis", "script": "4", "status": "finished"}"#,
         "[1]",
     ];
-    let done = hero.run_with_input(&["submit", "--batch", "-"], &lines.join("\n"));
+    let done = hero.run_with_input(&["submit", "--batch", "-", "--ids"], &lines.join("\n"));
     let done = done.code(65).stdout("a\nb\n");
     let done =
         done.says("hero: -:2: invalid job: retries").says("hero: -:5: invalid job: the line");
@@ -43,7 +43,7 @@ fn large_batch_keeps_the_order_of_its_lines() {
         let _ = writeln!(ids, "j{number}");
     }
     std::fs::write(redis.folder().join("jobs.jsonl"), lines).expect("writing a file");
-    hero.run(&["submit", "--batch", "jobs.jsonl"]).code(0).stdout(&ids);
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--ids"]).code(0).stdout(&ids);
     assert_eq!(redis.list(&keys::work("type:osis")).concat(), ids.replace('\n', ""));
     hero.run(&["submit", "--batch", "none.jsonl"]).code(66).says("no such file");
 }
@@ -56,7 +56,7 @@ fn atomic_batch_is_rejected_for_one_invalid_line() {
         format!(r#"{{"id":"{id}","script_type":"osis","script":"1","prerequisites":[{after}]}}"#)
     };
     let submit = |lines: &[String]| {
-        let args = ["submit", "--batch", "-", "--all-or-none"];
+        let args = ["submit", "--batch", "-", "--all-or-none", "--ids"];
         hero.run_with_input(&args, &lines.join("\n"))
     };
     let unknown = [line("a", ""), line("b", "\"nobody\"")];
@@ -99,7 +99,7 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     let document: serde_json::Value = serde_json::from_str(&done).expect("one document");
     let id = document["batch_id"].as_str().expect("an id").to_owned();
     let whole = ["submit", "--batch", "-", "--all-or-none", "--id", "whole"];
-    let done = hero.run_with_input(&whole, &lines("c", "d")).code(0).stdout("c\nd\n");
+    let done = hero.run_with_input(&whole, &lines("c", "d")).code(0).stdout("whole\n");
     done.says("batch whole: hero graph wait whole");
     hero.run_with_input(&whole, &lines("c", "d")).code(65);
     let _osis = hero.actor("osis-default-1").start();

@@ -222,7 +222,7 @@ fn lines_of_a_batch_are_given_files_beside_it() {
     file(&redis, "jobs.jsonl", lines.join("\n").as_bytes());
     hero.run(&["submit", "--batch", "jobs.jsonl", "--all-or-none"]).code(65);
     assert!(redis.keys(&keys::prefix("FILES")).is_empty(), "nothing is left of them");
-    let done = hero.run(&["submit", "--batch", "jobs.jsonl"]).code(65).stdout("a\n");
+    let done = hero.run(&["submit", "--batch", "jobs.jsonl", "--ids"]).code(65).stdout("a\n");
     let done = done
         .says("jobs.jsonl:2: invalid job: its files")
         .says("jobs.jsonl:3: invalid job: its files");

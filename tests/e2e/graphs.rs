@@ -48,7 +48,7 @@ fn graph_is_submitted_from_its_file_and_runs_in_order() {
     );
     file(&redis, "g.toml", &text);
     hero.run(&["submit", "-t", "bash", "-e", "true", "--id", "before"]).code(0);
-    let printed = hero.run(&["submit", "--graph", "g.toml"]).code(0).stdout;
+    let printed = hero.run(&["submit", "--graph", "g.toml", "--ids"]).code(0).stdout;
     let first = printed.lines().next().expect("one line a job");
     let (name, last) = first.split_once("  ").expect("a name and an id");
     assert_eq!((name, printed.lines().count()), ("clean up", 7));
@@ -291,7 +291,7 @@ fn dependent_of_a_stopped_job_fails_with_the_name_of_that_job() {
     let text = "[defaults]\ntype = \"osis\"\n[job.a]\nscript = \"1\"\nid = \"a\"\n\
                 [job.b]\nscript = \"2\"\nid = \"b\"\nafter = [\"a\"]\n";
     file(&redis, "g.toml", text);
-    hero.run(&["submit", "--graph", "g.toml"]).code(0).stdout("a  a\nb  b\n");
+    hero.run(&["submit", "--graph", "g.toml", "--ids"]).code(0).stdout("a  a\nb  b\n");
     until(&redis, "b", "waiting_for_prerequisites");
     hero.run(&["job", "stop", "a"]).code(0);
     hero.run(&["job", "wait", "b"]).code(1).says("prerequisite failed: a");
@@ -373,6 +373,35 @@ fn graph_has_an_id_and_a_name_and_is_listed_shown_and_awaited() {
     hero.run(&["submit", "--graph", "g.toml"]).code(65).says("g.toml:1:6: job id `no/id`");
     osis_graph(&redis, "name = 1\n", &[("a", "1", "")]);
     hero.run(&["submit", "--graph", "g.toml"]).code(65).says("g.toml:1:8: name: expected a string");
+}
+
+#[test]
+fn submission_prints_the_one_id_of_a_graph_or_batch_which_its_name_stands_for_while_it_is_unique() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    file(&redis, "g.toml", "[job.a]\ntype = \"osis\"\nscript = \"1\"\n");
+    let line = "{\"script_type\":\"osis\",\"script\":\"1\"}\n";
+    file(&redis, "b.jsonl", &line.repeat(3));
+    let one_id = |args: &[&str]| {
+        let printed = hero.run(&[&["submit"], args].concat()).code(0).stdout;
+        let id = printed.strip_suffix('\n').expect("a line").to_owned();
+        assert!(!id.contains('\n'), "{printed}");
+        id
+    };
+    let graph = one_id(&["--graph", "g.toml", "--name", "the night"]);
+    let batch = one_id(&["--batch", "b.jsonl", "--name", "b"]);
+    let whole = one_id(&["--batch", "b.jsonl", "--all-or-none"]);
+    let _actor = hero.actor("osis-default-1").start();
+    for id in [&graph, &batch, &whole] {
+        hero.run(&["graph", "wait", id]).code(0);
+    }
+    for (name, id) in [("the night", &graph), ("b", &batch)] {
+        let shown = hero.run(&["graph", "show", name]).code(0).stdout;
+        assert!(shown.contains(id.as_str()), "{shown}");
+    }
+    one_id(&["--batch", "b.jsonl", "--name", "b"]);
+    hero.run(&["graph", "show", "b"]).code(65).says("several graphs have the name b").says(&batch);
+    hero.run(&["graph", "show", "no such name"]).code(65);
 }
 
 #[test]

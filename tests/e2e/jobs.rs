@@ -373,6 +373,17 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
 }
 
 #[test]
+fn code_in_the_place_of_a_file_is_told_its_option() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["exec", "-t", "bash", "echo hi"])
+        .code(66)
+        .says("no such file: echo hi; to run code: -e");
+    let plain = hero.run(&["exec", "-t", "bash", "none.sh"]).code(66);
+    assert!(!plain.stderr.contains("-e"), "{}", plain.stderr);
+}
+
+#[test]
 fn job_that_an_actor_takes_too_late_expires_without_running() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -21,12 +21,12 @@ fn id_of_an_accepted_job_is_told_though_standard_output_is_gone() {
         told(&json, &format!("{{\"id\":\"{}\"}}", id("json")));
         let graph = format!("[job.g]\nid = \"{}\"\ntype = \"osis\"\nscript = \"1\"\n", id("g"));
         fs::write(redis.folder().join("g.toml"), graph).expect("writing");
-        told(&["submit", "--graph", "g.toml"], &format!("g  {}", id("g")));
+        told(&["submit", "--graph", "g.toml", "--id", &id("graph")], &id("graph"));
         let line =
             |name: &str| format!(r#"{{"id":"{}","script_type":"osis","script":"1"}}"#, id(name));
         let batch = format!("{}\n{}\n", line("a"), line("b"));
         fs::write(redis.folder().join("b.jsonl"), batch).expect("writing");
-        told(&["submit", "--batch", "b.jsonl"], &format!("{}\n{}", id("a"), id("b")));
+        told(&["submit", "--batch", "b.jsonl", "--id", &id("batch")], &id("batch"));
         for name in ["one", "json", "g", "a", "b"] {
             assert_eq!(field(&redis, &id(name), "status").as_deref(), Some("dispatched"));
         }

@@ -202,5 +202,6 @@ fn graph_and_batch_with_a_duplicate_are_rejected_with_its_id() {
         r#"{"script_type":"osis","script":"1","unique_by":"script","on_duplicate":"reject"}"#;
     hero.run_with_input(&["submit", "--batch", "-"], line).code(65).says(&first);
     let line = r#"{"script_type":"osis","script":"1","unique_by":"script"}"#;
-    hero.run_with_input(&["submit", "--batch", "-"], line).code(0).stdout(&format!("{first}\n"));
+    let ids = ["submit", "--batch", "-", "--ids"];
+    hero.run_with_input(&ids, line).code(0).stdout(&format!("{first}\n"));
 }

@@ -22,10 +22,22 @@ const LINE_MARGIN_BYTES: u64 = 1 << 20;
 const JOBS_PER_CALL: usize = 250;
 const BYTES_PER_CALL: usize = 1 << 20;
 
+/// The ids that are printed.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum PrintedIds {
+    /// That of the batch, at the end.
+    #[default]
+    Batch,
+    /// Those of the jobs, as they are accepted.
+    Ids,
+    /// The ids of all, as one document at the end.
+    Json,
+}
+
 /// The results of the lines so far.
 #[derive(Default)]
 struct Tally {
-    json: bool,
+    printed: PrintedIds,
     ids: Vec<Value>,
     /// The number of accepted jobs.
     accepted: u64,
@@ -45,12 +57,12 @@ pub(super) async fn run(
     path: &Path,
     mut batch: NewBatch,
     all_or_none: bool,
-    json: bool,
+    printed: PrintedIds,
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
     let from = input::open(path)?;
     let mut lines = BatchLines { from, path, config, bytes_max, number: 0 };
-    let mut tally = Tally { json, ..Tally::default() };
+    let mut tally = Tally { printed, ..Tally::default() };
     if all_or_none {
         submit_atomic_batch(client, &mut batch, &mut lines, &mut tally).await?;
     } else {
@@ -221,8 +233,11 @@ impl Tally {
     fn add(&mut self, path: &Path, number: u64, result: Result<JobId, ClientError>) {
         self.accepted += u64::from(result.is_ok());
         match result {
-            Ok(id) if self.json => self.ids.push(id.as_str().into()),
-            Ok(id) => self.unwritten.extend([id.as_str(), "\n"]),
+            Ok(id) => match self.printed {
+                PrintedIds::Json => self.ids.push(id.as_str().into()),
+                PrintedIds::Ids => self.unwritten.extend([id.as_str(), "\n"]),
+                PrintedIds::Batch => {}
+            },
             Err(error) => self.refuse(path, number, &error),
         }
     }
@@ -234,10 +249,13 @@ impl Tally {
 
     fn end(self, path: &Path, batch: &NewBatch) -> Result<(), Error> {
         let id = self.is_stored.then_some(&batch.id);
-        if self.json {
+        if self.printed == PrintedIds::Json {
             let document = json!({ "batch_id": id, "ids": self.ids, "refused": self.refused });
             output::accepted(&format!("{document}\n"))?;
         } else if let Some(id) = id {
+            if self.printed == PrintedIds::Batch {
+                output::accepted(&format!("{id}\n"))?;
+            }
             output::note(&format!("batch {id}: hero graph wait {id}"));
         }
         if self.members > Store::BATCH_JOBS_MAX {

@@ -23,8 +23,9 @@ use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobName, JobSpec};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
+use batch::PrintedIds;
 
-/// Submit a script and print the id of the job; or many, from a file
+/// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
 #[command(override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>> [-- <ARG>...]\n       \
                             hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>")]
@@ -37,6 +38,7 @@ use crate::store::Hindrance;
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
+                        hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
@@ -53,6 +55,9 @@ pub(super) struct Submit {
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]))]
     batch: Option<PathBuf>,
+    /// Print the ids of the jobs, one a line, instead of that of the batch or graph; for a graph after their names
+    #[arg(long, conflicts_with_all = ["file", "eval", "check"])]
+    ids: bool,
     /// Submit all jobs of the batch, or none if one is rejected
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     all_or_none: bool,
@@ -101,13 +106,20 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.id_and_name()?;
-            submit_graph(file, named, self.options.check, &config, global.json).await?;
+            let how =
+                GraphSubmission { is_check: self.options.check, ids: self.ids, json: global.json };
+            submit_graph(file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
             let client = Client::open(&config)?;
             let (id, name) = self.options.id_and_name()?;
             let callbacks = self.callbacks.jobs(&config)?;
             let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
-            batch::run(&client, &config, file, new, self.all_or_none, global.json).await?;
+            let printed = match (global.json, self.ids) {
+                (true, _) => PrintedIds::Json,
+                (false, true) => PrintedIds::Ids,
+                (false, false) => PrintedIds::Batch,
+            };
+            batch::run(&client, &config, file, new, self.all_or_none, printed).await?;
         } else {
             let client = Client::open(&config)?;
             let job = self.options.job(&config)?;
@@ -143,12 +155,20 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
     }
 }
 
+/// The way to submit a graph.
+struct GraphSubmission {
+    /// Only checks it.
+    is_check: bool,
+    /// Prints the ids of the jobs instead of that of the graph.
+    ids: bool,
+    json: bool,
+}
+
 async fn submit_graph(
     file: &Path,
     (id, name): (Option<JobId>, Option<JobName>),
-    is_check: bool,
+    GraphSubmission { is_check, ids: prints_ids, json }: GraphSubmission,
     config: &Config,
-    json: bool,
 ) -> Result<(), Error> {
     let text = graph::read_file(file)?;
     let source = graph::parse(file, &text)?;
@@ -166,9 +186,11 @@ async fn submit_graph(
     let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
-    } else {
+    } else if prints_ids {
         let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
         lines.collect()
+    } else {
+        format!("{}\n", graph.id())
     };
     output::accepted(&text)?;
     if !json {
@@ -224,6 +246,8 @@ mod tests {
             &["--batch", "b", "--on-end", "e.py", "--on-success", "s.py", "--on-failure", "f.py"],
             &["--graph", "g.toml", "--name", "nightly", "--id", "g1"],
             &["--graph", "g.toml", "--check"],
+            &["--graph", "g.toml", "--ids"],
+            &["--batch", "b", "--ids"],
             &["-e", "1", "-t", "osis"],
         ] {
             assert!(read(good).is_ok(), "{good:?}");
@@ -241,6 +265,7 @@ mod tests {
             &["-e", "1", "-t", "osis", "--on-end", "e.py"],
             &["--graph", "g.toml", "--all-or-none"],
             &["-e", "1", "--all-or-none"],
+            &["-e", "1", "--ids"],
             &[],
         ] {
             assert!(read(wrong).is_err(), "{wrong:?}");

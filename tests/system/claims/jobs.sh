@@ -41,7 +41,7 @@ flood_leaves_the_journal_whole() {
     local began
     began=$(inside date +%s)
     alice sh -c "yes '{\"script_type\":\"osis\",\"script\":\"1\"}' | head -n 20000 \
-        | hero submit --batch - | tail -n 1 | xargs hero job wait" > /dev/null
+        | hero submit --batch - --ids | tail -n 1 | xargs hero job wait" > /dev/null
     exits 1 alice hero exec --id story-3 -t osis -e 'throw "after the flood"'
     eventually 5 has_lines 1 inside journalctl --no-pager --output=cat JOB_ID=story-3
     lacks "$(inside journalctl --no-pager --output=cat -u systemd-journald --since "@$began")" "Suppressed"

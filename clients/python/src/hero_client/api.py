@@ -353,6 +353,9 @@ class Job(_JobRequired, total=False):
     """The reason for which it ended in `error`, or for which its last attempt failed."""
     exit_code: int
     """The exit code, where a process ran."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
     extension: str
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
@@ -365,6 +368,8 @@ class Job(_JobRequired, total=False):
     """The files that its script left and that are not kept, and why."""
     finished_at: str
     """The time at which it became terminal."""
+    first_started_at: str
+    """The start of its first attempt, if another one follows or followed that."""
     graph_id: str
     """The graph or batch that it belongs to."""
     group: str
@@ -433,7 +438,8 @@ class Job(_JobRequired, total=False):
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
     """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all."""
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
@@ -555,6 +561,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     disk, or its replicas have them (`redis.ack`)."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
     extension: str
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
@@ -605,7 +614,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
     """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all."""
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     secrets: List[str]
@@ -685,13 +695,14 @@ class ListJobs(TypedDict, total=False):
     caller: Optional[str]
     """Only jobs of this caller."""
     cancelled: Optional[bool]
-    """Only jobs that were stopped; with false, only others."""
+    """Only jobs that were stopped or replaced; with false, only others."""
     cursor: Optional[str]
     """The `next` of the page before."""
     error: Optional[str]
     """Only jobs whose error contains this text."""
     failed_because: Optional[str]
-    """Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script."""
+    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
+    ended because they were stopped or replaced: stopped, replaced."""
     held: Optional[bool]
     """Only jobs that a limit holds; with false, only others."""
     limit: Optional[int]
@@ -1124,11 +1135,13 @@ class TypeStatsDocument(TypedDict):
     cancelled: int
     """Jobs that were stopped."""
     failed: int
-    """Jobs that ended in `error`, those that were stopped included."""
+    """Jobs that failed. Those that were stopped or replaced are none of them."""
     failed_percent: Optional[float]
-    """The share of ended jobs that failed, in per cent."""
+    """The share of jobs that failed, of those that failed or finished, in per cent."""
     finished: int
     """Jobs that finished."""
+    replaced: int
+    """Jobs that a later one with their unique key replaced."""
     run: TimesDocument
     """The times that attempts ran."""
     script_type: str
