@@ -97,6 +97,7 @@ impl From<ClientError> for RpcError {
     fn from(error: ClientError) -> Self {
         let message = error.to_string();
         let new = |code| Self::new(code, message.clone());
+        let of_id = |code, id: &JobId| new(code).with("id", id.as_str());
         let of_actor = |code, actor: ActorId| new(code).with("actor", actor.to_string());
         let of_stored = |word, id: &JobId| {
             new(code::INTERNAL).with("retryable", false).with(word, true).with("id", id.as_str())
@@ -112,18 +113,15 @@ impl From<ClientError> for RpcError {
             ClientError::Invalid(error) => error.into(),
             ClientError::File(error) => new(code_of_file(&error)),
             ClientError::Name(error) => error.into(),
-            ClientError::NoSuchJob(id) | ClientError::NoSuchGraph(id) => {
-                new(code::NOT_FOUND).with("id", id.as_str())
-            }
+            ClientError::NoSuchJob(id)
+            | ClientError::NoSuchGraph(id)
+            | ClientError::ShortIdNotFound { part: id, .. }
+            | ClientError::ShortGraphNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
             ClientError::AmbiguousId { part, first, .. } => {
                 new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", texts(&first))
             }
             ClientError::AmbiguousGraph { part, first, .. } => {
                 new(code::INVALID_PARAMS).with("id", part.as_str()).with("graphs", texts(&first))
-            }
-            ClientError::ShortIdNotFound { part, .. }
-            | ClientError::ShortGraphNotFound { part, .. } => {
-                new(code::NOT_FOUND).with("id", part.as_str())
             }
             ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
             ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
@@ -138,9 +136,7 @@ impl From<ClientError> for RpcError {
                 let inner = Self::from(*error);
                 Self { message, ..inner }.with("place", place).with("name", name)
             }
-            ClientError::AmbiguousGraphName { name, .. } => {
-                new(code::INVALID_PARAMS).with("name", name)
-            }
+            ClientError::AmbiguousGraphName { .. } => new(code::INVALID_PARAMS),
             ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
             ClientError::UnknownInGraph { job, prerequisite, .. } => {
                 new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
@@ -148,9 +144,7 @@ impl From<ClientError> for RpcError {
             ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
                 new(code::INVALID_PARAMS).with("most", most)
             }
-            ClientError::PausedByRule { queue, .. } => {
-                new(code::CONFLICT).with("queue", queue.to_string())
-            }
+            ClientError::PausedByRule { .. } => new(code::CONFLICT),
             ClientError::WrongState { id, status, .. } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status)
             }

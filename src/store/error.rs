@@ -66,7 +66,9 @@ impl StoreError {
     }
 
     fn is_login_refused(&self) -> bool {
-        let is = |reason: &str| ["NOAUTH", "WRONGPASS", "AuthenticationFailed"].iter().any(|code| reason.contains(code));
+        let is = |reason: &str| {
+            ["NOAUTH", "WRONGPASS", "AuthenticationFailed"].iter().any(|code| reason.contains(code))
+        };
         matches!(self, Self::NotPermitted { reason, .. } if is(reason))
     }
 

@@ -56,7 +56,7 @@ fn atomic_batch_is_rejected_for_one_invalid_line() {
         format!(r#"{{"id":"{id}","script_type":"osis","script":"1","prerequisites":[{after}]}}"#)
     };
     let submit = |lines: &[String]| {
-        let args = ["submit", "--batch", "-", "--all-or-none"];
+        let args = ["submit", "--batch", "-", "--all-or-none", "--ids"];
         hero.run_with_input(&args, &lines.join("\n"))
     };
     let unknown = [line("a", ""), line("b", "\"nobody\"")];
@@ -99,7 +99,7 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     let document: serde_json::Value = serde_json::from_str(&done).expect("one document");
     let id = document["batch_id"].as_str().expect("an id").to_owned();
     let whole = ["submit", "--batch", "-", "--all-or-none", "--id", "whole"];
-    let done = hero.run_with_input(&whole, &lines("c", "d")).code(0).stdout("c\nd\n");
+    let done = hero.run_with_input(&whole, &lines("c", "d")).code(0).stdout("whole\n");
     done.says("batch whole: hero graph wait whole");
     hero.run_with_input(&whole, &lines("c", "d")).code(65);
     let _osis = hero.actor("osis-default-1").start();

@@ -148,8 +148,14 @@ fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
     let none = run(&["list", "--until", "1h", "--json"]).code(0).stdout;
     assert_eq!(json(&none)["jobs"].as_array().map(Vec::len), Some(0));
     run(&["list", "--failed-because", "luck"]).code(65).says("timeout");
-    run(&["retry", "--limit", "2"]).code(0).stdout("2 jobs retried\n").says("more jobs match");
-    run(&["retry", "--json"]).code(0).stdout("{\"left\":0,\"reason\":null,\"retried\":1}\n");
+    run(&["retry"]).code(0).stdout("0 jobs retried\n");
+    run(&["retry", "--limit", "2", "--cancelled"])
+        .code(0)
+        .stdout("2 jobs retried\n")
+        .says("more jobs match");
+    run(&["retry", "--cancelled", "--json"])
+        .code(0)
+        .stdout("{\"left\":0,\"reason\":null,\"retried\":1}\n");
     run(&["delete", "--yes"]).code(0).stdout("3 jobs deleted\n");
     assert_eq!(field(&redis, "a", "status"), None);
     assert_eq!(field(&redis, "other", "status").as_deref(), Some("dispatched"));

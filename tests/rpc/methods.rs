@@ -70,7 +70,8 @@ fn many_jobs_are_changed_by_ids_or_by_a_filter_that_is_confirmed() {
     let again = api.call("job.change_many", again);
     assert_eq!((&again["done"], &again["left"]), (&json!(1), &json!(1)));
     assert!(again["reason"].as_str().is_some_and(|of| of.contains("job b")), "{again}");
-    let retry = |filter| api.call("job.change_many", json!({ "change": "retry", "filter": filter }));
+    let retry =
+        |filter| api.call("job.change_many", json!({ "change": "retry", "filter": filter }));
     assert_eq!(retry(json!({}))["done"], 0, "a stopped job has not failed");
     assert_eq!(retry(json!({ "failed_because": "stopped" }))["done"], 3);
 }

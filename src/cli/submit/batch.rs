@@ -24,20 +24,20 @@ const BYTES_PER_CALL: usize = 1 << 20;
 
 /// The ids that are printed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Printed {
+pub(super) enum PrintedIds {
     /// That of the batch, at the end.
     #[default]
     Batch,
     /// Those of the jobs, as they are accepted.
     Ids,
-    /// All, as one document at the end.
+    /// The ids of all, as one document at the end.
     Json,
 }
 
 /// The results of the lines so far.
 #[derive(Default)]
 struct Tally {
-    printed: Printed,
+    printed: PrintedIds,
     ids: Vec<Value>,
     /// The number of accepted jobs.
     accepted: u64,
@@ -57,7 +57,7 @@ pub(super) async fn run(
     path: &Path,
     mut batch: NewBatch,
     all_or_none: bool,
-    printed: Printed,
+    printed: PrintedIds,
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
     let from = input::open(path)?;
@@ -234,9 +234,9 @@ impl Tally {
         self.accepted += u64::from(result.is_ok());
         match result {
             Ok(id) => match self.printed {
-                Printed::Json => self.ids.push(id.as_str().into()),
-                Printed::Ids => self.unwritten.extend([id.as_str(), "\n"]),
-                Printed::Batch => {}
+                PrintedIds::Json => self.ids.push(id.as_str().into()),
+                PrintedIds::Ids => self.unwritten.extend([id.as_str(), "\n"]),
+                PrintedIds::Batch => {}
             },
             Err(error) => self.refuse(path, number, &error),
         }
@@ -249,11 +249,11 @@ impl Tally {
 
     fn end(self, path: &Path, batch: &NewBatch) -> Result<(), Error> {
         let id = self.is_stored.then_some(&batch.id);
-        if self.printed == Printed::Json {
+        if self.printed == PrintedIds::Json {
             let document = json!({ "batch_id": id, "ids": self.ids, "refused": self.refused });
             output::accepted(&format!("{document}\n"))?;
         } else if let Some(id) = id {
-            if self.printed == Printed::Batch {
+            if self.printed == PrintedIds::Batch {
                 output::accepted(&format!("{id}\n"))?;
             }
             output::note(&format!("batch {id}: hero graph wait {id}"));

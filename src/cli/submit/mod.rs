@@ -24,7 +24,7 @@ use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobName, JobSpec};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
-use batch::Printed;
+use batch::PrintedIds;
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
@@ -107,7 +107,8 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.id_and_name()?;
-            let how = Submission { is_check: self.options.check, ids: self.ids, json: global.json };
+            let how =
+                GraphSubmission { is_check: self.options.check, ids: self.ids, json: global.json };
             submit_graph(file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
             let client = Client::open(&config)?;
@@ -115,9 +116,9 @@ impl Submit {
             let callbacks = self.callbacks.jobs(&config)?;
             let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
             let printed = match (global.json, self.ids) {
-                (true, _) => Printed::Json,
-                (false, true) => Printed::Ids,
-                (false, false) => Printed::Batch,
+                (true, _) => PrintedIds::Json,
+                (false, true) => PrintedIds::Ids,
+                (false, false) => PrintedIds::Batch,
             };
             batch::run(&client, &config, file, new, self.all_or_none, printed).await?;
         } else {
@@ -155,8 +156,8 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
     }
 }
 
-/// How a graph is submitted.
-struct Submission {
+/// The way to submit a graph.
+struct GraphSubmission {
     /// Only checks it.
     is_check: bool,
     /// Prints the ids of the jobs instead of that of the graph.
@@ -167,7 +168,7 @@ struct Submission {
 async fn submit_graph(
     file: &Path,
     (id, name): (Option<JobId>, Option<JobName>),
-    Submission { is_check, ids: prints_ids, json }: Submission,
+    GraphSubmission { is_check, ids: prints_ids, json }: GraphSubmission,
     config: &Config,
 ) -> Result<(), Error> {
     let text = graph::read_file(file)?;

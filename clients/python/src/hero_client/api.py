@@ -174,7 +174,7 @@ class FiringDocument(TypedDict):
     """Its job; for one that was left out, the job that had not ended."""
     late_s: float
     """The seconds from one to the other."""
-    outcome: Literal['fired', 'left_out', 'failed']
+    outcome: str
     """Its outcome: fired, `left_out` or failed."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
@@ -353,10 +353,13 @@ class Job(_JobRequired, total=False):
     """The reason for which it ended in `error`, or for which its last attempt failed."""
     exit_code: int
     """The exit code, where a process ran."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
     extension: str
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
-    fallback: Literal['type', 'group', 'none']
+    fallback: str
     """The actors that may run it while no live actor serves its instance or group: none, no others (the default
     unless its type has another); group, any actor of the group; type, any of the script type."""
     fell_back_from: str
@@ -365,6 +368,8 @@ class Job(_JobRequired, total=False):
     """The files that its script left and that are not kept, and why."""
     finished_at: str
     """The time at which it became terminal."""
+    first_started_at: str
+    """The start of its first attempt, if another one follows or followed that."""
     graph_id: str
     """The graph or batch that it belongs to."""
     group: str
@@ -395,7 +400,7 @@ class Job(_JobRequired, total=False):
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: Literal['return', 'replace', 'reject']
+    on_duplicate: str
     """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
     is replaced if it has not started; reject, this job is rejected."""
     output: str
@@ -404,7 +409,7 @@ class Job(_JobRequired, total=False):
     """base64, if the output is not UTF-8 and is given as Base64."""
     output_files: List[str]
     """The names of the files that its script left."""
-    output_overflow: Literal['truncate', 'fail']
+    output_overflow: str
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     output_truncated: int
     """The bytes that were cut off at the begin of its output."""
@@ -417,15 +422,13 @@ class Job(_JobRequired, total=False):
     """The names by which the script knows prerequisites, beside their ids."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
-    prerequisites_at: str
-    """The time up to which its prerequisites were created: a later job of the same id is none of them."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
     reply: bool
     """Pushes a reply when the job ends."""
-    reply_format: Literal['json', 'plain']
+    reply_format: str
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
@@ -435,7 +438,8 @@ class Job(_JobRequired, total=False):
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
     """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all."""
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
@@ -455,7 +459,7 @@ class Job(_JobRequired, total=False):
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unique_by: Literal['key', 'script', 'params']
+    unique_by: str
     """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
     arguments, parameters and variables; params, their type, group, name and parameters."""
     unique_for: float
@@ -463,8 +467,6 @@ class Job(_JobRequired, total=False):
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
-    unique_scope: str
-    """The caller and the context to which its unique key belongs; without them the key is one for all jobs."""
     updated_at: str
     """The time of its last change of state."""
 
@@ -537,8 +539,6 @@ class _JobSettingsRequired(TypedDict):
 
 class JobSettings(_JobSettingsRequired, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
-    after: List[str]
-    """Another name of prerequisites."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
     args: List[str]
@@ -546,14 +546,10 @@ class JobSettings(_JobSettingsRequired, total=False):
     backoff: str
     """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
     1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
-    caller: str
-    """Another name of caller_id."""
     caller_id: str
     """The name of the submitter."""
     concurrent: bool
     """Runs beside other jobs of its instance."""
-    context: str
-    """Another name of context_id."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
@@ -565,10 +561,13 @@ class JobSettings(_JobSettingsRequired, total=False):
     disk, or its replicas have them (`redis.ack`)."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
     extension: str
     """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
     file, or the type's first."""
-    fallback: Literal['type', 'group', 'none']
+    fallback: str
     """The actors that may run it while no live actor serves its instance or group: none, no others (the default
     unless its type has another); group, any actor of the group; type, any of the script type."""
     group: str
@@ -589,10 +588,10 @@ class JobSettings(_JobSettingsRequired, total=False):
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: Literal['return', 'replace', 'reject']
+    on_duplicate: str
     """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
     is replaced if it has not started; reject, this job is rejected."""
-    output_overflow: Literal['truncate', 'fail']
+    output_overflow: str
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
@@ -605,7 +604,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The priority: 0 urgent, 1 normal (the default), 2 background."""
     reply: bool
     """Pushes a reply when the job ends."""
-    reply_format: Literal['json', 'plain']
+    reply_format: str
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
@@ -615,7 +614,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The number of attempts after the first; by default `job.retries`, 0."""
     retry_if: str
     """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all."""
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     secrets: List[str]
@@ -628,7 +628,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unique_by: Literal['key', 'script', 'params']
+    unique_by: str
     """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
     arguments, parameters and variables; params, their type, group, name and parameters."""
     unique_for: float
@@ -695,13 +695,14 @@ class ListJobs(TypedDict, total=False):
     caller: Optional[str]
     """Only jobs of this caller."""
     cancelled: Optional[bool]
-    """Only jobs that were stopped; with false, only others."""
+    """Only jobs that were stopped or replaced; with false, only others."""
     cursor: Optional[str]
     """The `next` of the page before."""
     error: Optional[str]
     """Only jobs whose error contains this text."""
-    failed_because: Literal['stopped', 'timeout', 'prerequisite', 'crashed', 'invalid', 'script', None]
-    """Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script."""
+    failed_because: Optional[str]
+    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
+    ended because they were stopped or replaced: stopped, replaced."""
     held: Optional[bool]
     """Only jobs that a limit holds; with false, only others."""
     limit: Optional[int]
@@ -1057,8 +1058,6 @@ class StatsDocument(TypedDict):
 class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
     batch_id: Optional[str]
-    """The same, by its older name."""
-    id: Optional[str]
     """The id of the batch, for the methods of graphs; null if no job was accepted."""
     ids: List[str]
     """The ids of the accepted jobs, in the order of the batch."""
@@ -1069,8 +1068,6 @@ class SubmittedBatch(TypedDict):
 class SubmittedGraph(TypedDict):
     """The jobs of a submitted graph."""
     graph_id: str
-    """The same, by its older name."""
-    id: str
     """The id of the graph."""
     jobs: Dict[str, str]
     """The ids of the jobs, by their names."""
@@ -1138,11 +1135,13 @@ class TypeStatsDocument(TypedDict):
     cancelled: int
     """Jobs that were stopped."""
     failed: int
-    """Jobs that ended in `error`, those that were stopped included."""
+    """Jobs that failed. Those that were stopped or replaced are none of them."""
     failed_percent: Optional[float]
-    """The share of ended jobs that failed, in per cent."""
+    """The share of jobs that failed, of those that failed or finished, in per cent."""
     finished: int
     """Jobs that finished."""
+    replaced: int
+    """Jobs that a later one with their unique key replaced."""
     run: TimesDocument
     """The times that attempts ran."""
     script_type: str
@@ -1234,7 +1233,7 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
         return answer
@@ -1249,7 +1248,7 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
         answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
         return answer
@@ -1370,7 +1369,7 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'timeout', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
         answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
@@ -1529,7 +1528,7 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
         return answer
@@ -1544,7 +1543,7 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
         answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
         return answer
@@ -1665,7 +1664,7 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'timeout', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
         answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
