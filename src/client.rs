@@ -217,7 +217,8 @@ impl Client {
             Submission::Run => self.waiters(&job.id)?.store(),
             Submission::Create | Submission::Start => self.of(&job.id)?,
         };
-        self.store_one_on(store, job, how != Submission::Create).await
+        // A job is large: the futures of callers stay small.
+        Box::pin(self.store_one_on(store, job, how != Submission::Create)).await
     }
 
     fn waiters(&self, id: &JobId) -> Result<&Waiters, ClientError> {

@@ -235,7 +235,7 @@ const CRON: &str = "[cron.own]\nschedule = \"@yearly\"\ntype = \"osis\"\nscript 
 fn system() -> (Api, TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.toml"), CRON).expect("a file");
-    let place = format!("{:?}", folder.path());
+    let place = format!("{:?}", folder.path().to_string_lossy());
     let api = Api::with(&["osis-io-1", "other-far-1"], |hero| {
         hero.add("[type.other]\nengine = \"osis\"\n[type.third]\nengine = \"osis\"\n")
             .set("supervisor.cron_dir", &place)
