@@ -153,7 +153,9 @@ pub(super) async fn print_refused(
     let survived = if refused == 0 { refused_in(config, &job, &lines) } else { Vec::new() };
     if !survived.is_empty() {
         output::note("hero: refused, while the script went on:");
-        survived.iter().for_each(|line| output::note(&format!("  {line}")));
+        for line in &survived {
+            output::note(&format!("  {line}"));
+        }
         return Ok(());
     }
     output::note(&match refused {

@@ -173,12 +173,12 @@ impl Preparer {
             compiler,
             entries,
         };
-        if let Some(packages) = &self.packages {
-            if let Some(entry) = packages.of(source, &prepared.program, until, log)? {
-                prepared.program = python::interpreter(entry.path());
-                prepared.packages = Some(python::environment(entry.path()));
-                prepared.entries.push(entry);
-            }
+        if let Some(packages) = &self.packages
+            && let Some(entry) = packages.of(source, &prepared.program, until, log)?
+        {
+            prepared.program = python::interpreter(entry.path());
+            prepared.packages = Some(python::environment(entry.path()));
+            prepared.entries.push(entry);
         }
         Ok(prepared)
     }

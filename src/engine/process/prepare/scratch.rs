@@ -77,7 +77,7 @@ impl Scratch {
     /// # Errors
     /// The errors of [`Scratch::file`].
     pub(super) fn own_file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
-        self.file(&format!("{OWN}/{name}"), content)
+        self.file(format!("{OWN}/{name}"), content)
     }
 
     /// Writes a new file that only this user can read.
