@@ -66,9 +66,9 @@ impl StoreError {
     }
 
     fn is_login_refused(&self) -> bool {
-        let is = |reason: &str| {
-            ["NOAUTH", "WRONGPASS", "AuthenticationFailed"].iter().any(|code| reason.contains(code))
-        };
+        // The last are the words of the client library.
+        const REFUSALS: [&str; 3] = ["NOAUTH", "WRONGPASS", "authentication failed"];
+        let is = |reason: &str| REFUSALS.iter().any(|words| reason.contains(words));
         matches!(self, Self::NotPermitted { reason, .. } if is(reason))
     }
 

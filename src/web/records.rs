@@ -181,9 +181,10 @@ fn leaf(record: &LogRecord) -> Markup {
 }
 
 fn time(record: &LogRecord) -> Markup {
-    match record.text("time").parse() {
-        Ok(time) => instant(time),
-        Err(_) => html! { (record.text("time")) },
+    if let Ok(time) = record.text("time").parse() {
+        instant(time)
+    } else {
+        html! { (record.text("time")) }
     }
 }
 
