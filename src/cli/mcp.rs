@@ -142,7 +142,7 @@ fn lines() -> Receiver<Vec<u8>> {
 async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Result<(), Error> {
     let mut running: JoinSet<(String, Option<Value>)> = JoinSet::new();
     let mut cancels: HashMap<String, watch::Sender<bool>> = HashMap::new();
-    let (notices, mut noticed) = mpsc::channel(RUNNING_MAX);
+    let (notices, mut printed) = mpsc::channel(RUNNING_MAX);
     let mut open = true;
     loop {
         tokio::select! {
@@ -166,12 +166,12 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
                     });
                 }
             },
-            Some(notice) = noticed.recv(), if open || !running.is_empty() => output::json(&notice)?,
+            Some(notice) = printed.recv(), if open || !running.is_empty() => output::json(&notice)?,
             Some(done) = running.join_next() => {
                 let Ok((key, answer)) = done else { continue };
                 cancels.remove(&key);
                 // What was told before it is printed before it; a cancelled request has no answer.
-                while let Ok(notice) = noticed.try_recv() {
+                while let Ok(notice) = printed.try_recv() {
                     output::json(&notice)?;
                 }
                 if let Some(answer) = answer {

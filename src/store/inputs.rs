@@ -22,14 +22,14 @@ pub enum NoInputs {
 
 /// The prerequisites of one job.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct AskedInputs {
     /// Their ids, each once.
     pub ids: Vec<JobId>,
     /// The time up to which they were created: a later job of the same id is none of them.
     pub until: Option<Timestamp>,
 }
 
-impl From<Vec<JobId>> for Asked {
+impl From<Vec<JobId>> for AskedInputs {
     fn from(ids: Vec<JobId>) -> Self {
         Self { ids, until: None }
     }
@@ -52,7 +52,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn inputs(
         &self,
-        prerequisites: &[Asked],
+        prerequisites: &[AskedInputs],
         bytes_max: u64,
     ) -> Result<FoundInputs, StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";

@@ -86,7 +86,7 @@ pub use external_redis::ExternalRedis;
 pub use files::{FileSide, KeptFiles};
 pub use graphs::{GraphMember, GraphPage, NewGraph};
 pub use idle::{Outlook, WorkKind};
-pub use inputs::{Asked, NoInputs, Outputs};
+pub use inputs::{AskedInputs, NoInputs, Outputs};
 pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{ClaimLimits, LimitState, Tended};

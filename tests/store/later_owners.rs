@@ -2,9 +2,9 @@
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobId, JobStatus};
-use hero::store::{Asked, RetryOutcome, Verdict};
+use hero::store::{AskedInputs, RetryOutcome, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, keys};
 
 fn after(id: &str, prerequisite: &str) -> Job {
     JobBuilder::new("osis", "1").id(id).after(prerequisite).build().expect("a legal job")
@@ -33,7 +33,7 @@ async fn reuse(world: &World, of: &str, waiting: &str) {
 async fn inputs_of(world: &World, of: &str, prerequisite: &str) -> Option<String> {
     let job =
         world.store.job(&id(of)).await.expect("reading").expect("it is there").expect("legal");
-    let asked = Asked { ids: vec![id(prerequisite)], until: job.prerequisites_at };
+    let asked = AskedInputs { ids: vec![id(prerequisite)], until: job.prerequisites_at };
     let (mut inputs, _) = world.store.inputs(&[asked], 100).await.expect("reading");
     inputs.remove(0).expect("small").remove(&id(prerequisite)).flatten()
 }
@@ -107,6 +107,9 @@ async fn job_of_a_program_is_read_with_any_clock() {
         "script 1 script_type osis status created created_at 2999-01-01T00:00:00Z",
     );
     world.redis.set_job("bare", "script 1 script_type osis status created");
+    for other in ["ahead", "bare"] {
+        world.redis.put(&keys::index("created", "osis"), 1, other);
+    }
     world.accepts(&[after("b", "ahead"), after("c", "bare")]).await;
     for other in ["ahead", "bare"] {
         world.store.start(&id(other), RETENTION).await.expect("starting");

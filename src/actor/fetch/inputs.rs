@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::config::{JobConfig, format_size};
 use crate::engine::{InputFiles, Inputs};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
-use crate::store::{Asked, Attempt, NoInputs, Outputs, Store, StoreError};
+use crate::store::{AskedInputs, Attempt, NoInputs, Outputs, Store, StoreError};
 
 /// Everything that one job is given.
 #[derive(Debug, Default)]
@@ -72,11 +72,11 @@ async fn outputs_of(
     if jobs.is_empty() {
         return Ok((InputsOf::new(), HashMap::new()));
     }
-    let asked = |job: &&Job| Asked {
+    let asked = |job: &&Job| AskedInputs {
         ids: job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         until: job.prerequisites_at,
     };
-    let prerequisites: Vec<Asked> = jobs.iter().map(asked).collect();
+    let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
     let (found, with_files) = store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
         let given = outputs

@@ -30,7 +30,7 @@ async fn is_set(flag: &mut watch::Receiver<bool>) -> bool {
 
 /// The progress that was told last.
 #[derive(Default)]
-struct Told {
+struct ToldProgress {
     progress: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ impl CallCourse {
         let token = Some(&params["_meta"]["progressToken"]).filter(|token| !token.is_null());
         let named = params["arguments"]["id"].as_str().and_then(|id| id.parse().ok());
         let stops = params["name"] == RUN;
-        let (mut call, mut told) = (pin!(call), Told::default());
+        let (mut call, mut told) = (pin!(call), ToldProgress::default());
         let (mut is_cancelled, mut may_cancel, mut may_begin) = (false, true, true);
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -79,7 +79,7 @@ impl CallCourse {
     }
 
     /// Tells the progress of a job, if it has grown.
-    async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut Told) {
+    async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut ToldProgress) {
         let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
         let Some(job) = found.first().filter(|job| server.sees(job)) else { return };
         let share = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
