@@ -31,8 +31,9 @@ use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox};
-use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
+use child::{ChildReport, Ended, Origin, Spec, Watch};
 use end::{Collected, collect, error_of, log_output, missing_of_own_folder};
+use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -289,51 +290,6 @@ pub(in crate::engine) fn explained<'a>(
     let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
     // A limit that ended it is the one cause.
     end.map_or_else(|| explainer.of_text(&report.stderr_tail), |end| vec![end])
-}
-
-/// Returns what a limit above that of the job says in a sentence about a kill.
-fn above_the_job(limit: Limit) -> Option<&'static str> {
-    match limit {
-        Limit::UnitMemory => Some("its unit reached its MemoryMax"),
-        Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
-        Limit::MachineMemory => Some("the machine had no more memory"),
-        _ => None,
-    }
-}
-
-/// Returns what an exit code means, with the codes of `sysexits(3)`.
-fn failure_of_exit(message: String, exit_code: Option<i32>) -> Failure {
-    const DATA_ERROR: i32 = 65;
-    match exit_code {
-        Some(DATA_ERROR) => Failure::Discarded { message, exit_code },
-        _ => Failure::Script { message, exit_code },
-    }
-}
-
-/// Returns what a script asked for on its channel.
-fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
-    match asked {
-        AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
-        AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
-    }
-}
-
-/// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
-/// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
-fn missing_for_processes(stderr_tail: &str) -> Option<(&'static str, &'static str)> {
-    const CLOSED: &str = "[Errno 13] Permission denied";
-    const NO_SOCKET: &str = "PermissionError: [Errno 1] Operation not permitted";
-    let last = stderr_tail.lines().last().unwrap_or_default();
-    // Ansible names the folder in words of its own.
-    let calls = ["SemLock(", "_posixshmem.shm_open("];
-    let is_of_call = || calls.iter().any(|call| stderr_tail.contains(call));
-    if last.contains(CLOSED) && (last.contains("/dev/shm") || is_of_call()) {
-        return Some(("files in /dev/shm", "write = [\"/dev/shm\"]"));
-    }
-    let listens = ["multiprocessing/forkserver.py", "in SocketListener", "self._listener = Socket"];
-    let has_no_socket = stderr_tail.lines().any(|line| line == NO_SOCKET);
-    (has_no_socket && listens.iter().any(|text| stderr_tail.contains(text)))
-        .then_some(("Unix sockets", "unix_sockets = true"))
 }
 
 impl Engine for CommandEngine {

@@ -2,6 +2,7 @@
 
 mod explain;
 mod files;
+mod meaning;
 mod message;
 mod orphans;
 mod reason;
@@ -10,6 +11,7 @@ mod traceback;
 pub(super) use explain::missing_of_own_folder;
 pub(in crate::engine) use explain::{Ending, Explainer, with_path};
 pub(super) use files::{Collected, collect};
+pub(super) use meaning::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
 pub(super) use message::{describe, job_output, log_output};
 pub(in crate::engine) use message::{failed_message, output_text};
 #[cfg(test)]
