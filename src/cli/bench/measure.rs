@@ -48,7 +48,7 @@ impl Plan {
         let took = load::graph(&stage.client, GRAPH).await?;
         figures.insert("graph_ms", millis(took));
         // The last: the jobs left in the queue are of a type without an actor now.
-        figures.extend(scripts::measure(stage).await?);
+        figures.extend(Box::pin(scripts::measure(stage)).await?);
         Ok(figures)
     }
 
