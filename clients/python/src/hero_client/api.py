@@ -99,7 +99,7 @@ class DeadLetter(_DeadLetterRequired, total=False):
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or what the configuration says."""
@@ -174,7 +174,7 @@ class FiringDocument(TypedDict):
     """Its job; for one that was left out, the job that had not ended."""
     late_s: float
     """The seconds from one to the other."""
-    outcome: str
+    outcome: Literal['fired', 'left_out', 'failed']
     """Its outcome: fired, `left_out` or failed."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
@@ -332,8 +332,8 @@ class Job(_JobRequired, total=False):
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
     cpu: float
-    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
-    in seconds."""
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     cpu_time: float
     """The processor time of its last attempt, in seconds."""
     crashes: int
@@ -357,11 +357,11 @@ class Job(_JobRequired, total=False):
     """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
     it later, it ends as expired without having run; in seconds."""
     extension: str
-    """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
-    file, or the type's first."""
-    fallback: str
-    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
-    unless its type has another); group, any actor of the group; type, any of the script type."""
+    """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+    submitted file, or the type's first."""
+    fallback: Literal['type', 'group', 'none']
+    """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
+    has another), group (any actor of the group) or type (any actor of the script type)."""
     fell_back_from: str
     """The queue to which it was sent first."""
     files_not_kept: str
@@ -392,27 +392,27 @@ class Job(_JobRequired, total=False):
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
+    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     memory_peak: int
     """The most memory of its last attempt, in bytes."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
-    is replaced if it has not started; reject, this job is rejected."""
+    on_duplicate: Literal['return', 'replace', 'reject']
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
     output: str
     """The output, once it finished."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
     output_files: List[str]
     """The names of the files that its script left."""
-    output_overflow: str
-    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
+    output_overflow: Literal['truncate', 'fail']
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     output_truncated: int
-    """The bytes that were cut off at the begin of its output."""
+    """The bytes that were cut off at the start of its output."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
@@ -422,17 +422,19 @@ class Job(_JobRequired, total=False):
     """The names by which the script knows prerequisites, beside their ids."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
+    prerequisites_at: str
+    """The time up to which its prerequisites were created: a later job of the same id is none of them."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
     reply: bool
     """Pushes a reply when the job ends."""
-    reply_format: str
+    reply_format: Literal['json', 'plain']
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
     seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
@@ -456,17 +458,21 @@ class Job(_JobRequired, total=False):
     started_at: str
     """The start of its last attempt."""
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unique_by: str
-    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
-    arguments, parameters and variables; params, their type, group, name and parameters."""
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    unfinished_line: str
+    """The text after the last line of its log, while it runs, that has no line end yet."""
+    unique_by: Literal['key', 'script', 'params']
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
-    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
+    unique_scope: str
+    """The caller and the context to which its unique key belongs; without them the key is one for all jobs."""
     updated_at: str
     """The time of its last change of state."""
 
@@ -539,6 +545,8 @@ class _JobSettingsRequired(TypedDict):
 
 class JobSettings(_JobSettingsRequired, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
+    after: List[str]
+    """Another name of prerequisites."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
     args: List[str]
@@ -546,16 +554,20 @@ class JobSettings(_JobSettingsRequired, total=False):
     backoff: str
     """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
     1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
+    caller: str
+    """Another name of caller_id."""
     caller_id: str
     """The name of the submitter."""
     concurrent: bool
     """Runs beside other jobs of its instance."""
+    context: str
+    """Another name of context_id."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
     cpu: float
-    """The most processor time of each process of the script, such as 30s; the configuration of its type bounds it;
-    in seconds."""
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -565,11 +577,11 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
     it later, it ends as expired without having run; in seconds."""
     extension: str
-    """The extension of the script's file, one of those of its type, such as .mjs; without it that of the submitted
-    file, or the type's first."""
-    fallback: str
-    """The actors that may run it while no live actor serves its instance or group: none, no others (the default
-    unless its type has another); group, any actor of the group; type, any of the script type."""
+    """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+    submitted file, or the type's first."""
+    fallback: Literal['type', 'group', 'none']
+    """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
+    has another), group (any actor of the group) or type (any actor of the script type)."""
     group: str
     """The group of actors that may run it; any group without one."""
     id: str
@@ -582,17 +594,17 @@ class JobSettings(_JobSettingsRequired, total=False):
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     memory: str
-    """The most memory of each process of the script, such as 512MiB; the configuration of its type bounds it."""
+    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: str
-    """The treatment while another job holds its unique key: return, its id is returned (the default); replace, it
-    is replaced if it has not started; reject, this job is rejected."""
-    output_overflow: str
-    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
+    on_duplicate: Literal['return', 'replace', 'reject']
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
+    output_overflow: Literal['truncate', 'fail']
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
@@ -604,11 +616,11 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The priority: 0 urgent, 1 normal (the default), 2 background."""
     reply: bool
     """Pushes a reply when the job ends."""
-    reply_format: str
+    reply_format: Literal['json', 'plain']
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
     retention: float
-    """The time to keep the job after its end, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
     seconds."""
     retries: int
     """The number of attempts after the first; by default `job.retries`, 0."""
@@ -625,14 +637,14 @@ class JobSettings(_JobSettingsRequired, total=False):
     """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
     other; no effect with one shard."""
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
-    """The longest time that one attempt may take, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unique_by: str
-    """The property that makes two jobs the same: key, their unique key (the default); script, also its type, group,
-    arguments, parameters and variables; params, their type, group, name and parameters."""
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    unique_by: Literal['key', 'script', 'params']
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
     unique_for: float
-    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
@@ -700,7 +712,7 @@ class ListJobs(TypedDict, total=False):
     """The `next` of the page before."""
     error: Optional[str]
     """Only jobs whose error contains this text."""
-    failed_because: Optional[str]
+    failed_because: Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]
     """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
     ended because they were stopped or replaced: stopped, replaced."""
     held: Optional[bool]
@@ -773,7 +785,7 @@ class ListedJob(_ListedJobRequired, total=False):
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
-    """The name by which people know it in lists; several jobs may have the same."""
+    """A name for lists and searches; several jobs may have the same."""
     priority: int
     """The priority: 0 urgent, 1 normal (the default), 2 background."""
     progress: float
@@ -789,7 +801,7 @@ class ListedJob(_ListedJobRequired, total=False):
     """The start of its last attempt."""
     status: JobStatus
     tags: List[str]
-    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
 
 
 class LiveActors(TypedDict):
@@ -1032,7 +1044,7 @@ class _RetriedJobRequired(TypedDict):
 class RetriedJob(_RetriedJobRequired, total=False):
     """A job that runs again, or stays as it is."""
     problem: Optional[str]
-    """The reason for which it stays as it is."""
+    """The reason why it stays as it is."""
     result: Optional[str]
     """Its new state."""
 
@@ -1058,6 +1070,8 @@ class StatsDocument(TypedDict):
 class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
     batch_id: Optional[str]
+    """The same, by its older name."""
+    id: Optional[str]
     """The id of the batch, for the methods of graphs; null if no job was accepted."""
     ids: List[str]
     """The ids of the accepted jobs, in the order of the batch."""
@@ -1068,6 +1082,8 @@ class SubmittedBatch(TypedDict):
 class SubmittedGraph(TypedDict):
     """The jobs of a submitted graph."""
     graph_id: str
+    """The same, by its older name."""
+    id: str
     """The id of the graph."""
     jobs: Dict[str, str]
     """The ids of the jobs, by their names."""
@@ -1190,7 +1206,7 @@ HealthState = Literal['ok', 'warning', 'critical']
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
 """The kind of a problem."""
 
 Severity = Literal['note', 'warning', 'critical']
@@ -1233,7 +1249,7 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
         return answer
@@ -1248,7 +1264,7 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
         answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
         return answer
@@ -1369,7 +1385,7 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
         answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
@@ -1528,7 +1544,7 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
         return answer
@@ -1543,7 +1559,7 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
         answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
         return answer
@@ -1664,7 +1680,7 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
         answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
