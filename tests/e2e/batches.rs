@@ -116,7 +116,7 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     hero.run(&["graph", "show", "none"]).code(66);
     let again = ["submit", "--batch", "-", "--id", "whole"];
     let refused = hero.run_with_input(&again, &lines("e", "f")).code(65).stdout("");
-    refused.says("the id whole is that of another");
+    refused.says("the id whole belongs to another");
 }
 
 #[test]
