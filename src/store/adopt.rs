@@ -1,5 +1,7 @@
 //! Adoption: entries that programs pushed into lists with plain commands become jobs like any other.
 
+use std::time::Duration;
+
 use tracing::{debug, info};
 
 use super::attempts::kept;
@@ -12,6 +14,9 @@ use crate::proto::target::ActorId;
 const WINDOW: usize = 300;
 /// The queues, and the actors, whose lists one look covers.
 const PER_LOOK: usize = 200;
+/// The time after which a list is looked at again in which an old worker may be about to start a job, or a program
+/// to push a copy of one: a little longer than `adopt.lua` waits for that.
+pub const START_PATIENCE: Duration = Duration::from_millis(60);
 
 /// The settings of an adoption.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +80,7 @@ impl Store {
         let skipped = std::iter::from_fn(|| Some((skipped.next()?, skipped.next()?))).collect();
         let adopted = Adopted { jobs, removed, next, skipped, again };
         for id in &adopted.again {
-            info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
+            info!(job_id = %id, key = %list, "job {id} had ended and runs again: a program has pushed its id");
         }
         if adopted.jobs > 0 {
             debug!(key = %list, jobs = adopted.jobs, "adopted jobs that programs pushed");

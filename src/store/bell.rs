@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until, timeout};
 use tracing::{debug, warn};
 
+use super::adopt::START_PATIENCE;
 use super::error::CONNECTING;
 use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
 use crate::proto::target::ActorId;
@@ -24,8 +25,6 @@ const REFUSED_FOR: Duration = Duration::from_mins(1);
 /// The shortest and the longest time between two steps on one list. It grows while they find nothing: then the
 /// pushes are those of Hero itself.
 const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
-/// The time for an old worker to write that it has started a job, which it popped.
-const START_PATIENCE: Duration = Duration::from_millis(60);
 /// The time between two pings, which notice a connection that is lost.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time between two looks at the presence of one actor.

@@ -63,7 +63,7 @@ mod status;
 mod submission;
 mod tokens;
 
-pub use adopt::{Adopted, AdoptionRules, AfterAdoption};
+pub use adopt::{Adopted, AdoptionRules, AfterAdoption, START_PATIENCE};
 pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
 pub use amqp_presence::BrokerPresence;
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};

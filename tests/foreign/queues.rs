@@ -123,6 +123,20 @@ fn a_job_whose_copy_an_old_worker_popped_is_left_to_it_and_comes_back_if_it_died
 }
 
 #[test]
+fn an_id_that_a_program_pushes_to_both_queues_stands_once_in_that_of_hero() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    redis.set_job("n", "script true status dispatched");
+    redis.run("LPUSH hero:q:work:type:bash n");
+    let field = |name| redis.field("hero:job:n", name);
+    wait_until("it was looked at", || field("adopt_after").is_some() || field("legacy").is_some());
+    redis.run(&format!("LPUSH {W1} n"));
+    wait_until("it is ready", || redis.score("hero:meta:queue:ready:type:bash", "n").is_some());
+    assert_eq!(redis.list("hero:q:work:type:bash"), ["n"]);
+}
+
+#[test]
 fn a_popped_copy_comes_back_for_old_workers_too() {
     let redis = Redis::start();
     let hero = dual(&redis, &[W1]);
@@ -142,7 +156,7 @@ fn a_job_in_the_hands_of_a_dead_old_worker_is_recovered_by_its_timeout() {
     let mut worker = Program::serve(&redis, "old_worker", &["w1"]);
     let marker = redis.folder().join("once");
     let script = format!("if mkdir {}; then sleep 600; fi; echo again", marker.display());
-    hero.run(&["submit", "-t", "bash", "--id", "n", "--timeout", "1s", "-e", &script]).code(0);
+    hero.run(&["submit", "-t", "bash", "--id", "n", "--timeout", "4s", "-e", &script]).code(0);
     wait_until("the old worker runs it", || marker.exists());
     worker.kill();
     let _actor = hero.actor("bash-default-1").start();

@@ -184,7 +184,7 @@ impl Model {
         self.unique.retain(|_, holder| holder != id);
     }
 
-    /// The job ends, and has left the index it stood in. `what` is counted: `finished`, `failed` or `cancelled`.
+    /// The job ends, and has left the index it stood in. `what` is counted: `finished`, `failed`, `cancelled` or `replaced`.
     fn conclude(&mut self, id: &str, what: &'static str) -> Ended {
         let finished = what == "finished";
         self.enter(if finished { Finished } else { Error }, id);
@@ -273,7 +273,7 @@ impl Model {
         self.unique.remove(&key);
         let submitted = self.submit(id, job, start);
         if matches!(submitted, Submitted::Accepted(_)) {
-            self.stop_waiting(holder);
+            self.stop_waiting(holder, "replaced");
         } else {
             self.unique.insert(key, holder.to_owned());
         }
@@ -527,19 +527,19 @@ impl Model {
             Started if job.boot.is_some() => "requested",
             Started => "unowned",
             _ => {
-                self.stop_waiting(id);
+                self.stop_waiting(id, "cancelled");
                 "stopped"
             }
         }
     }
 
-    /// Ends a job that has not started.
-    fn stop_waiting(&mut self, id: &str) {
+    /// Ends a job that has not started; it counts as `cancelled` or `replaced`.
+    fn stop_waiting(&mut self, id: &str, what: &'static str) {
         if let Some(job) = self.jobs.get_mut(id) {
             job.pending.clear();
         }
         self.leave(id);
-        let ended = self.conclude(id, "cancelled");
+        let ended = self.conclude(id, what);
         self.tell_dependents([ended].into());
     }
 

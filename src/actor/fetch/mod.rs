@@ -24,7 +24,7 @@ mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
@@ -38,7 +38,7 @@ use super::verdict;
 use crate::engine::{Failure, StopReason};
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
-use crate::store::{Attempt, GivenBack};
+use crate::store::{Attempt, GivenBack, START_PATIENCE};
 use action::Action;
 use claiming::Claiming;
 use draining::Draining;
@@ -49,9 +49,6 @@ use legacy::LegacyWatch;
 use recording::Recording;
 use retry::Retry;
 use waiting::QueueWait;
-
-/// The time for an old worker to write that it has started a job, which it popped.
-const START_PATIENCE: Duration = Duration::from_millis(60);
 
 /// The fetch loop of one boot.
 pub(super) struct Fetch {

@@ -25,10 +25,10 @@ const BYTES_PER_CALL: usize = 1 << 20;
 /// The ids that are printed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum PrintedIds {
-    /// That of the batch, at the end.
+    /// The id of the batch, at the end.
     #[default]
     Batch,
-    /// Those of the jobs, as they are accepted.
+    /// The ids of the jobs, as they are accepted.
     Ids,
     /// The ids of all, as one document at the end.
     Json,

@@ -182,7 +182,8 @@ for _, list in ipairs(KEYS) do
   local length = (#jobs > 0 or is_full) and not is_paused[queue] and redis.pcall('LLEN', list)
   if type(length) == 'number' and length > 0 then
     if is_full then wake(queue) end
-    if #jobs > 0 and length > redis.call('ZCARD', READY .. queue) then
+    -- Jobs that old workers popped stand in the index alone.
+    if #jobs > 0 and (LEGACY and length <= SEARCHED_QUEUE_LEN or length > redis.call('ZCARD', READY .. queue)) then
       rarely().remove_other_copies(list, jobs, taken)
     end
   end

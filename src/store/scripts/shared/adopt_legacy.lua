@@ -52,7 +52,10 @@ local function adopt_legacy(call)
       fields[#fields + 1] = f[name]
     end
     redis.call('HSET', JOB .. id, unpack(fields))
-    add_to_queue(id, queue_for(f), at)
+    redis.call('HDEL', JOB .. id, 'adopt_after')
+    -- A program may have pushed the id to the queue too, and waits to be heard there: that entry stays the only one.
+    local place = redis.pcall('LPOS', WORK .. queue_for(f), id, 'MAXLEN', SEARCHED_QUEUE_LEN)
+    if type(place) ~= 'number' then add_to_queue(id, queue_for(f), at) end
     return stays_unless_paused(id, queue_for(f))
   end
 
