@@ -90,9 +90,14 @@ impl Firefox {
     /// the page shows has moved the element out of view meanwhile.
     #[track_caller]
     fn act(&mut self, selector: &str, actions: impl Fn(&Value) -> Value) {
+        // Focusing alone may scroll too, and what is above may still grow: it is in its place once two pictures agree.
         let expression = format!(
-            "(() => {{ const found = document.querySelector({selector:?}); \
-             found.scrollIntoView({{ block: 'center', behavior: 'instant' }}); found.focus(); return found; }})()"
+            "(async () => {{ const found = document.querySelector({selector:?}); \
+             found.focus({{ preventScroll: true }}); let place; do {{ \
+             found.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
+             place = found.getBoundingClientRect().top; \
+             await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen))); \
+             }} while (found.getBoundingClientRect().top !== place); return found; }})()"
         );
         wait_until(&format!("{selector} is in view"), || {
             let found = self.evaluate(&expression).unwrap_or_default();
