@@ -163,7 +163,7 @@ fmt: ## format the sources
 docs: rust ## write docs/sal.md, docs/osis.md, their definition files, docs/openrpc.json and docs/openapi.json
 	$(CARGO) xtask docs
 
-screenshots: rust deps ## take the pictures of the page anew, into docs/images/
+screenshots: rust deps ## make the pictures of the page again, in docs/images/
 	$(call package,chromium,command -v chromium,it takes the pictures)
 	$(CARGO) build --locked
 	xtask/screenshots.sh
