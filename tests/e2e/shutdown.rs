@@ -84,14 +84,11 @@ fn process_of_a_job_that_is_given_back_is_stopped() {
     assert_eq!(redis.list(&keys::work("type:python")), ["a"]);
 }
 
-#[test]
-fn job_is_given_back_once_its_process_has_ended_and_keeps_the_lines_that_it_writes_meanwhile() {
-    let redis = Redis::start();
-    let hero =
-        Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"").set("job.kill_grace", "\"60s\"");
-    let first = hero.actor("python-default-1").start();
+/// Returns a script in Python that writes `runs`, and when it is asked to end `ending`, and ends once `may-end` is
+/// there. Its second run ends at once.
+fn slow_to_end(redis: &Redis) -> String {
     let file = |name: &str| redis.folder().join(name);
-    let script = format!(
+    format!(
         "import os, signal, sys, time
 if os.path.exists({ending:?}): sys.exit()
 def end(*_):
@@ -105,7 +102,17 @@ while True: time.sleep(60)",
         ending = file("ending"),
         may_end = file("may-end"),
         runs = file("runs"),
-    );
+    )
+}
+
+#[test]
+fn job_is_given_back_once_its_process_has_ended_and_keeps_the_lines_that_it_writes_meanwhile() {
+    let redis = Redis::start();
+    let hero =
+        Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"").set("job.kill_grace", "\"60s\"");
+    let first = hero.actor("python-default-1").start();
+    let file = |name: &str| redis.folder().join(name);
+    let script = slow_to_end(&redis);
     hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
     wait_until("the script runs", || file("runs").exists());
     let _second = hero.actor("python-default-2").start();
@@ -131,19 +138,7 @@ fn stop_of_a_job_that_ends_because_of_a_shutdown_ends_it() {
         Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"").set("job.kill_grace", "\"60s\"");
     let actor = hero.actor("python-default-1").start();
     let file = |name: &str| redis.folder().join(name);
-    let script = format!(
-        "import os, signal, sys, time
-def end(*_):
-    open({ending:?}, 'w').close()
-    while not os.path.exists({may_end:?}): time.sleep(0.01)
-    sys.exit()
-signal.signal(signal.SIGTERM, end)
-open({runs:?}, 'w').close()
-while True: time.sleep(60)",
-        ending = file("ending"),
-        may_end = file("may-end"),
-        runs = file("runs"),
-    );
+    let script = slow_to_end(&redis);
     hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
     wait_until("the script runs", || file("runs").exists());
     actor.signal(Signal::SIGTERM);

@@ -28,7 +28,7 @@ enum Thing {
 /// result, `-` not permitted, `0` not found, `!` another error.
 struct Row(&'static str, Thing, fn(&Named) -> Value, &'static str, &'static str);
 
-/// What a call names.
+/// The things that a call names.
 struct Named {
     id: String,
     is_own: bool,
@@ -267,7 +267,7 @@ fn make(api: &Api, thing: Thing, of: &Named) {
     }
 }
 
-/// What Redis has of another's things: its jobs and graphs, its queue, its periodic job and its objects.
+/// Returns the jobs, graphs, queue, periodic job and objects of another caller, as Redis has them.
 fn stored(api: &Api, foreign: &Named) -> Vec<Vec<String>> {
     let of_id = [keys::job(&foreign.id), keys::keys().graph(&foreign.id.parse().expect("legal"))];
     let mut all: Vec<Vec<String>> =
