@@ -87,7 +87,7 @@ fn process_of_a_job_that_is_given_back_is_stopped() {
 /// Returns a script in Python that writes `runs`, and when it is asked to end `ending`, and ends once `may-end` is
 /// there. Its second run ends at once.
 fn slow_to_end(redis: &Redis) -> String {
-    let file = |name: &str| redis.folder().join(name);
+    let file = |name: &str| redis.folder().join(name).display().to_string();
     format!(
         "import os, signal, sys, time
 if os.path.exists({ending:?}): sys.exit()
