@@ -193,7 +193,8 @@ impl AmqpMessage {
 
     /// Returns the digest of what the message asks for.
     pub fn digest(&self) -> String {
-        let asked = json!([self.key, self.operation, self.template, self.data]);
+        let mut asked = json!([self.key, self.operation, self.template, self.data]);
+        asked.sort_all_objects();
         let hash = digest(&SHA256, asked.to_string().as_bytes());
         hexadecimal(&hash.as_ref()[..16])
     }

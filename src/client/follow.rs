@@ -20,6 +20,7 @@ pub struct JobFollower {
     id: JobId,
     after: String,
     status: Option<JobStatus>,
+    unfinished: String,
     wait: Duration,
 }
 
@@ -30,6 +31,8 @@ pub struct JobNews {
     pub status: JobStatus,
     /// The next lines of its log.
     pub lines: Vec<LogLine>,
+    /// The text after the last line of its log that has no line end yet; empty if there is none.
+    pub unfinished: String,
     /// True if it has ended and these are its last lines.
     pub is_last: bool,
 }
@@ -39,7 +42,8 @@ impl Client {
     pub fn follow_job(&self, id: &JobId, after: String) -> JobFollower {
         let store = self.of_or_home(id).clone();
         let connection = store.blocking();
-        JobFollower { store, connection, id: id.clone(), after, status: None, wait: WAIT }
+        let (id, unfinished) = (id.clone(), String::new());
+        JobFollower { store, connection, id, after, status: None, unfinished, wait: WAIT }
     }
 }
 
@@ -51,20 +55,25 @@ impl JobFollower {
     pub async fn next(&mut self) -> Result<JobNews, ClientError> {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.
-            let status = self.store.state(&self.id).await?;
-            let status = status.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            let found = self.store.state_and_unfinished(&self.id).await?;
+            let (status, unfinished) =
+                found.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            let is_news = self.status != Some(status) || self.unfinished != unfinished;
+            self.unfinished = unfinished;
             if status.is_terminal() {
                 let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
                 let is_last = lines.len() < LINES;
                 return Ok(self.noted(status, lines, is_last));
             }
-            if self.status != Some(status) {
+            if is_news {
                 return Ok(self.noted(status, Vec::new(), false));
             }
             let after = Some(self.after.as_str());
             let read = self.store.follow_log(&mut self.connection, &self.id, after, self.wait);
             let lines = read.await?;
             if !lines.is_empty() {
+                // What stood after the last line may be one of these.
+                self.unfinished.clear();
                 return Ok(self.noted(status, lines, false));
             }
             self.wait = (self.wait * 2).min(WAIT_MAX);
@@ -77,6 +86,6 @@ impl JobFollower {
         }
         self.status = Some(status);
         self.wait = WAIT;
-        JobNews { status, lines, is_last }
+        JobNews { status, lines, unfinished: self.unfinished.clone(), is_last }
     }
 }

@@ -188,7 +188,7 @@ mod tests {
         let limits = BTreeMap::from([("a".parse().expect("legal"), limit)]);
         assert_eq!(
             ClaimLimits::new(&limits).as_argument(),
-            r#"[{"key":"api","name":"a","period_us":1000000,"rate":10}]"#
+            r#"[{"name":"a","key":"api","rate":10,"period_us":1000000}]"#
         );
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{field, until};
-use crate::support::{Hero, Redis, needs, wait_until};
+use crate::support::{Hero, Redis, keys, needs, wait_until};
 
 const ECHO_PYTHON: &str = "import sys, json, hero\nprint(json.dumps([sys.argv[1:], hero.params]))";
 const GIVEN: [&str; 8] = [
@@ -30,12 +30,12 @@ fn arguments_and_parameters_reach_scripts_of_every_kind() {
     let hero = Hero::on(&redis);
     let _actors = ["python-default-1", "bash-default-1", "osis-default-1", "sal-default-1"]
         .map(|unit| hero.actor(unit).start());
-    let both = "[[\"two words\", \"--type\", \"\", \"\\u00e9\"], {\"n\": [1, {\"a\": null}], \"region\": \"north\"}]\n";
+    let both = "[[\"two words\", \"--type\", \"\", \"\\u00e9\"], {\"region\": \"north\", \"n\": [1, {\"a\": null}]}]\n";
     assert_eq!(exec(&hero, "python", ECHO_PYTHON, &GIVEN), both);
     let bash = "echo \"$#|$1|$4|$HERO_PARAMS\"";
     assert_eq!(
         exec(&hero, "bash", bash, &GIVEN),
-        "4|two words|é|{\"n\":[1,{\"a\":null}],\"region\":\"north\"}\n"
+        "4|two words|é|{\"region\":\"north\",\"n\":[1,{\"a\":null}]}\n"
     );
     let rhai = "fn n() { params.n[0] + 1 } [args[0], args.len(), params.region, n()]";
     for script_type in ["osis", "sal"] {
@@ -47,6 +47,47 @@ fn arguments_and_parameters_reach_scripts_of_every_kind() {
     assert_eq!(exec(&hero, "bash", "echo $#${HERO_PARAMS-none}", &[]), "0none\n");
     // Nobody but the job says what its parameters are.
     assert_eq!(exec(&hero, "bash", "echo ${HERO_PARAMS-none}", &["--env=HERO_PARAMS=x"]), "none\n");
+}
+
+#[test]
+fn parameters_keep_their_order_on_every_way_to_a_script() {
+    const PARAMS: &str = r#"{"z":1,"a":{"y":[],"b":2},"m":"3"}"#;
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let print = "printf %s \"$HERO_PARAMS\"";
+    let folder = redis.folder();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("writing a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let submit = |given: &[&str]| {
+        hero.run(&[&["submit", "-t", "bash"], given].concat()).code(0);
+    };
+    let params = file("params.json", PARAMS);
+    submit(&["--id", "file", "--params", &params, "-e", print]);
+    submit(
+        &[
+            &["--id", "words", "--param", "z:=1", "--param", "a:={\"y\":[],\"b\":2}"][..],
+            &["--param", "m=3", "-e", print],
+        ]
+        .concat(),
+    );
+    let line = json!({ "id": "line", "script_type": "bash", "script": print });
+    let line = line.to_string().replacen('{', &format!("{{\"params\":{PARAMS},"), 1);
+    hero.run(&["submit", "--batch", &file("lines.jsonl", &line)]).code(0);
+    let table = "{ z = 1, a = { y = [], b = 2 }, m = \"3\" }";
+    let graph = format!(
+        "[job.one]\nid = \"node\"\ntype = \"bash\"\nscript = '{print}'\nparams = {table}\n"
+    );
+    hero.run(&["submit", "--graph", &file("graph.toml", &graph)]).code(0);
+    redis.set_field(&keys::job("pushed"), "params", PARAMS);
+    redis.push_job("bash", "pushed", print);
+    for id in ["file", "words", "line", "node", "pushed"] {
+        until(&redis, id, "finished");
+        assert_eq!(field(&redis, id, "output").as_deref(), Some(PARAMS), "{id}");
+    }
 }
 
 #[test]

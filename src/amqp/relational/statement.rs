@@ -417,13 +417,13 @@ mod tests {
         let RowFetch { statement, limit, offset, .. } = fetch(&table(), &data).expect("legal");
         assert_eq!(
             statement.sql,
-            "SELECT CAST(`id` AS CHAR), `photo` FROM `people` WHERE `age` >= ? AND `age` < ? AND \
-             `id` IN (?, ?) AND `name` LIKE ? ORDER BY `age` DESC, `name`, `id` LIMIT ? OFFSET ?"
+            "SELECT CAST(`id` AS CHAR), `photo` FROM `people` WHERE `name` LIKE ? AND `age` >= ? AND \
+             `age` < ? AND `id` IN (?, ?) ORDER BY `age` DESC, `name`, `id` LIMIT ? OFFSET ?"
         );
         let int = SqlValue::Int;
         let pattern = SqlValue::Text("A%".to_owned());
         let (rows, before) = (SqlValue::Uint(11), SqlValue::Uint(20));
-        assert_eq!(statement.values, [int(18), int(65), int(1), int(2), pattern, rows, before]);
+        assert_eq!(statement.values, [pattern, int(18), int(65), int(1), int(2), rows, before]);
         assert_eq!((limit, offset), (10, 20));
     }
 
@@ -431,7 +431,7 @@ mod tests {
     fn null_and_no_values_are_conditions_too() {
         let data = json!({ "where": { "age": null, "name": { "ne": null }, "id": { "in": [] } } });
         let sql = fetch(&table(), &data).expect("legal").statement.sql;
-        let conditions = "WHERE `age` <=> ? AND FALSE AND NOT (`name` <=> ?) ORDER BY";
+        let conditions = "WHERE `age` <=> ? AND NOT (`name` <=> ?) AND FALSE ORDER BY";
         assert!(sql.contains(conditions), "{sql}");
     }
 

@@ -186,7 +186,7 @@ impl Prompt {
             extension: "",
             env: &env,
             args: &[],
-            params: &BTreeMap::new(),
+            params: &crate::proto::job::Params::new(),
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &inputs,

@@ -61,7 +61,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         extension: "",
         env: &env,
         args: &[],
-        params: &BTreeMap::new(),
+        params: &crate::proto::job::Params::new(),
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,

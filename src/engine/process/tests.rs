@@ -100,7 +100,7 @@ impl Job {
             extension: "",
             env: &self.env,
             args: &[],
-            params: &BTreeMap::new(),
+            params: &crate::proto::job::Params::new(),
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &self.inputs,

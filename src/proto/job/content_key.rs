@@ -38,13 +38,15 @@ impl JobSpec {
     pub fn key_of_content(&self) -> Option<UniqueKey> {
         let by = self.unique_by?;
         let target = (self.script_type.as_ref(), self.group.as_ref());
-        let content = match by {
+        let mut content = match by {
             UniqueBy::Key => return None,
             UniqueBy::Script => {
                 json!([target, self.script, self.args, self.params, self.env_vars])
             }
             UniqueBy::Params => json!([target, self.name, self.params]),
         };
+        // The order in which members were written makes no other job.
+        content.sort_all_objects();
         let hash = digest(&SHA256, content.to_string().as_bytes());
         let mut key = format!("{by}:");
         for byte in hash.as_ref() {
@@ -88,6 +90,12 @@ mod tests {
             of(UniqueBy::Params, |spec| drop(spec.params.insert("a".to_owned(), 1.into())))
         );
         assert_ne!(params[7..], plain[7..]);
+        let ordered = |names: [&str; 2]| {
+            of(UniqueBy::Params, |spec| {
+                spec.params.extend(names.map(|name| (name.to_owned(), json!(null))));
+            })
+        };
+        assert_eq!(ordered(["a", "b"]), ordered(["b", "a"]));
     }
 
     #[test]

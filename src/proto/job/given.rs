@@ -1,10 +1,8 @@
 //! Arguments and parameters, which a submitter gives a script beside its text.
 
-use std::collections::BTreeMap;
+use serde_json::{Map, Value, json};
 
-use serde_json::{Value, json};
-
-use super::value::{FieldKind, Give, HashValue, MapValue};
+use super::value::{FieldKind, Give, HashValue};
 use crate::proto::json_text::refuse_wide_integers;
 
 /// The most arguments of a job.
@@ -13,8 +11,8 @@ const ARGS_MAX: usize = 1_000;
 /// one argument or variable.
 const GIVEN_BYTES_MAX: usize = 64 << 10;
 
-/// The parameters of a job, by name.
-pub type Params = BTreeMap<String, Value>;
+/// The parameters of a job, by name, in the order in which the submitter wrote them.
+pub type Params = Map<String, Value>;
 
 impl HashValue for Vec<String> {
     const KIND: FieldKind = FieldKind::Texts;
@@ -38,16 +36,25 @@ impl HashValue for Vec<String> {
     }
 }
 
-impl MapValue for Value {
+impl HashValue for Params {
     const KIND: FieldKind = FieldKind::Object;
-    const EXPECTED: &str = "is not a JSON object";
 
-    fn fault(entries: &BTreeMap<String, Self>) -> Option<String> {
-        too_large(if entries.is_empty() { 0 } else { json!(entries).to_string().len() })
+    fn read(text: &str) -> Result<Self, String> {
+        refuse_wide_integers(text.as_bytes()).map_err(|why| format!("cannot be read: {why}"))?;
+        serde_json::from_str(text).map_err(|_| "is not a JSON object".to_owned())
     }
 
-    fn check_text(text: &str) -> Result<(), String> {
-        refuse_wide_integers(text.as_bytes()).map_err(|why| format!("cannot be read: {why}"))
+    fn write(&self) -> String {
+        json!(self).to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        too_large(if self.is_empty() { 0 } else { self.write().len() })
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), String> {
+        self.extend(Self::read(text)?);
+        self.fault().map_or(Ok(()), Err)
     }
 }
 
@@ -90,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn parameters_keep_their_types() {
-        let text = r#"{"n":5,"of":{"a":[1.5,null,true]},"text":"5"}"#;
+    fn parameters_keep_their_types_and_their_order() {
+        let text = r#"{"n":5,"text":"5","of":{"b":0,"a":[1.5,null,true]}}"#;
         let job = read("params", text).expect("legal");
         assert!(job.submitted_fields().contains(&("params", text.to_owned())));
         assert_eq!(job.to_json()["params"]["of"]["a"][0], 1.5);

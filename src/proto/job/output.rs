@@ -46,10 +46,10 @@ impl JobOutput {
 
     /// Adds the members of [`JobOutput::to_json`].
     pub(super) fn write(&self, object: &mut Map<String, Value>) {
+        object.insert("output".to_owned(), self.clone().into_text().into());
         if let Self::Bytes(_) = self {
             object.insert(ENCODING.to_owned(), "base64".into());
         }
-        object.insert("output".to_owned(), self.clone().into_text().into());
     }
 
     /// Reads the members of JSON. A foreign actor may write its output as a JSON value.

@@ -41,6 +41,8 @@ pub(super) struct FeedContent {
     bytes: usize,
     /// The state of the job.
     pub(super) status: Option<JobStatus>,
+    /// The text after the last line of the job's log that has no line end yet.
+    pub(super) unfinished: Arc<str>,
     /// Why nothing can be read now.
     pub(super) problem: Option<Arc<str>>,
     /// Set once nothing follows.

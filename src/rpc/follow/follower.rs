@@ -32,6 +32,7 @@ pub(crate) struct Follower {
     /// The client has everything up to here; `None`: it wants what comes from now on.
     place: Option<StreamPlace>,
     status: Option<JobStatus>,
+    unfinished: Arc<str>,
     problem: Option<String>,
     news: watch::Receiver<()>,
     /// True if there is more than the last notification had.
@@ -54,6 +55,7 @@ pub(crate) enum NextNotice {
 struct Taken {
     entries: Vec<FeedEntry>,
     status: Option<JobStatus>,
+    unfinished: Option<Arc<str>>,
     problem: Option<String>,
     ended: Option<Result<(), RpcError>>,
 }
@@ -79,6 +81,7 @@ impl Follower {
             types,
             place,
             status: None,
+            unfinished: Arc::default(),
             problem: None,
             news,
             has_more: false,
@@ -112,7 +115,8 @@ impl Follower {
                 }
             },
         };
-        let is_empty = taken.entries.is_empty() && taken.status.is_none();
+        let is_empty =
+            taken.entries.is_empty() && taken.status.is_none() && taken.unfinished.is_none();
         if is_empty && taken.problem.is_none() && taken.ended.is_none() {
             return NextNotice::None;
         }
@@ -162,6 +166,10 @@ impl Follower {
         if is_due && content.status != self.status {
             (self.status, taken.status) = (content.status, content.status);
         }
+        if is_due && !self.has_more && content.unfinished != self.unfinished {
+            self.unfinished = Arc::clone(&content.unfinished);
+            taken.unfinished = Some(Arc::clone(&content.unfinished));
+        }
         Ok(taken)
     }
 
@@ -208,7 +216,15 @@ impl Follower {
                     Some(end) => (true, end.err()),
                 };
                 let lines = entries.filter_map(line).collect();
-                json!(JobNotice { head, status: taken.status, lines, ended, error })
+                let unfinished_line = taken.unfinished.map(|text| text.to_string());
+                json!(JobNotice {
+                    head,
+                    status: taken.status,
+                    lines,
+                    unfinished_line,
+                    ended,
+                    error
+                })
             }
             FollowTopic::Events => {
                 let event =

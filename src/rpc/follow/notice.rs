@@ -84,6 +84,10 @@ pub(crate) struct JobNotice {
     /// The next lines of its log, progress included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) lines: Vec<LoggedLine>,
+    /// The text after the last line that has no line end yet, such as a question, whenever it changes; empty once
+    /// there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unfinished_line: Option<String>,
     /// True in the last notification: the job has ended, or was deleted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) ended: bool,

@@ -69,6 +69,9 @@ async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
             for line in news.lines {
                 add_line(content, line);
             }
+            if *content.unfinished != *news.unfinished {
+                content.unfinished = news.unfinished.into();
+            }
             if news.is_last {
                 content.ended = Some(Ok(()));
             }

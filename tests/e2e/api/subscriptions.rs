@@ -99,6 +99,27 @@ fn job_is_followed_to_its_end_and_continued_after_a_number() {
 }
 
 #[test]
+fn text_without_a_line_end_is_followed_until_it_is_a_line() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let _actor = api.hero.actor("bash-default-1").start();
+    let gate = redis.folder().join("gate");
+    let script = format!(
+        "printf 'Continue? [y/N] '; while [ ! -e {gate:?} ]; do sleep 0.02; done; echo yes"
+    );
+    let job = json!({ "script_type": "bash", "script": script, "timeout": 60 });
+    let made = api.call("job.submit", &json!({ "job": job }));
+    let mut socket = Socket::open(api.unix(), &[]);
+    socket.follow("job.follow", &json!({ "id": made["id"] }));
+    while socket.notice()["unfinished_line"] != "Continue? [y/N] " {}
+    std::fs::write(&gate, "").expect("opening the gate");
+    let rest = socket.rest_of_job();
+    assert_eq!(lines(&rest), ["Continue? [y/N] yes"], "{rest:?}");
+    let standing = rest.iter().filter_map(|notice| notice["unfinished_line"].as_str()).next_back();
+    assert_eq!(standing, Some(""), "{rest:?}");
+}
+
+#[test]
 fn followers_of_a_job_share_one_reader_which_ends_with_the_last() {
     let redis = Redis::start();
     let api = Served::on(&redis);

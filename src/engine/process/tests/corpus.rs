@@ -153,7 +153,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         extension,
         env: &env,
         args: &[],
-        params: &BTreeMap::new(),
+        params: &crate::proto::job::Params::new(),
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,

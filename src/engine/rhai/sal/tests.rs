@@ -112,7 +112,7 @@ impl ExampleWorld {
             extension: "",
             env: &env,
             args: &[],
-            params: &BTreeMap::new(),
+            params: &crate::proto::job::Params::new(),
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &Inputs::default(),

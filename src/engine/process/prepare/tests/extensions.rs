@@ -13,7 +13,8 @@ pub(super) fn run_as(
         (BTreeMap::new(), Inputs::default(), Instant::now() + Duration::from_mins(5));
     let (job_id, caller_id, context_id) = ("job-1", "", "");
     let (env, inputs) = (&env, &inputs);
-    let (args, params, secrets) = (&[][..], &BTreeMap::new(), &SecretValues::default());
+    let (args, params, secrets) =
+        (&[][..], &crate::proto::job::Params::new(), &SecretValues::default());
     let bounds = &AskedBounds::default();
     let script = Script {
         job_id,

@@ -151,7 +151,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         extension: "",
         env: &env,
         args: &[],
-        params: &BTreeMap::new(),
+        params: &crate::proto::job::Params::new(),
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
