@@ -36,7 +36,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original lint fmt docs screenshots bench scale deb deb-twice deny clean
+        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,6 +175,10 @@ bench: deps build ## measure Hero beside plain commands of the same Redis
 scale: rust deps ## put the largest loads on a private Redis; fails if a call takes more than 25 ms
 	$(CARGO) build --locked --package hero --package xtask
 	$(DEBUG) --config xtask/scale.toml dev -- target/debug/xtask scale --divide-by $${DIVIDE_BY:-1}
+
+# ROUNDS=60 JOBS=2000 REST=8 and their like make it longer or shorter.
+soak: deps build ## let 100 000 jobs run and the daemon rest, for ten minutes; print what its processes hold; fails if they grow
+	$(RELEASE) --config xtask/soak.toml dev -- xtask/soak.sh
 
 deb: rust ## build the Debian package into target/debian/
 	$(call package,debhelper,command -v dh,it builds Debian packages)
