@@ -14,6 +14,7 @@ mod e2e;
 mod escape;
 mod foreign;
 mod fuzz;
+mod hostile;
 mod model;
 mod osis;
 mod reliability;

@@ -115,7 +115,9 @@ fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
         params.extend(job.remove_entry(name));
     }
     if let Some(wait) = wait {
-        let seconds: f64 = wait.parse().map_err(|_| {
+        // No JSON has an infinite number.
+        let seconds: Option<f64> = wait.parse().ok().filter(|seconds: &f64| seconds.is_finite());
+        let seconds = seconds.ok_or_else(|| {
             wrong("wait must be a number of seconds".to_owned()).with("field", "wait")
         })?;
         params.insert("wait".to_owned(), json!(seconds));
