@@ -62,7 +62,7 @@ impl Support {
         }
     }
 
-    pub(super) fn has_ports(self) -> bool {
+    pub(crate) fn has_ports(self) -> bool {
         self.landlock >= ABI_PORTS
     }
 

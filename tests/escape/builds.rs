@@ -13,12 +13,14 @@ backend = '''
 import ctypes, os, shutil, signal, socket, zipfile
 libc = ctypes.CDLL(None, use_errno=True)
 SECRET, OUTSIDE, REDIS, DAEMON, CACHE = "@SECRET@", "@OUTSIDE@", "@REDIS@", int("@DAEMON@"), "@CACHE@"
+PORT = int("@PORT@")
 def checked(result):
     if result < 0: raise OSError(ctypes.get_errno(), "refused")
     return result
 def link(): os.symlink(SECRET, "link"); return open("link").read()
 def set_uid(): open("x", "w").close(); os.chmod("x", 0o4755); return True
 def redis(): socket.socket(socket.AF_UNIX).connect(REDIS); return True
+def neighbour(): socket.create_connection(("127.0.0.1", PORT), 5).close(); return True
 def journal(): socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); return True
 ATTEMPTS = {
     "read a secret": lambda: open(SECRET).read(),
@@ -27,6 +29,7 @@ ATTEMPTS = {
     "list the cache of all packages": lambda: os.listdir(CACHE),
     "put a file into the cache": lambda: open(CACHE + "/x", "w"),
     "reach Redis by its socket": redis,
+    "reach another port of the machine": neighbour,
     "make a socket for the journal": journal,
     "signal the daemon": lambda: os.kill(DAEMON, 0) is None,
     "read the daemon's environment": lambda: open(f"/proc/{DAEMON}/environ", "rb").read(),
@@ -89,11 +92,13 @@ fn told(is_sandboxed: bool) -> Vec<String> {
         .set("type.hostile.sandbox.enabled", &is_sandboxed.to_string());
     let actor = hero.actor("hostile-default-1").start();
     let text = |path: &Path| path.display().to_string();
+    let neighbour = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let make = MAKE
         .replace("@SECRET@", &text(&secret))
         .replace("@OUTSIDE@", &text(&at("outside")))
         .replace("@REDIS@", &text(&at("redis.sock")))
         .replace("@CACHE@", &text(&at("cache")))
+        .replace("@PORT@", &neighbour.local_addr().expect("an address").port().to_string())
         .replace("@DAEMON@", &actor.pid().to_string());
     assert!(python(&["-c", &make, &text(&wheels.join("hostile-1.0.tar.gz"))]), "no package");
     let done = hero.run(&["exec", "-t", "hostile", "--timeout", "120s", "-e", SCRIPT]).code(0);
@@ -106,10 +111,10 @@ fn code_of_a_package_is_contained_while_it_is_built() {
         return;
     }
     let (sandboxed, open) = (told(true), told(false));
-    assert_eq!(sandboxed.len(), 12, "{sandboxed:#?}");
+    assert_eq!(sandboxed.len(), 13, "{sandboxed:#?}");
     let escapes = |lines: &[String]| -> Vec<String> {
         lines.iter().filter(|line| line.ends_with(": ESCAPED")).cloned().collect()
     };
     assert_eq!(escapes(&sandboxed), [] as [&str; 0]);
-    assert_eq!(escapes(&open).len(), 12, "each does harm without the sandbox: {open:#?}");
+    assert_eq!(escapes(&open).len(), 13, "each does harm without the sandbox: {open:#?}");
 }

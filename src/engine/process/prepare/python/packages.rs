@@ -17,7 +17,7 @@ use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log, Stream};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, Support};
 
 /// The files that installers read: their settings, such as the address of an index, and the
 /// description of the system that they send to it.
@@ -30,6 +30,8 @@ const SETTINGS: [&str; 6] = [
     "/etc/os-release",
 ];
 const KIND: &str = "python";
+/// The port of name servers.
+const NAMES_PORT: u16 = 53;
 /// The message of Python without `pip`, which Debian has in a package of its own.
 const MISSING_PIP: &str = "No module named pip";
 const HINT: &str = "install uv, python3-pip or python3-venv";
@@ -38,7 +40,7 @@ const HINT: &str = "install uv, python3-pip or python3-venv";
 #[derive(Debug, Clone)]
 pub(in crate::engine::process::prepare) struct Packages {
     config: DependenciesConfig,
-    /// The sandbox of the scripts, with access to the network for installers.
+    /// The sandbox of the scripts, with access to the index for installers.
     sandbox: SandboxConfig,
     cache: BuildCache,
     kill_grace: Duration,
@@ -52,7 +54,9 @@ impl Packages {
         run_tool: RunTool,
     ) -> Self {
         let mut sandbox = config.sandbox.clone();
-        (sandbox.network, sandbox.ports) = (true, Vec::new());
+        // An older kernel opens the whole network or none of it.
+        sandbox.network = !Support::of_this_kernel().has_ports();
+        sandbox.ports = ports_of(&config.options.dependencies);
         sandbox.read.extend(SETTINGS.iter().map(PathBuf::from));
         let config = config.options.dependencies.clone();
         // Addresses are not absolute paths, and need no permission to read.
@@ -122,6 +126,32 @@ impl Packages {
             wanted.dependencies
         ))
     }
+}
+
+/// Returns the TCP ports that an installer may reach: those of the configured addresses, and of an index that it chooses
+/// itself. None without an address, and none but these, so that what a package runs while it is built reaches no
+/// server of this machine or its neighbours.
+fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
+    let index = Some(config.index.as_str()).filter(|index| *index != "none");
+    let named = index.into_iter().chain(config.find_links.iter().map(String::as_str));
+    let of = |address: &str| {
+        let address: hyper::Uri = address.parse().ok()?;
+        let usual = match address.scheme_str()? {
+            "https" => 443,
+            "http" => 80,
+            _ => return None,
+        };
+        Some(address.port_u16().unwrap_or(usual))
+    };
+    let mut ports: Vec<u16> = named.filter_map(of).collect();
+    // An index names its files by addresses, mostly of another server.
+    if index.is_some() || !ports.is_empty() {
+        ports.extend([NAMES_PORT, 443]);
+        ports.extend(config.env.values().filter_map(|value| of(value)));
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 /// Returns the folder of the environment in its entry.
@@ -340,7 +370,30 @@ fn words(words: &[&str]) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_of_index;
+    use std::collections::BTreeMap;
+
+    use super::{DependenciesConfig, is_of_index, ports_of};
+
+    #[test]
+    fn installer_reaches_the_ports_of_its_addresses_alone() {
+        let ports = |index: &str, find_links: &[&str], proxy: &str| {
+            ports_of(&DependenciesConfig {
+                index: index.to_owned(),
+                find_links: find_links.iter().map(|link| (*link).to_owned()).collect(),
+                env: BTreeMap::from([("HTTPS_PROXY".to_owned(), proxy.to_owned())]),
+                ..DependenciesConfig::default()
+            })
+        };
+        assert_eq!(ports("", &[], ""), [53, 443]);
+        assert_eq!(ports("http://pypi.lan:3141/simple", &[], ""), [53, 443, 3141]);
+        assert_eq!(
+            ports("http://pypi.lan/simple", &["https://lan:8443/x"], ""),
+            [53, 80, 443, 8443]
+        );
+        assert_eq!(ports("", &[], "http://user:word@proxy:3128"), [53, 443, 3128]);
+        assert_eq!(ports("none", &["/srv/wheels"], "http://proxy:3128"), [] as [u16; 0]);
+        assert_eq!(ports("none", &["http://lan/x"], ""), [53, 80, 443]);
+    }
 
     #[test]
     fn only_packages_by_name_are_of_the_index() {
