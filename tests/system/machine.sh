@@ -7,7 +7,9 @@ SUITE=${HERO_SYSTEM_TEST_SUITE:-bookworm}
 # The packages of the root beside Debian's minimum. Another list makes another archive.
 ROOT_PACKAGES=systemd,systemd-sysv,libpam-systemd,dbus,redis-server,python3,logrotate,apt-utils
 HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian autopkgtest"
-LOCK=/run/lock/hero-system-test
+# Runs at the same time have numbers, and each a machine of its own.
+NAME=hero-system-test${HERO_SYSTEM_TEST_NUMBER:+-of-$HERO_SYSTEM_TEST_NUMBER}
+LOCK=/run/lock/$NAME
 
 run_dir=
 machine=
@@ -30,7 +32,7 @@ need_host_packages() {
 }
 
 # Without systemd on the host, nspawn has one fixed control group for containers, so that only one
-# test can run at a time.
+# test with this number can run at a time.
 take_lock() {
     exec 9> "$LOCK"
     flock -n 9 || { echo "another system test runs; waiting for it"; flock 9; }
@@ -60,7 +62,7 @@ root_archive() {
     echo "$CACHE/$SUITE-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar"
 }
 
-build_root() {
+create_root_archive() {
     local archive
     archive=$(root_archive)
     mkdir -p "$CACHE"
@@ -77,9 +79,13 @@ build_root() {
             "$archive.new" $sources
         mv "$archive.new" "$archive"
     fi
+}
+
+build_root() {
+    create_root_archive
     run_dir=$(mktemp -d "$PWD/$CACHE/run.XXXXXX")
     mkdir "$run_dir/root"
-    tar -C "$run_dir/root" -xf "$archive"
+    tar -C "$run_dir/root" -xf "$(root_archive)"
     # The journal survives a reboot.
     mkdir -p "$run_dir/root/var/log/journal"
     if [ -n "$deb" ]; then
@@ -90,7 +96,10 @@ build_root() {
 
 boot() {
     console=$run_dir/console
-    keep_running hero-system-test root --private-network < /dev/null > "$console" 2>&1 9>&- &
+    (
+        [ -z "${HERO_SYSTEM_TEST_NUMBER:-}" ] || enter_control_group "$NAME"
+        keep_running "$NAME" root --private-network
+    ) < /dev/null > "$console" 2>&1 9>&- &
     machine=$!
     await_boot
 }
@@ -105,11 +114,11 @@ boot_second() {
         tar -C "$root" -xf -
     rm -f "$root/etc/machine-id" "$root"/etc/systemd/system/*.wants/hero@*
     ln -sf /dev/null "$root/etc/systemd/system/redis-server.service"
-    echo hero-system-test-2 > "$root/etc/hostname"
+    echo "$NAME-2" > "$root/etc/hostname"
     local console=$run_dir/second-console
     (
-        enter_control_group hero-system-test-2
-        keep_running hero-system-test-2 second --network-namespace-path="$network"
+        enter_control_group "$NAME-2"
+        keep_running "$NAME-2" second --network-namespace-path="$network"
     ) < /dev/null > "$console" 2>&1 9>&- &
     second=$!
     on_second await_boot
@@ -127,7 +136,7 @@ cut_power_of_second() {
     first_process=$(on_second leader) || return 0
     kill -KILL "$first_process"
     eventually 20 second_is_gone
-    leave_no_control_group hero-system-test-2 2> /dev/null || true
+    leave_no_control_group "$NAME-2" 2> /dev/null || true
 }
 
 leave_no_control_group() { # NAME

@@ -257,8 +257,8 @@ second_works() {
 
 works_too() {
     on_second inside systemctl start hero@supervisor hero@osis-default-2 hero@python-default-2
-    has "$(alice hero actor list)" "hero-system-test-2"
-    has "$(alice hero status --json)" "hero-system-test-2"
+    has "$(alice hero actor list)" "$NAME-2"
+    has "$(alice hero status --json)" "$NAME-2"
 }
 
 # Each unit gets a clock of its own, which the file sets while it runs.
