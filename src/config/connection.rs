@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -11,6 +12,7 @@ use super::ack::Ack;
 use super::error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
+use super::units;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
 
@@ -40,6 +42,9 @@ pub struct RedisConfig {
     /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
+    /// The time for which Redis may refuse the login before a unit ends.
+    #[serde(with = "units::duration")]
+    pub refused_for: Duration,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
     pub require_durable: bool,
     /// Where a job must have arrived before its submission is answered.
@@ -62,6 +67,7 @@ impl Default for RedisConfig {
             tls_ca_file: None,
             tls_cert_file: None,
             tls_key_file: None,
+            refused_for: Duration::from_mins(5),
             require_durable: false,
             ack: Ack::Memory,
             shards: 1,
@@ -101,6 +107,19 @@ impl RedisConfig {
         }
     }
 
+    /// Returns these settings with the addresses and the login of others, of the same shards.
+    #[must_use]
+    pub fn with_login_of(&self, other: &Self) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            require_durable: self.require_durable,
+            ack: self.ack,
+            shards: self.shards,
+            serve: self.serve.clone(),
+            ..other.clone()
+        }
+    }
+
     /// Returns the shards that the units of this machine serve.
     pub fn served_shards(&self) -> Vec<Shard> {
         let is_served =
@@ -116,6 +135,13 @@ impl RedisConfig {
     /// text, or is too long.
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
         password_of(WHAT, self.password_file.as_deref(), CREDENTIAL)
+    }
+
+    /// Returns the file of the systemd credential, if the unit has credentials and no `password_file`.
+    pub fn credential_file(&self) -> Option<PathBuf> {
+        let folder =
+            std::env::var_os("CREDENTIALS_DIRECTORY").filter(|_| self.password_file.is_none())?;
+        Some(Path::new(&folder).join(CREDENTIAL))
     }
 
     /// Reads the files for TLS; `None` if the url does not ask for TLS.
@@ -211,7 +237,7 @@ impl RedisConfig {
 }
 
 /// The content of the files for TLS, in PEM.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The certificate authority of Redis; by default the authorities of the system.
     pub authorities: Option<Vec<u8>>,

@@ -89,9 +89,9 @@ pub fn run(
         let require_durable = config.redis.require_durable;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
-        let store = system.home().clone();
+        let of_refusal = in_force.subscribe();
         tokio::spawn(
-            Reload { file, unit, config, live, in_force, logging, store, is_sandboxed }
+            Reload { file, unit, config, live, in_force, logging, system, is_sandboxed }
                 .run(hangups),
         );
         // Before Redis answers: the page says that it does not.
@@ -102,11 +102,13 @@ pub fn run(
             PreparedRole::Actors(actors) => ServingRole::Actors(actors.start()?),
             PreparedRole::Broker(broker) => ServingRole::Broker(broker),
         };
-        Serving { role, served, wait, require_durable, end }.run().await?;
+        let ended =
+            Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
+
         if let Some(api) = api {
             api.end().await;
         }
-        Ok(())
+        ended
     })
 }
 
@@ -179,7 +181,7 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
             let client = Client::open(config)?;
             let settings = Arc::new(broker_settings(config)?);
             let (store, unit) = (home.clone(), unit.to_owned());
-            let live = LiveSettings::Broker(Arc::clone(&settings));
+            let live = LiveSettings::Broker(Arc::clone(&settings), client.clone());
             let broker = Broker { store, client, unit, node, settings, report, beat_within };
             (PreparedRole::Broker(Box::new(broker)), live)
         }
