@@ -137,6 +137,16 @@ impl RedisConfig {
         password_of(WHAT, self.password_file.as_deref(), CREDENTIAL)
     }
 
+    /// Takes the password from systemd's credential store, as the units get it, if the caller may read it and nothing
+    /// else gives one.
+    pub fn read_store(&mut self) {
+        let is_given = self.password_file.is_some() || self.url.redacted() != self.url.expose();
+        let file = Path::new(STORE).join(CREDENTIAL);
+        if !is_given && std::env::var_os("CREDENTIALS_DIRECTORY").is_none() && file.is_file() {
+            self.password_file = Some(file);
+        }
+    }
+
     /// Returns the file of the systemd credential, if the unit has credentials and no `password_file`.
     pub fn credential_file(&self) -> Option<PathBuf> {
         let folder =
@@ -305,13 +315,15 @@ fn read_password(file: &Path) -> io::Result<Password> {
     let line = text.strip_suffix('\n').unwrap_or(text);
     let password = line.strip_suffix('\r').unwrap_or(line);
     if password.is_empty() {
-        return Err(invalid("the file is empty"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is empty"));
     }
     Ok(Password(Zeroizing::new(password.to_owned())))
 }
 
 const WHAT: &str = "the Redis password from";
 const CREDENTIAL: &str = "redis-password";
+/// The folder of systemd with the credentials of units, which only root reads.
+const STORE: &str = "/etc/credstore";
 
 /// Reads a password from a file, else from a systemd credential; `None` without either.
 ///
@@ -340,7 +352,12 @@ fn password_with(
     };
     match read_password(&file) {
         Ok(password) => Ok(Some(password)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // The unit gives an empty one where the store has none.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(unreadable(what, &file, &error)),
     }
 }
@@ -481,6 +498,8 @@ mod tests {
 
         assert_eq!(with(&config, None), Ok(None));
         assert_eq!(read(&config), Ok(None));
+        write(&folder.path().join("redis-password"), b"\n");
+        assert_eq!(read(&config), Ok(None), "the store has none");
         write(&folder.path().join("redis-password"), b"from systemd");
         assert_eq!(read(&config), Ok(Some(Password("from systemd".to_owned().into()))));
 

@@ -61,7 +61,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot start {unit}: {error}")))?;
+        .map_err(|error| Error::new(Exit::Machine, format!("cannot start {unit}: {error}")))?;
     if runs_processes(&config, &role) {
         match divide_cgroup() {
             Ok(()) => info!("each job that is a process has a control group of its own"),
@@ -83,7 +83,7 @@ pub fn run(
         let version = env!("CARGO_PKG_VERSION");
         info!(version, "{unit} starts, with redis at {}", serving::places(&served));
         let listening =
-            |error| Error::new(Exit::Unavailable, format!("cannot listen for signals: {error}"));
+            |error| Error::new(Exit::Machine, format!("cannot listen for signals: {error}"));
         signals::shutdown(end.clone()).map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
         let require_durable = config.redis.require_durable;
@@ -201,7 +201,9 @@ impl From<ActorError> for Error {
     fn from(error: ActorError) -> Self {
         let exit = match &error {
             ActorError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
-            _ => Exit::Unavailable,
+            ActorError::Store(_) => Exit::Unavailable,
+            ActorError::IdentityHeld { .. } => Exit::Taken,
+            ActorError::Threads(_) => Exit::Machine,
         };
         Self::new(exit, error.to_string())
     }

@@ -103,7 +103,7 @@ impl Serving {
             let mut first = Ok(());
             while let Some(ended) = tasks.join_next().await {
                 let ended = ended.unwrap_or_else(|panic| {
-                    Err(Error::new(Exit::Unavailable, format!("a shard ended: {panic}")))
+                    Err(Error::new(Exit::Machine, format!("a shard ended: {panic}")))
                 });
                 if let Err(problem) = ended {
                     error!("{problem}: shutting down");

@@ -8,7 +8,7 @@ use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use tokio::sync::watch;
 
 use super::error::StoreError;
-use super::way::Way;
+use super::way::WayToRedis;
 use crate::config::{Password, RedisConfig};
 
 /// The Redis of a namespace. Clones share its address and login.
@@ -16,14 +16,14 @@ use crate::config::{Password, RedisConfig};
 pub(super) struct Server(Arc<ServerState>);
 
 struct ServerState {
-    now: Mutex<Known>,
+    now: Mutex<CurrentWay>,
     /// Since when Redis refuses the login.
     refused: watch::Sender<Option<Instant>>,
 }
 
 /// The way to Redis as last read.
-struct Known {
-    way: Arc<Way>,
+struct CurrentWay {
+    way: Arc<WayToRedis>,
     /// The settings to read again; `None` if the login was given.
     config: Option<Arc<RedisConfig>>,
     /// Counts the ways: a connection of an earlier one is replaced.
@@ -39,7 +39,7 @@ pub(super) struct Connected {
 impl Server {
     /// Reads the settings; connects to nothing yet.
     pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
-        Ok(Self::of(Way::read(config)?, Some(Arc::new(config.clone()))))
+        Ok(Self::of(WayToRedis::read(config)?, Some(Arc::new(config.clone()))))
     }
 
     /// Reads the settings with this password, or with that of the URL alone.
@@ -47,27 +47,27 @@ impl Server {
         config: &RedisConfig,
         password: Option<Password>,
     ) -> Result<Self, StoreError> {
-        Ok(Self::of(Way::with_password(config, password)?, None))
+        Ok(Self::of(WayToRedis::with_password(config, password)?, None))
     }
 
-    fn of(way: Way, config: Option<Arc<RedisConfig>>) -> Self {
-        let now = Mutex::new(Known { way: Arc::new(way), config, number: 0 });
+    fn of(way: WayToRedis, config: Option<Arc<RedisConfig>>) -> Self {
+        let now = Mutex::new(CurrentWay { way: Arc::new(way), config, number: 0 });
         Self(Arc::new(ServerState { now, refused: watch::Sender::new(None) }))
     }
 
     /// The way to Redis.
-    pub(super) fn way(&self) -> Arc<Way> {
-        Arc::clone(&self.known().way)
+    pub(super) fn way(&self) -> Arc<WayToRedis> {
+        Arc::clone(&self.current().way)
     }
 
     /// The number of the way: it changes with the address or the login.
     pub(super) fn number(&self) -> u64 {
-        self.known().number
+        self.current().number
     }
 
     /// The address, for messages: no password in it.
     pub(super) fn address(&self) -> Arc<str> {
-        Arc::clone(&self.known().way.address)
+        Arc::clone(&self.current().way.address)
     }
 
     /// Since when Redis refuses the login, now and later.
@@ -81,11 +81,11 @@ impl Server {
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
     pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
-        let way = Way::read(config)?;
-        let mut now = self.known();
-        let is_same = now.config.as_deref() == Some(config) && way.has_secrets_of(&now.way);
+        let way = WayToRedis::read(config)?;
+        let mut now = self.current();
+        let is_same = now.config.as_deref() == Some(config) && way.has_files_of(&now.way);
         if !is_same {
-            *now = Known {
+            *now = CurrentWay {
                 way: Arc::new(way),
                 config: Some(Arc::new(config.clone())),
                 number: now.number + 1,
@@ -122,7 +122,7 @@ impl Server {
 
     /// Reads the login again. Returns whether it differs from that of the way with this number.
     async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
-        let Some(config) = self.known().config.clone() else { return Ok(false) };
+        let Some(config) = self.current().config.clone() else { return Ok(false) };
         let server = self.clone();
         // Files may be on a slow disk.
         let read = tokio::task::spawn_blocking(move || server.change(&config)).await;
@@ -140,12 +140,12 @@ impl Server {
         });
     }
 
-    fn way_and_number(&self) -> (Arc<Way>, u64) {
-        let now = self.known();
+    fn way_and_number(&self) -> (Arc<WayToRedis>, u64) {
+        let now = self.current();
         (Arc::clone(&now.way), now.number)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn current(&self) -> MutexGuard<'_, CurrentWay> {
         // No code panics while it holds it.
         self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }

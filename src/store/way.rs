@@ -33,19 +33,19 @@ const QUESTIONS: u32 = 3;
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// The address of Redis, and the login.
-pub(super) struct Way {
+pub(super) struct WayToRedis {
     place: ServerPlace,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
     /// True if the login is that of Redis's default user.
     pub(super) is_default_user: bool,
-    /// What was read from files. A later reading may differ.
-    secrets: Secrets,
+    /// The content of its files. A later reading may differ.
+    files: LoginFiles,
 }
 
 /// The content of the files that a login needs.
 #[derive(PartialEq, Eq)]
-struct Secrets {
+struct LoginFiles {
     password: Option<Password>,
     tls: Option<TlsFiles>,
 }
@@ -66,7 +66,7 @@ enum Guides {
     Cluster(ClusterUrl),
 }
 
-impl Way {
+impl WayToRedis {
     /// Reads the settings and the files that they name; connects to nothing yet.
     pub(super) fn read(config: &RedisConfig) -> Result<Self, StoreError> {
         let password = config.password().map_err(|e| StoreError::Settings(e.to_string()))?;
@@ -108,13 +108,13 @@ impl Way {
             }
             None => ServerPlace::Fixed(Box::new(client)),
         };
-        let secrets = Secrets { password, tls };
-        Ok(Self { place, address: Arc::clone(&address), is_default_user, secrets })
+        let files = LoginFiles { password, tls };
+        Ok(Self { place, address: Arc::clone(&address), is_default_user, files })
     }
 
     /// Returns whether the files had the same content.
-    pub(super) fn has_secrets_of(&self, other: &Self) -> bool {
-        self.secrets == other.secrets
+    pub(super) fn has_files_of(&self, other: &Self) -> bool {
+        self.files == other.files
     }
 
     pub(super) async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {

@@ -15,12 +15,31 @@ purges() {
     local jobs
     jobs=$(redis keys 'hero:job:*' | sort)
     has "$jobs" hero:job:last
-    inside apt-get purge -y -q hero
-    for folder in /etc/hero /var/lib/hero /var/log/hero /run/hero /etc/logrotate.d/hero; do
+    lacks "$(inside apt-get purge -y -q hero 2>&1)" "warning"
+    for folder in /etc/hero /var/lib/hero /var/log/hero /var/cache/hero /run/hero /etc/logrotate.d/hero; do
         exits 1 inside test -e "$folder"
     done
+    # systemd has forgotten the units.
+    is not-found inside systemctl show --property=LoadState --value hero@osis-default-1.service
     is "" inside find /etc/systemd/system /lib/systemd -name 'hero*'
     is "$jobs" eval "redis keys 'hero:job:*' | sort"
+}
+
+# As piuparts does: what a purge leaves, beside the users, which stay.
+leaves_no_file_behind() {
+    files_of_the_machine > "$run_dir/before"
+    inside apt-get install -y -q /root/hero.deb
+    inside apt-get purge -y -q hero
+    files_of_the_machine > "$run_dir/after"
+    is "" diff "$run_dir/before" "$run_dir/after"
+}
+
+# Without what any installation writes: lists and logs of dpkg and apt, caches, the users.
+files_of_the_machine() {
+    inside find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /var/tmp \
+        -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache -o -path /var/lib/systemd -o -path /root \
+        -o -path /var/lib/redis \) -prune -o -print |
+        grep -vE '^/etc/(passwd|shadow|group|gshadow|subuid|subgid)-?$' | sort
 }
 
 installs_again() {
@@ -33,3 +52,4 @@ installs_again() {
 claim "apt-get remove lets a job end, stops all units, keeps hero.toml" removes
 claim "apt-get purge leaves nothing on the machine, and every job in Redis" purges
 claim "the package can be installed again" installs_again
+claim "installed and purged once more, no file is left" leaves_no_file_behind
