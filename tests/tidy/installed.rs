@@ -17,7 +17,7 @@ fn lay_out(root: &Path) {
     let list = |name: &str| {
         fs::read_to_string(top.join("packaging/debian").join(name)).expect("a list of the package")
     };
-    let lists = list("hero.install") + &list("hero-doc.install");
+    let lists = ["hero.install", "hero-doc.install"].map(list).concat();
     let lines = lists.lines().filter_map(|line| line.split_once(char::is_whitespace));
     let lines = lines.map(|(from, to)| (from.to_owned(), to.trim().to_owned()));
     let beside = BESIDE.iter().map(|name| ((*name).to_owned(), DOCS.to_owned()));

@@ -49,7 +49,25 @@ installs_again() {
     inside apt-get purge -y -q hero
 }
 
+# The lines that packaging/apt-repo prints.
+installs_from_the_repository() {
+    mkdir -p "$run_dir/root/srv"
+    packaging/apt-repo --out "$run_dir/root/srv/apt" --url file:/srv/apt "$deb" "$(doc_deb)" > "$run_dir/lines"
+    # The machine has it at another place.
+    sed -i "s|$run_dir/root/srv|/srv|" "$run_dir/root/srv/apt/hero.sources"
+    sed -n 's/^    //p' "$run_dir/lines" | inside sh -e
+    is 42 inside hero dev -- hero exec -t osis -e '40 + 2'
+    has "$(inside apt-cache policy hero)" "file:/srv/apt stable/main"
+    inside apt-get purge -y -q hero
+    # A list that somebody changed is not taken.
+    inside sh -c 'echo >> /srv/apt/dists/stable/main/binary-amd64/Packages
+        rm /srv/apt/dists/stable/main/binary-amd64/Packages.gz; rm -rf /var/lib/apt/lists/*'
+    inside apt-get update 2>&1 | grep -q "Some index files failed" || return 1
+    inside rm -rf /srv/apt /etc/apt/sources.list.d/hero.sources /etc/apt/keyrings/hero-archive-keyring.gpg
+}
+
 claim "apt-get remove lets a job end, stops all units, keeps hero.toml" removes
 claim "apt-get purge leaves nothing on the machine, and every job in Redis" purges
 claim "the package can be installed again" installs_again
 claim "installed and purged once more, no file is left" leaves_no_file_behind
+claim "a machine installs it from a signed repository by three lines" installs_from_the_repository
