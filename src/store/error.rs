@@ -70,6 +70,11 @@ impl StoreError {
         matches!(self, Self::NotPermitted { reason, .. } if is_about_login(reason))
     }
 
+    /// Returns true if Redis wants a password, and got none.
+    pub fn lacks_password(&self) -> bool {
+        matches!(self, Self::NotPermitted { reason, .. } if reason.contains("NOAUTH"))
+    }
+
     /// Adds why the login could not be read again.
     pub(super) fn because(self, unreadable: &Self) -> Self {
         match (self, unreadable) {

@@ -78,6 +78,7 @@ fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
     assert!(remedy.contains("password") && remedy.contains("/etc/credstore"), "{remedy}");
     let check = hero.run(&["status", "--check"]).code(2).stdout;
     assert!(check.starts_with("CRITICAL - redis at") && check.contains("NOAUTH"), "{check}");
+    hero.run(&["status"]).code(77).says("this command has no password");
     let taken = redis::cmd("CONFIG").arg("SET").arg("requirepass").arg("").exec(&mut link);
     taken.expect("no password any more");
     let file = redis.folder().join("password");
@@ -87,6 +88,7 @@ fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
     let none = "without any password configured for the default user";
     with.run(&["status"]).code(77).says(none);
     assert_eq!(found(&findings(&with), none)["area"], "redis");
+    hero.run(&["status"]).code(0);
     redis.kill();
     let down = hero.run(&["doctor", "--problems"]).code(1).stdout;
     assert!(

@@ -30,8 +30,10 @@ pub(super) async fn findings(config: &Config) -> Vec<DoctorFinding> {
 }
 
 fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {
-    if matches!(error, ClientError::Store(error) if error.is_login_refused()) {
-        let remedy = if error.to_string().contains("NOAUTH") {
+    if let ClientError::Store(error) = error
+        && error.is_login_refused()
+    {
+        let remedy = if error.lacks_password() {
             "Redis wants a password, and this command has none. Units read the credential redis-password, which is \
              /etc/credstore/redis-password: be root, or name a file of yours as redis.password_file\n\
              the configuration of another login: HERO_CONFIG=/etc/hero/NAME.toml hero doctor"
