@@ -156,7 +156,7 @@ impl StoreError {
 const WANTS_NONE: &str = "without any password configured";
 
 /// Returns true if the reason is that of a refused login.
-fn is_about_login(reason: &str) -> bool {
+pub fn is_about_login(reason: &str) -> bool {
     // The last are the words of the client library.
     let refusals = ["NOAUTH", "WRONGPASS", WANTS_NONE, "authentication failed"];
     refusals.iter().any(|words| reason.contains(words))

@@ -81,7 +81,7 @@ pub(crate) use dead::DEAD_FIELDS;
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
-pub use error::StoreError;
+pub use error::{StoreError, is_about_login};
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use files::{FileSide, KeptFiles};

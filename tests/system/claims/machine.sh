@@ -72,8 +72,8 @@ rotates_passwords() {
     is "$pids" sh -c "$(printf 'cat << END\n%s\nEND\n' "$(for unit in $UNITS; do property "$unit" MainPID; done)")"
     [ "$before" != "$(inside cat /etc/hero/actor.password)" ]
     # A unit sees its own password alone.
-    exits 1 inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m cat /etc/hero/supervisor.password
-    inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m cat /etc/hero/actor.password > /dev/null
+    is "" inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m cat /etc/hero/supervisor.password
+    inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m grep -qE '^[0-9a-f]{64}$' /etc/hero/actor.password
 }
 
 back_to_the_port() {

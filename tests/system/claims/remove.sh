@@ -15,7 +15,8 @@ purges() {
     local jobs
     jobs=$(redis keys 'hero:job:*' | sort)
     has "$jobs" hero:job:last
-    lacks "$(inside apt-get purge -y -q hero 2>&1)" "warning"
+    # To dpkg, systemd of Debian 12 has that folder at another path, in /lib.
+    lacks "$(inside apt-get purge -y -q hero 2>&1 | grep -v "'/usr/lib/systemd/system-preset' not empty")" "warning"
     for folder in /etc/hero /var/lib/hero /var/log/hero /var/cache/hero /run/hero /etc/logrotate.d/hero; do
         exits 1 inside test -e "$folder"
     done
@@ -53,8 +54,6 @@ installs_again() {
 installs_from_the_repository() {
     mkdir -p "$run_dir/root/srv"
     packaging/apt-repo --out "$run_dir/root/srv/apt" --url file:/srv/apt "$deb" "$(doc_deb)" > "$run_dir/lines"
-    # The machine has it at another place.
-    sed -i "s|$run_dir/root/srv|/srv|" "$run_dir/root/srv/apt/hero.sources"
     sed -n 's/^    //p' "$run_dir/lines" | inside sh -e
     is 42 inside hero dev -- hero exec -t osis -e '40 + 2'
     has "$(inside apt-cache policy hero)" "file:/srv/apt stable/main"
