@@ -36,7 +36,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb deb-twice deny clean
+        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb apt-repo container deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -183,6 +183,15 @@ soak: deps build ## let 100 000 jobs run and the daemon rest, for ten minutes; p
 deb: rust ## build the Debian package into target/debian/
 	$(call package,debhelper,command -v dh,it builds Debian packages)
 	CARGO=$(CARGO) packaging/build-deb
+
+apt-repo: ## make a signed apt repository of the packages in target/debian, in target/apt; URL=https://… for a server, KEY=NAME signs
+	$(call package,apt-utils,command -v apt-ftparchive,it makes the lists of a repository)
+	packaging/apt-repo $(if $(URL),--url '$(URL)') $(if $(KEY),--key '$(KEY)')
+
+container: ## build an OCI image of hero dev with the package, in target/container; as root
+	$(call package,mmdebstrap,command -v mmdebstrap,it makes the root of the image)
+	$(call package,buildah,command -v buildah,it builds images)
+	packaging/container
 
 deb-twice: rust ## build the package twice from nothing, and compare: the builds must be equal
 	CARGO=$(CARGO) packaging/build-twice

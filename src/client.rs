@@ -160,6 +160,15 @@ impl Client {
         Ok(Self::on(&shards, job))
     }
 
+    /// Takes other addresses or another login of the same shards, or reads the files again that the same settings
+    /// name.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`] if they cannot be used.
+    pub fn change_login(&self, redis: &RedisConfig) -> Result<(), ClientError> {
+        Ok(self.shards.change_login(redis)?)
+    }
+
     /// Pings Redis, that of every shard.
     ///
     /// # Errors

@@ -14,8 +14,12 @@ pub enum Exit {
     Data = 65,
     /// No such job, file or unit.
     NotFound = 66,
-    /// Redis, or what else is needed, cannot be reached.
+    /// Redis, or another server that is needed, cannot be reached.
     Unavailable = 69,
+    /// This machine cannot do it: a script type does not run here, or there is no thread.
+    Machine = 71,
+    /// Another process has the name of an actor.
+    Taken = 73,
     /// The result could not be written to standard output.
     Output = 74,
     /// Gave up waiting; the job continues.

@@ -7,9 +7,37 @@
 #
 # It may be run again. Other programs that use this Redis must change to the socket and to a user of
 # their own. Users who submit jobs are in the groups hero and redis.
+#
+# Later it gives Hero's users new passwords, while everything runs on, no unit is restarted and no job is lost:
+#
+#     sh /usr/share/doc/hero/examples/redis/hero-redis.sh rotate [actor|supervisor|client|backup]...
 set -eu
 examples=/usr/share/doc/hero/examples/redis
 umask 077
+socket=/run/redis/redis-server.sock
+
+admin() { # COMMAND...: of Redis, as its administrator
+    REDISCLI_AUTH=$(cat /etc/hero/admin.password) redis-cli -e -s $socket --user admin "$@"
+}
+rotate() { # NAME
+    new=$(head -c 32 /dev/urandom | sha256sum | cut -c 1-64)
+    hash=$(printf %s "$new" | sha256sum | cut -c 1-64)
+    # Redis takes both passwords until every unit has the new one.
+    admin ACL SETUSER "hero-$1" "#$hash" > /dev/null
+    # In place: the file of the other units is hidden from a unit by a mount on it.
+    echo "$new" > "/etc/hero/$1.password"
+    sed -i "s/^\(user hero-$1 on #\)[^ ]*/\1$hash/" /etc/redis/hero-acl.conf
+    # The units that run read it again.
+    case "$1" in actor | supervisor) systemctl reload 'hero@*' ;; esac
+    admin ACL SETUSER "hero-$1" resetpass "#$hash" > /dev/null
+    echo "hero-$1 has a new password"
+}
+if [ "${1:-}" = rotate ]; then
+    shift
+    for name in ${*:-actor supervisor client backup}; do rotate "$name"; done
+    hero check --redis > /dev/null
+    exit
+fi
 
 # 1. The passwords: one for each part, and one for the administrator of Redis.
 for name in actor supervisor client backup admin; do
@@ -18,6 +46,9 @@ for name in actor supervisor client backup admin; do
 done
 chgrp hero /etc/hero/client.password
 chmod 640 /etc/hero/client.password
+# The units read theirs, and read them again when they change. A person in the group hero reads none of the two.
+chown hero:root /etc/hero/actor.password /etc/hero/supervisor.password
+chmod 400 /etc/hero/actor.password /etc/hero/supervisor.password
 
 # 2. What Redis has now goes to its append-only file; a restart alone would begin with an empty one.
 if redis-cli ping > /dev/null 2>&1 && redis-cli config set appendonly yes > /dev/null; then
@@ -66,20 +97,20 @@ echo 'password_file = "/etc/hero/client.password"' >> /etc/hero/hero.toml.d/redi
 for name in actor supervisor backup; do
     ln -sfn hero.toml "/etc/hero/$name.toml"
     login "/etc/hero/$name.toml" "hero-$name"
+    echo "password_file = \"/etc/hero/$name.password\"" >> "/etc/hero/$name.toml.d/redis.toml"
 done
-echo 'password_file = "/etc/hero/backup.password"' >> /etc/hero/backup.toml.d/redis.toml
-unit() { # FOLDER NAME
+unit() { # FOLDER NAME OTHER: the units of a name, which do not see the password of the other
     mkdir -p -m 755 "/etc/systemd/system/$1"
     cat > "/etc/systemd/system/$1/redis.conf" << END
 [Service]
 SupplementaryGroups=redis
 Environment=HERO_CONFIG=/etc/hero/$2.toml
-LoadCredential=redis-password:/etc/hero/$2.password
+InaccessiblePaths=/etc/hero/$3.password
 END
     chmod 644 "/etc/systemd/system/$1/redis.conf"
 }
-unit hero@.service.d actor
-unit hero@supervisor.service.d supervisor
+unit hero@.service.d actor supervisor
+unit hero@supervisor.service.d supervisor actor
 
 # 5. The units.
 systemctl daemon-reload

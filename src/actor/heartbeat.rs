@@ -45,7 +45,9 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                 boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
                 // It has written: a Redis that is read-only answers other calls.
-                if let Some(lasted) = boot.health.outage.over(Instant::now()) {
+                if !boot.store.is_refused()
+                    && let Some(lasted) = boot.health.outage.over(Instant::now())
+                {
                     info!("redis is back after {:.1} s", lasted.as_secs_f64());
                 }
                 debug!("heartbeat");
@@ -60,7 +62,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             }
             Err(error) if error.is_outage() => {
                 ticks.reset_after(backoff.failed().min(every));
-                if boot.health.outage.failed(Instant::now()) {
+                if boot.health.outage.failed_by(Instant::now(), &error) {
                     warn!("{error}; running jobs go on, trying again");
                 } else if let Some(lasted) = boot.health.outage.lasts(Instant::now()) {
                     let lasted = brief(lasted);

@@ -131,7 +131,7 @@ pub(super) async fn give_up(boot: &Boot) -> Result<u64, StoreError> {
         .await
         .unwrap_or_else(|_| {
             Err(StoreError::Unreachable {
-                address: boot.store.address().to_owned(),
+                address: boot.store.address().to_string(),
                 reason: "it does not answer".to_owned(),
                 sent: true,
             })

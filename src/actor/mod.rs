@@ -139,8 +139,8 @@ async fn take_identity(
     loop {
         match identity::take(boot, started_at).await {
             Ok(()) => return Ok(true),
-            Err(ActorError::Store(error)) if error.is_transient() => {
-                if boot.health.outage.failed(Instant::now()) {
+            Err(ActorError::Store(error)) if error.is_outage() => {
+                if boot.health.outage.failed_by(Instant::now(), &error) {
                     warn!("{error}; trying again until it answers");
                 }
             }

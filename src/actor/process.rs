@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::crew::Crew;
 use super::health::Health;
 use super::settings::ActorSettings;
-use crate::proto::report::{Reports, Shutdown, redis_away};
+use crate::proto::report::{Reports, Shutdown, redis_away, redis_refuses};
 use crate::store::Store;
 
 /// The state that all boots of one process share.
@@ -153,6 +153,10 @@ fn redis_line(shards: &[ShardState]) -> String {
         ShardState::Ended => None,
     };
     let away = shards.iter().filter_map(away_since).map(|since| since.elapsed());
+    let refused = served(shards).filter(|health| health.outage.is_refused()).count();
+    if let Some(refused) = redis_refuses(refused, shards.len()) {
+        return refused;
+    }
     redis_away(&away.collect::<Vec<_>>(), shards.len()).unwrap_or_else(|| "redis ok".to_owned())
 }
 

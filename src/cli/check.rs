@@ -28,7 +28,8 @@ use crate::store::RedisState;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n  hero check --show\n  hero check --user hero\n\n\
-                        Exit codes: 78 the configuration is wrong, with file, line and column; with \
+                        Exit codes: 71 the scripts of UNIT cannot run here, 78 the configuration is wrong, with file, line \
+                        and column; with \
                         --redis 69 Redis does not answer, 77 it refuses the login. Without \
                         --redis these two are warnings."
 )]
@@ -196,7 +197,7 @@ fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
     let Some(Unit::Actors(actors)) = unit else { return Ok(ExitCode::SUCCESS) };
     for (script_type, unavailable) in availability(config) {
         if unavailable.is_some() && actors.iter().any(|actor| actor.id.script_type == script_type) {
-            return Err(Error::new(Exit::Unavailable, said(&script_type, unavailable.as_deref())));
+            return Err(Error::new(Exit::Machine, said(&script_type, unavailable.as_deref())));
         }
     }
     Ok(ExitCode::SUCCESS)

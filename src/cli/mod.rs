@@ -69,6 +69,7 @@ use crate::error::{Error, Exit};
                   hero exec -t osis -e '40 + 2'     run a script and print its output\n\n\
                   Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data,\n\
                   66 no such job, file or unit, 69 Redis cannot be reached,\n\
+                  71 a script type does not run on this machine, 73 the actor runs already,\n\
                   74 the output cannot be written, 75 gave up waiting, 77 not permitted,\n\
                   78 wrong configuration."
 )]
@@ -220,7 +221,11 @@ impl Cli {
 
 impl Global {
     fn config(&self) -> Result<Config, Error> {
-        Ok(Config::load(self.file())?)
+        let mut config = Config::load(self.file())?;
+        if self.named_file().is_none() && self.of_user.is_none() {
+            config.redis.read_store();
+        }
+        Ok(config)
     }
 
     /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.

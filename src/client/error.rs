@@ -364,6 +364,13 @@ fn shown_cycle(names: &[String]) -> String {
 
 impl From<ClientError> for Error {
     fn from(error: ClientError) -> Self {
-        Self::new(error.exit(), error.to_string())
+        let hint = match &error {
+            ClientError::Store(error) if error.lacks_password() => {
+                "; this command has no password: redis.password_file of hero.toml(5) names a file with it, and root \
+                 reads /etc/credstore/redis-password as the units do"
+            }
+            _ => "",
+        };
+        Self::new(error.exit(), format!("{error}{hint}"))
     }
 }

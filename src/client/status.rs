@@ -53,7 +53,7 @@ impl Client {
         let states = self.shards.each(|store| store.redis_state(false)).await?;
         let server = |(store, redis): (&Store, RedisState)| ShardServer {
             shard: store.shard(),
-            address: store.address().to_owned(),
+            address: store.address().to_string(),
             redis,
         };
         Ok(self.shards.all().iter().zip(states).map(server).collect())

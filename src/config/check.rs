@@ -24,6 +24,8 @@ use crate::proto::units::{format_duration, format_size};
 /// The first [`Fault`] found.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.redis.check()?;
+    let refused_for = KeyPath::of(&["redis", "refused_for"]);
+    duration(refused_for, config.redis.refused_for, Duration::ZERO..=TEN_YEARS)?;
     config.log.check()?;
     check_supervisor(&config.supervisor)?;
     check_migration(&config.supervisor, &config.redis)?;

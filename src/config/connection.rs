@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -11,6 +12,7 @@ use super::ack::Ack;
 use super::error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
+use super::units;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
 
@@ -40,6 +42,9 @@ pub struct RedisConfig {
     /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
+    /// The time for which Redis may refuse the login before a unit ends.
+    #[serde(with = "units::duration")]
+    pub refused_for: Duration,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
     pub require_durable: bool,
     /// Where a job must have arrived before its submission is answered.
@@ -62,6 +67,7 @@ impl Default for RedisConfig {
             tls_ca_file: None,
             tls_cert_file: None,
             tls_key_file: None,
+            refused_for: Duration::from_mins(5),
             require_durable: false,
             ack: Ack::Memory,
             shards: 1,
@@ -101,6 +107,19 @@ impl RedisConfig {
         }
     }
 
+    /// Returns these settings with the addresses and the login of others, of the same shards.
+    #[must_use]
+    pub fn with_login_of(&self, other: &Self) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            require_durable: self.require_durable,
+            ack: self.ack,
+            shards: self.shards,
+            serve: self.serve.clone(),
+            ..other.clone()
+        }
+    }
+
     /// Returns the shards that the units of this machine serve.
     pub fn served_shards(&self) -> Vec<Shard> {
         let is_served =
@@ -116,6 +135,23 @@ impl RedisConfig {
     /// text, or is too long.
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
         password_of(WHAT, self.password_file.as_deref(), CREDENTIAL)
+    }
+
+    /// Takes the password from systemd's credential store, as the units get it, if the caller may read it and nothing
+    /// else gives one.
+    pub fn read_store(&mut self) {
+        let is_given = self.password_file.is_some() || self.url.redacted() != self.url.expose();
+        let file = Path::new(STORE).join(CREDENTIAL);
+        if !is_given && std::env::var_os("CREDENTIALS_DIRECTORY").is_none() && file.is_file() {
+            self.password_file = Some(file);
+        }
+    }
+
+    /// Returns the file of the systemd credential, if the unit has credentials and no `password_file`.
+    pub fn credential_file(&self) -> Option<PathBuf> {
+        let folder =
+            std::env::var_os("CREDENTIALS_DIRECTORY").filter(|_| self.password_file.is_none())?;
+        Some(Path::new(&folder).join(CREDENTIAL))
     }
 
     /// Reads the files for TLS; `None` if the url does not ask for TLS.
@@ -211,7 +247,7 @@ impl RedisConfig {
 }
 
 /// The content of the files for TLS, in PEM.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The certificate authority of Redis; by default the authorities of the system.
     pub authorities: Option<Vec<u8>>,
@@ -279,13 +315,15 @@ fn read_password(file: &Path) -> io::Result<Password> {
     let line = text.strip_suffix('\n').unwrap_or(text);
     let password = line.strip_suffix('\r').unwrap_or(line);
     if password.is_empty() {
-        return Err(invalid("the file is empty"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is empty"));
     }
     Ok(Password(Zeroizing::new(password.to_owned())))
 }
 
 const WHAT: &str = "the Redis password from";
 const CREDENTIAL: &str = "redis-password";
+/// The folder of systemd with the credentials of units, which only root reads.
+const STORE: &str = "/etc/credstore";
 
 /// Reads a password from a file, else from a systemd credential; `None` without either.
 ///
@@ -314,7 +352,12 @@ fn password_with(
     };
     match read_password(&file) {
         Ok(password) => Ok(Some(password)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // The unit gives an empty one where the store has none.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(unreadable(what, &file, &error)),
     }
 }
@@ -455,6 +498,8 @@ mod tests {
 
         assert_eq!(with(&config, None), Ok(None));
         assert_eq!(read(&config), Ok(None));
+        write(&folder.path().join("redis-password"), b"\n");
+        assert_eq!(read(&config), Ok(None), "the store has none");
         write(&folder.path().join("redis-password"), b"from systemd");
         assert_eq!(read(&config), Ok(Some(Password("from systemd".to_owned().into()))));
 

@@ -30,7 +30,7 @@ pub enum ConfigError {
         reason: String,
     },
     /// The unit is unknown: it is not of the form of an actor's, and has no `[unit.NAME]`.
-    #[error("no such unit: `{}`{}", shown(.name), unit_hint(.nearest.as_deref()))]
+    #[error("no such unit: `{}`{}", shown(.name), unit_hint(.name, .nearest.as_deref()))]
     NoSuchUnit {
         /// The name.
         name: String,
@@ -245,7 +245,14 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-fn unit_hint(nearest: Option<&str>) -> String {
+fn unit_hint(name: &str, nearest: Option<&str>) -> String {
+    let plain = name.replace("\\x2d", "-");
+    if plain != name {
+        let plain = shown(&plain);
+        return format!(
+            "; its name was escaped, as systemd-escape does: the unit of systemd is hero@{plain}, with every `-` as it is"
+        );
+    }
     let forms = "; a unit is `supervisor`, `broker`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }

@@ -86,12 +86,24 @@ fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>
                 return;
             }
         };
+        tokio::spawn(follow_login(client.clone(), config.clone()));
         let check = token_check(Tokens::new(client.clone()));
         let service = ApiService::new(client, config.clone(), check, logins);
         let pages = web::pages(site(&service, config));
         listen::serve(service, pages, shutdown).await;
     });
     runtime.shutdown_background();
+}
+
+/// Takes the address and the login of Redis of each reload.
+async fn follow_login(client: Client, mut config: watch::Receiver<Arc<Config>>) {
+    while config.changed().await.is_ok() {
+        let (client, config) = (client.clone(), Arc::clone(&config.borrow_and_update()));
+        let changed = tokio::task::spawn_blocking(move || client.change_login(&config.redis));
+        if let Ok(Err(error)) = changed.await {
+            warn!("the API keeps the login of redis: {error}");
+        }
+    }
 }
 
 /// Returns the keys that may log in, each with its caller.

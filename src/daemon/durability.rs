@@ -35,7 +35,7 @@ pub(super) fn check_durability(
 ) -> Result<(), Error> {
     info!("redis at {} keeps {}", store.address(), state.keeps());
     if is_required && state.is_durable() != Some(true) {
-        return Err(Error::new(Exit::Config, not_durable(store.address(), state)));
+        return Err(Error::new(Exit::Config, not_durable(&store.address(), state)));
     }
     for danger in state.dangers() {
         warn!("{danger}");

@@ -61,7 +61,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot start {unit}: {error}")))?;
+        .map_err(|error| Error::new(Exit::Machine, format!("cannot start {unit}: {error}")))?;
     if runs_processes(&config, &role) {
         match divide_cgroup() {
             Ok(()) => info!("each job that is a process has a control group of its own"),
@@ -83,15 +83,15 @@ pub fn run(
         let version = env!("CARGO_PKG_VERSION");
         info!(version, "{unit} starts, with redis at {}", serving::places(&served));
         let listening =
-            |error| Error::new(Exit::Unavailable, format!("cannot listen for signals: {error}"));
+            |error| Error::new(Exit::Machine, format!("cannot listen for signals: {error}"));
         signals::shutdown(end.clone()).map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
         let require_durable = config.redis.require_durable;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
-        let store = system.home().clone();
+        let of_refusal = in_force.subscribe();
         tokio::spawn(
-            Reload { file, unit, config, live, in_force, logging, store, is_sandboxed }
+            Reload { file, unit, config, live, in_force, logging, system, is_sandboxed }
                 .run(hangups),
         );
         // Before Redis answers: the page says that it does not.
@@ -102,11 +102,13 @@ pub fn run(
             PreparedRole::Actors(actors) => ServingRole::Actors(actors.start()?),
             PreparedRole::Broker(broker) => ServingRole::Broker(broker),
         };
-        Serving { role, served, wait, require_durable, end }.run().await?;
+        let ended =
+            Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
+
         if let Some(api) = api {
             api.end().await;
         }
-        Ok(())
+        ended
     })
 }
 
@@ -179,7 +181,7 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
             let client = Client::open(config)?;
             let settings = Arc::new(broker_settings(config)?);
             let (store, unit) = (home.clone(), unit.to_owned());
-            let live = LiveSettings::Broker(Arc::clone(&settings));
+            let live = LiveSettings::Broker(Arc::clone(&settings), client.clone());
             let broker = Broker { store, client, unit, node, settings, report, beat_within };
             (PreparedRole::Broker(Box::new(broker)), live)
         }
@@ -199,7 +201,9 @@ impl From<ActorError> for Error {
     fn from(error: ActorError) -> Self {
         let exit = match &error {
             ActorError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
-            _ => Exit::Unavailable,
+            ActorError::Store(_) => Exit::Unavailable,
+            ActorError::IdentityHeld { .. } => Exit::Taken,
+            ActorError::Threads(_) => Exit::Machine,
         };
         Self::new(exit, error.to_string())
     }

@@ -62,6 +62,12 @@ impl ProcessSandbox {
             read.push(config.secrets.dir.clone());
             read.extend(std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from));
         }
+        // The login of Redis is read again when it is refused, and by a reload.
+        let redis = &config.redis;
+        let files = [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file];
+        let files = files.into_iter().chain([&redis.tls_key_file]).flatten();
+        read.extend(files.flat_map(|file| folders_of(file)));
+        read.extend(redis.credential_file());
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));

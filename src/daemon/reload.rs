@@ -9,21 +9,23 @@ use tracing::{error, info, warn};
 
 use super::logging::Logging;
 use super::notify;
+use super::process_sandbox::ProcessSandbox;
 use super::settings::{actor_settings, broker_settings, supervisor_settings};
 use super::signals::Signals;
 use crate::actor::ActorSettings;
 use crate::amqp::broker::BrokerSettings;
-use crate::config::{Config, EngineKind, Unit};
+use crate::client::Client;
+use crate::config::{Config, EngineKind, RedisConfig, Unit};
 use crate::error::{Error, Exit};
-use crate::store::Store;
+use crate::store::{Shards, StoreError};
 use crate::supervisor::SupervisorSettings;
 
 /// The sender of new settings to the running role.
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
-    /// The settings in force: every change needs a restart.
-    Broker(Arc<BrokerSettings>),
+    /// The settings in force, of which every change needs a restart, and what has the login.
+    Broker(Arc<BrokerSettings>, Client),
 }
 
 /// Reloads one unit.
@@ -37,7 +39,7 @@ pub(super) struct Reload {
     /// The sender of the configuration to the API.
     pub(super) in_force: watch::Sender<Arc<Config>>,
     pub(super) logging: Logging,
-    pub(super) store: Store,
+    pub(super) system: Shards,
     /// True if this process is sandboxed, which cannot be undone.
     pub(super) is_sandboxed: bool,
 }
@@ -68,9 +70,12 @@ impl Reload {
         let mut config = Config::load(self.file.as_deref())?;
         let role = config.unit(&self.unit)?;
         let mut restart = needs_restart(&self.config, &config);
+        config.redis = redis_of(&self.config.redis, &config.redis, &mut restart);
         if self.is_sandboxed {
             self.keep_within(&mut config, &role, &mut restart)?;
         }
+        let wrong = |error: StoreError| Error::new(Exit::Config, error.to_string());
+        Shards::open(&config.redis, Ok).map_err(wrong)?;
         match (&self.live, role) {
             (LiveSettings::Supervisor(settings), Unit::Supervisor) => {
                 settings.send_replace(Arc::new(supervisor_settings(&config)));
@@ -86,9 +91,13 @@ impl Reload {
                     restart.push("the unit's actors");
                     settings.borrow().actors.clone()
                 };
-                settings.send_replace(Arc::new(actor_settings(&config, actors, &self.store)?));
+                settings.send_replace(Arc::new(actor_settings(
+                    &config,
+                    actors,
+                    self.system.home(),
+                )?));
             }
-            (LiveSettings::Broker(settings), Unit::Broker(_)) => {
+            (LiveSettings::Broker(settings, client), Unit::Broker(_)) => {
                 let new = broker_settings(&config)?;
                 for (key, is_same) in [
                     ("[job]", settings.job == new.job),
@@ -99,17 +108,18 @@ impl Reload {
                         restart.push(key);
                     }
                 }
+                client.change_login(&config.redis)?;
             }
             _ => restart.push("the unit's role"),
         }
+        self.system.change_login(&config.redis).map_err(wrong)?;
         self.logging.set(&config.log);
         info!("read the configuration again");
         // Keys that need a restart keep their old values, so that the next reload names them again.
-        let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
+        let actor = self.config.actor.clone();
         let (supervisor, api) = (self.config.supervisor.clone(), self.config.api.clone());
         let (events, amqp) = (self.config.job.events, self.config.amqp.clone());
         self.config = config;
-        self.config.redis = redis;
         self.config.amqp = amqp;
         self.config.job.events = events;
         self.config.supervisor.migration = supervisor.migration;
@@ -161,6 +171,14 @@ impl Reload {
                 }
             }
         }
+        let mut changed = self.config.clone();
+        changed.redis.clone_from(&config.redis);
+        let rights = |config: &Config| ProcessSandbox::of(config, self.file.as_deref(), role);
+        let wrong = |error: StoreError| Error::new(Exit::Config, error.to_string());
+        if rights(&changed).map_err(wrong)? != rights(&self.config).map_err(wrong)? {
+            config.redis.clone_from(&self.config.redis);
+            restart.push("[redis], as the unit is sandboxed");
+        }
         if config.job.log_dir != self.config.job.log_dir {
             config.job.log_dir.clone_from(&self.config.job.log_dir);
             restart.push("job.log_dir");
@@ -169,11 +187,22 @@ impl Reload {
     }
 }
 
+/// Returns the settings of Redis that are in force after a reload: another address and another login of the same
+/// jobs.
+fn redis_of(old: &RedisConfig, new: &RedisConfig, restart: &mut Vec<&'static str>) -> RedisConfig {
+    if (&old.namespace, old.shards) != (&new.namespace, new.shards) {
+        restart.push("redis.namespace and redis.shards");
+        return old.clone();
+    }
+    let kept = old.with_login_of(new);
+    if kept != *new {
+        restart.push("redis.ack, redis.require_durable and redis.serve");
+    }
+    kept
+}
+
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
-    if old.redis != new.redis {
-        keys.push("[redis]");
-    }
     if old.job.events != new.job.events {
         keys.push("job.events");
     }

@@ -1,6 +1,7 @@
 //! Serves the shards of a unit: each once its Redis answers, though others may be away.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,10 @@ use super::durability::{ask_durability, check_durability};
 use super::notify;
 use crate::actor::RunningActors;
 use crate::amqp::broker::Broker;
+use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
+use crate::proto::units::brief;
 use crate::store::{Backoff, RedisState, Store, StoreError};
 use crate::supervisor::RunningSupervisor;
 
@@ -35,25 +38,46 @@ pub(super) struct Serving {
     pub(super) require_durable: bool,
     /// Asks for the shutdown.
     pub(super) end: watch::Sender<Shutdown>,
+    /// The configuration in force.
+    pub(super) config: watch::Receiver<Arc<Config>>,
 }
 
 /// Returns where the shards are, for the log.
 pub(super) fn places(served: &[Store]) -> String {
     if let [one] = served {
-        return one.address().to_owned();
+        return one.address().to_string();
     }
     let place = |store: &Store| format!("{} (shard {})", store.address(), store.shard());
     served.iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
 impl Serving {
-    /// Serves until the shutdown. An error of one shard, only while it starts, shuts the others down.
+    /// Serves until the shutdown, or until Redis has refused the login for too long.
     ///
     /// # Errors
-    /// [`Error`] of the first shard that has one.
+    /// [`Error`] of the first shard that has one; [`Exit::NotPermitted`] after a refused login.
     pub(super) async fn run(self) -> Result<(), Error> {
+        let (stores, config, end) = (self.served.clone(), self.config.clone(), self.end.clone());
+        let mut refused = None;
+        let is_refused = async {
+            refused = Some(is_refused(&stores, config).await);
+            end.send_modify(|asked| *asked = (*asked).max(Shutdown::Drain));
+            std::future::pending().await
+        };
+        let served = tokio::select! {
+            served = self.serve() => served,
+            never = is_refused => never,
+        };
+        match refused {
+            Some(refused) => served.and(Err(refused)),
+            None => served,
+        }
+    }
+
+    /// Serves until the shutdown. An error of one shard, only while it starts, shuts the others down.
+    async fn serve(self) -> Result<(), Error> {
         let answered = AtomicBool::new(false);
-        let Self { role, served, wait, require_durable, end } = self;
+        let Self { role, served, wait, require_durable, end, .. } = self;
         let role = match role {
             ServingRole::Broker(broker) => {
                 let one =
@@ -79,7 +103,7 @@ impl Serving {
             let mut first = Ok(());
             while let Some(ended) = tasks.join_next().await {
                 let ended = ended.unwrap_or_else(|panic| {
-                    Err(Error::new(Exit::Unavailable, format!("a shard ended: {panic}")))
+                    Err(Error::new(Exit::Machine, format!("a shard ended: {panic}")))
                 });
                 if let Err(problem) = ended {
                     error!("{problem}: shutting down");
@@ -91,6 +115,33 @@ impl Serving {
         };
         LocalSet::new().run_until(tasks).await
     }
+}
+
+/// Waits until Redis has refused the login of a shard for `redis.refused_for`. Returns the error with which the unit ends.
+async fn is_refused(stores: &[Store], config: watch::Receiver<Arc<Config>>) -> Error {
+    let shard = async |store: &Store| {
+        let (mut refused, mut config) = (store.refused(), config.clone());
+        loop {
+            let since = refused.wait_for(Option::is_some).await.ok().and_then(|since| *since);
+            let Some(since) = since else { std::future::pending().await };
+            let patience = config.borrow_and_update().redis.refused_for;
+            let waited = patience.saturating_sub(since.elapsed());
+            tokio::select! {
+                () = tokio::time::sleep(waited) => return (store.address(), since.elapsed()),
+                _ = refused.wait_for(|now| *now != Some(since)) => {}
+                Ok(()) = config.changed() => {}
+            }
+        }
+    };
+    let all = stores.iter().map(|store| Box::pin(shard(store)));
+    let ((address, lasted), ..) = futures_util::future::select_all(all).await;
+    let lasted = brief(lasted);
+    let message = format!(
+        "redis at {address} has refused the login for {lasted}; put its password into redis.password_file or \
+         the credential redis-password, then start the unit"
+    );
+    error!("{message}: shutting down");
+    Error::new(Exit::NotPermitted, message)
 }
 
 /// A role that serves any number of shards.

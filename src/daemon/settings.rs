@@ -62,7 +62,7 @@ pub(super) fn actor_settings(
             engine::build(script_type.clone(), settings, &config.job, &config.sal, &backends);
         if let Some(reason) = engine.unavailable() {
             let message = format!("{script_type}: not available: {reason}");
-            return Err(Error::new(Exit::Unavailable, message));
+            return Err(Error::new(Exit::Machine, message));
         }
         engine.warm_up();
         engines.insert(script_type.clone(), engine);

@@ -108,6 +108,15 @@ pub fn redis_away(away: &[Duration], shards: usize) -> Option<String> {
     })
 }
 
+/// Returns that Redis refuses the login, for a status line, if that of some shards does.
+pub fn redis_refuses(refused: usize, shards: usize) -> Option<String> {
+    match (refused, shards) {
+        (0, _) => None,
+        (_, 1) => Some("redis refuses the login".to_owned()),
+        _ => Some(format!("redis of {refused} of {shards} shards refuses the login")),
+    }
+}
+
 /// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Shutdown {

@@ -213,7 +213,12 @@ impl From<Error> for RpcError {
             Exit::NotPermitted => code::NOT_PERMITTED,
             Exit::JobError => code::JOB_FAILED,
             Exit::GaveUp => code::GAVE_UP,
-            Exit::Ok | Exit::Unavailable | Exit::Output | Exit::Config => {
+            Exit::Ok
+            | Exit::Unavailable
+            | Exit::Machine
+            | Exit::Taken
+            | Exit::Output
+            | Exit::Config => {
                 let retryable = error.exit == Exit::Unavailable;
                 return Self::new(code::INTERNAL, error.message).with("retryable", retryable);
             }

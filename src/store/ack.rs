@@ -130,7 +130,7 @@ impl Store {
                     *asking = Some(own);
                     return Ok(gone);
                 }
-                Err(error) if error.is_transient() && began.elapsed() < CONFIRMED_WITHIN => {
+                Err(error) if error.is_outage() && began.elapsed() < CONFIRMED_WITHIN => {
                     tokio::time::sleep(backoff.failed()).await;
                 }
                 Err(error) => return Err(error),

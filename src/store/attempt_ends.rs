@@ -190,7 +190,7 @@ impl Store {
             }
         }
         let results: Vec<String> = self.invoke(DOING, &script).await?;
-        let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
+        let rejected = |answer: &String| StoreError::in_answer(&self.address(), answer);
         if let Some(error) = results.iter().find_map(rejected) {
             return Err(error);
         }

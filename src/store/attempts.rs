@@ -105,7 +105,7 @@ impl Store {
         self.skips.note(claimed.skipped, &claimed.skipped_some);
         // A Redis that rejects every write has let the script take nothing from any list.
         let rejected =
-            |(_, reason): &(String, String)| StoreError::in_answer(self.address(), reason);
+            |(_, reason): &(String, String)| StoreError::in_answer(&self.address(), reason);
         claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
     }
 

@@ -91,7 +91,7 @@ impl Bell {
             command.arg("PREFIX").arg(start);
         }
         let asked: Result<(), _> = command.query_async(&mut connection).await;
-        asked.map_err(|error| StoreError::new(&server.address, CONNECTING, &error))?;
+        asked.map_err(|error| StoreError::new(&server.address(), CONNECTING, &error))?;
         Ok(Self { connection, heard })
     }
 
@@ -137,7 +137,7 @@ impl<'a> Rounds<'a> {
         }
         if !actors.is_empty() {
             match self.store.note_actors(&actors).await {
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_outage() => return Err(error),
                 Err(error) => debug!("noting actors of foreign programs: {error}"),
                 Ok(_) => {}
             }
@@ -163,7 +163,7 @@ impl<'a> Rounds<'a> {
             self.due.iter().filter(|(_, at)| **at <= now).map(|(list, _)| list.clone()).collect();
         for list in due {
             let adopted = match self.store.adopt(&list, rules).await {
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_outage() => return Err(error),
                 // Not permitted, or a key of a wrong type: other lists go on.
                 Err(error) => {
                     debug!(key = %list, "adopting jobs: {error}");
@@ -210,7 +210,7 @@ pub async fn adopt_what_is_pushed(
                 hears.notify_one();
                 listen(store, bell, &rules).await
             }
-            Err(error) if error.is_transient() => Err(error),
+            Err(error) if error.is_outage() => Err(error),
             Err(error) => {
                 // A login that is refused is told of elsewhere.
                 let is_new = !is_refused && store.ping().await.is_ok();
@@ -287,7 +287,7 @@ impl Store {
     pub async fn hears_of_pushes(&self) -> Result<Option<String>, StoreError> {
         match Bell::hang(self).await {
             Ok(_) => Ok(None),
-            Err(error) if error.is_transient() => Err(error),
+            Err(error) if error.is_outage() => Err(error),
             Err(error) => Ok(Some(error.to_string())),
         }
     }

@@ -11,7 +11,8 @@ use tokio::time::error::Elapsed;
 
 use super::backoff::Backoff;
 use super::error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
-use super::server::{RESPONSE_TIMEOUT, Server};
+use super::server::{Connected, Server};
+use super::way::RESPONSE_TIMEOUT;
 
 /// The time for which a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +26,7 @@ pub(super) struct SharedConnection {
 
 #[derive(Default)]
 struct Current {
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Connected>,
     /// Counts connections, so that a late error of an old one does not drop its successor.
     generation: u64,
 }
@@ -37,12 +38,15 @@ impl SharedConnection {
 
     async fn get(&self) -> Result<(MultiplexedConnection, u64), StoreError> {
         let mut current = self.current.lock().await;
-        if let Some(connection) = &current.connection {
+        if let Some(Connected { connection, way }) = &current.connection
+            && *way == self.server.number()
+        {
             return Ok((connection.clone(), current.generation));
         }
-        let connection = self.server.connect(false).await?;
+        let connected = self.server.connect(false).await?;
         current.generation += 1;
-        current.connection = Some(connection.clone());
+        let connection = connected.connection.clone();
+        current.connection = Some(connected);
         Ok((connection, current.generation))
     }
 
@@ -74,7 +78,7 @@ impl SharedConnection {
         let mut patience = self.patience();
         loop {
             let (mut connection, generation) = self.get().await?;
-            let result = match self.server.cluster() {
+            let result = match self.server.way().cluster() {
                 Some(cluster) => probed(pipeline, &cluster.probe, &mut connection).await,
                 None => pipeline.query_async(&mut connection).await,
             };
@@ -104,7 +108,7 @@ impl SharedConnection {
     }
 
     fn patience(&self) -> Patience {
-        let until = self.server.cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
+        let until = self.server.way().cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
         Patience { until, backoff: Backoff::default() }
     }
 
@@ -116,7 +120,7 @@ impl SharedConnection {
         result: Result<T, RedisError>,
     ) -> Result<T, StoreError> {
         self.drop_useless(generation, &result).await;
-        result.map_err(|error| StoreError::new(&self.server.address, doing, &error))
+        result.map_err(|error| StoreError::new(&self.server.address(), doing, &error))
     }
 
     async fn drop_useless<T>(&self, generation: u64, result: &Result<T, RedisError>) {
@@ -176,7 +180,7 @@ fn first_of(error: RedisError) -> RedisError {
 /// A connection for commands that block. It is not shared; a caller that abandons a call drops it.
 pub struct Blocking {
     server: Server,
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Connected>,
     waker: Waker,
 }
 
@@ -202,22 +206,23 @@ impl Blocking {
     }
 
     async fn get(&mut self) -> Result<&mut MultiplexedConnection, StoreError> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
+        let now = self.server.number();
+        let connected = match self.connection.take().filter(|one| one.way == now) {
+            Some(connected) => connected,
             None => self.connect().await?,
         };
-        Ok(self.connection.insert(connection))
+        Ok(&mut self.connection.insert(connected).connection)
     }
 
-    async fn connect(&self) -> Result<MultiplexedConnection, StoreError> {
-        let mut connection = self.server.connect(true).await?;
+    async fn connect(&self) -> Result<Connected, StoreError> {
+        let mut connected = self.server.connect(true).await?;
         let id = redis::cmd("CLIENT")
             .arg("ID")
-            .query_async(&mut connection)
+            .query_async(&mut connected.connection)
             .await
-            .map_err(|error| StoreError::new(&self.server.address, CONNECTING, &error))?;
+            .map_err(|error| StoreError::new(&self.server.address(), CONNECTING, &error))?;
         self.waker.0.store(id, Ordering::Relaxed);
-        Ok(connection)
+        Ok(connected)
     }
 
     /// Runs a script by its hash, and loads it if Redis has forgotten it. Later calls are on the same connection
@@ -262,12 +267,12 @@ impl Blocking {
                 if is_connection_useless(&error) {
                     self.connection = None;
                 }
-                Err(StoreError::new(&self.server.address, doing, &error))
+                Err(StoreError::new(&self.server.address(), doing, &error))
             }
             Err(_) => {
                 self.connection = None;
                 Err(StoreError::Unreachable {
-                    address: self.server.address.to_string(),
+                    address: self.server.address().to_string(),
                     reason: "it does not answer".to_owned(),
                     sent: true,
                 })

@@ -27,7 +27,7 @@ pub enum StoreError {
         reason: String,
     },
     /// Redis denies access: a wrong password, or a command or key that the ACL forbids.
-    #[error("redis at {address} refuses: {reason}")]
+    #[error("redis at {address} refuses{}: {reason}", if is_about_login(reason) { " the login" } else { "" })]
     NotPermitted {
         /// The address.
         address: String,
@@ -65,11 +65,24 @@ impl StoreError {
         self.is_transient() || self.is_login_refused()
     }
 
-    fn is_login_refused(&self) -> bool {
-        // The last are the words of the client library.
-        const REFUSALS: [&str; 3] = ["NOAUTH", "WRONGPASS", "authentication failed"];
-        let is = |reason: &str| REFUSALS.iter().any(|words| reason.contains(words));
-        matches!(self, Self::NotPermitted { reason, .. } if is(reason))
+    /// Returns true if Redis refuses the login.
+    pub fn is_login_refused(&self) -> bool {
+        matches!(self, Self::NotPermitted { reason, .. } if is_about_login(reason))
+    }
+
+    /// Returns true if Redis wants a password, and got none.
+    pub fn lacks_password(&self) -> bool {
+        matches!(self, Self::NotPermitted { reason, .. } if reason.contains("NOAUTH"))
+    }
+
+    /// Adds why the login could not be read again.
+    pub(super) fn because(self, unreadable: &Self) -> Self {
+        match (self, unreadable) {
+            (Self::NotPermitted { address, reason }, Self::Settings(why)) => {
+                Self::NotPermitted { address, reason: format!("{reason}; {why}") }
+            }
+            (refused, _) => refused,
+        }
     }
 
     /// Returns true if Redis has reached its maxmemory. Scripts that begin with a write that takes no memory
@@ -114,6 +127,7 @@ impl StoreError {
                 Some("BUSY" | "LOADING" | "UNBLOCKED") => not_serving(&reason),
                 Some(code) if REJECTS_WRITES.contains(&code) => not_serving(&reason),
                 Some("WRONGPASS" | "NOAUTH" | "NOPERM") => Self::NotPermitted { address, reason },
+                _ if is_about_login(&reason) => Self::NotPermitted { address, reason },
                 _ => Self::Failed { doing, reason },
             },
         }
@@ -138,6 +152,16 @@ impl StoreError {
     }
 }
 
+/// The words of Redis to a password while it wants none.
+const WANTS_NONE: &str = "without any password configured";
+
+/// Returns true if the reason is that of a refused login.
+pub fn is_about_login(reason: &str) -> bool {
+    // The last are the words of the client library.
+    let refusals = ["NOAUTH", "WRONGPASS", WANTS_NONE, "authentication failed"];
+    refusals.iter().any(|words| reason.contains(words))
+}
+
 /// Returns what an error code of a Redis that does not serve means. Redis's own words end with the id of a script.
 fn in_our_words(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -155,7 +179,7 @@ fn in_our_words(code: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns true if the connection must be replaced: it is lost, or leads to a replica or a Redis that
+/// Returns true if the connection must be replaced: it is lost, has no login that Redis wants, or leads to a replica or a Redis that
 /// is not ready, while another may serve at the same address or be named by a sentinel or a cluster.
 pub(super) fn is_connection_useless(error: &RedisError) -> bool {
     let elsewhere = matches!(
@@ -164,7 +188,12 @@ pub(super) fn is_connection_useless(error: &RedisError) -> bool {
             ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
         )
     );
-    elsewhere || has_not_run(error) || is_connection_lost(error)
+    elsewhere || has_not_run(error) || is_connection_lost(error) || is_without_login(error)
+}
+
+/// Returns true if Redis wants a login that the connection has not made: it began before Redis wanted one.
+fn is_without_login(error: &RedisError) -> bool {
+    error.code() == Some("NOAUTH") || describe(error).contains("Protocol error: unauthenticated")
 }
 
 /// Returns true if a node of a cluster refused a call before it began: the slot is elsewhere, is being

@@ -91,7 +91,7 @@ impl Store {
                             sized(Value::BulkString(output))
                         }
                         Ok(_) => (0, None),
-                        Err(error) if error.is_transient() => return Err(error),
+                        Err(error) if error.is_outage() => return Err(error),
                         Err(error) => {
                             inputs[job] = Err(NoInputs::Unreadable(id.clone(), error));
                             continue;

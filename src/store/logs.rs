@@ -213,7 +213,7 @@ impl Store {
         let mut refused: Vec<RefusedLines> = Vec::new();
         for ((id, lines), answer) in answers {
             let Err(error) = answer else { continue };
-            let said = StoreError::new(self.address(), doing, &error);
+            let said = StoreError::new(&self.address(), doing, &error);
             if said.is_transient() && error.code() != Some("OOM") {
                 return Err(said);
             }

@@ -62,6 +62,7 @@ mod statistics;
 mod status;
 mod submission;
 mod tokens;
+mod way;
 
 pub use adopt::{Adopted, AdoptionRules, AfterAdoption, START_PATIENCE};
 pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
@@ -80,7 +81,7 @@ pub(crate) use dead::DEAD_FIELDS;
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
-pub use error::StoreError;
+pub use error::{StoreError, is_about_login};
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use files::{FileSide, KeptFiles};
@@ -105,17 +106,19 @@ pub use samples::CounterSample;
 pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
 pub use search_jobs::{CancelledJobs, FoundJobs, JobSearch};
-pub use server::Reach;
 pub use shards::Shards;
 pub use short_ids::IdsFound;
 pub use statistics::Sampled;
 pub use status::{LastHour, TypeState};
 pub use submission::Submitted;
 pub use tokens::TokenAdded;
+pub use way::Reach;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use redis::{FromRedisValue, ScriptInvocation};
+use tokio::sync::watch;
 
 use crate::config::{Ack, RedisConfig};
 use crate::proto::job::ReplyFormat;
@@ -203,8 +206,26 @@ impl Store {
     }
 
     /// The address of Redis, for messages.
-    pub fn address(&self) -> &str {
-        &self.link.server.address
+    pub fn address(&self) -> Arc<str> {
+        self.link.server.address()
+    }
+
+    /// Since when Redis refuses the login, now and later.
+    pub fn refused(&self) -> watch::Receiver<Option<Instant>> {
+        self.link.server.refused()
+    }
+
+    /// Returns whether Redis refuses the login.
+    pub fn is_refused(&self) -> bool {
+        self.link.server.refused().borrow().is_some()
+    }
+
+    /// Takes another address or login of the same Redis, or reads the files again that the same settings name.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
+    pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
+        self.link.server.change(config)
     }
 
     /// A separate connection for commands that block.
@@ -218,7 +239,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut command = redis::cmd("PING");
-        if self.link.server.is_cluster() {
+        if self.link.server.way().is_cluster() {
             command = redis::cmd("EXISTS");
             command.arg(self.keys.probe());
         }

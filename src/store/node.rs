@@ -2,7 +2,10 @@
 //! it names, a node of a cluster.
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, RedisError};
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisConnectionInfo,
+    RedisError,
+};
 
 /// Host and port.
 pub(super) type Place = (String, u16);
@@ -24,6 +27,30 @@ pub(super) async fn connect(
         },
         _ => ConnectionAddr::Tcp(host, port),
     };
-    let info = like.clone().set_addr(address);
-    Client::open(info)?.get_multiplexed_async_connection_with_config(config).await
+    open(&Client::open(like.clone().set_addr(address))?, config).await
+}
+
+/// Connects. A refused login is told in the words of Redis.
+pub(super) async fn open(
+    client: &Client,
+    config: &AsyncConnectionConfig,
+) -> Result<MultiplexedConnection, RedisError> {
+    match client.get_multiplexed_async_connection_with_config(config).await {
+        Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
+            Err(refusal(client, config).await.unwrap_or(error))
+        }
+        connected => connected,
+    }
+}
+
+/// Returns what Redis says to the login: the crate does not.
+async fn refusal(client: &Client, config: &AsyncConnectionConfig) -> Option<RedisError> {
+    let info = client.get_connection_info();
+    let login = info.redis_settings();
+    let without = info.clone().set_redis_settings(RedisConnectionInfo::default());
+    let client = Client::open(without).ok()?;
+    let mut connection = client.get_multiplexed_async_connection_with_config(config).await.ok()?;
+    let mut command = redis::cmd("AUTH");
+    command.arg(login.username()).arg(login.password());
+    command.query_async::<redis::Value>(&mut connection).await.err()
 }

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::StoreError;
+
 /// The shortest time between two log lines about an outage: some calls may succeed in between.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// The time between two log lines about an outage that lasts.
@@ -20,6 +22,8 @@ struct OutageState {
     began: Option<Instant>,
     /// This outage was logged.
     is_logged: bool,
+    /// Redis has refused the login in this outage.
+    is_refused: bool,
     /// When an outage was last logged.
     logged_at: Option<Instant>,
 }
@@ -37,6 +41,23 @@ impl Outage {
         }
         (state.is_logged, state.logged_at) = (true, Some(now));
         true
+    }
+
+    /// The same of a call to Redis, with its error. A login that Redis refuses is logged at once, though the outage may
+    /// have begun with a lost connection.
+    pub fn failed_by(&self, now: Instant, error: &StoreError) -> bool {
+        if error.is_login_refused() && !std::mem::replace(&mut self.lock().is_refused, true) {
+            self.failed(now);
+            let mut state = self.lock();
+            (state.is_logged, state.logged_at) = (true, Some(now));
+            return true;
+        }
+        self.failed(now)
+    }
+
+    /// Returns whether Redis refuses the login.
+    pub fn is_refused(&self) -> bool {
+        self.lock().is_refused
     }
 
     /// Returns how long an outage has lasted that was logged: once a minute, to log that too.
@@ -59,7 +80,7 @@ impl Outage {
     /// Notes a call that shows that Redis serves. Returns how long the outage was, if it was logged.
     pub fn over(&self, now: Instant) -> Option<Duration> {
         let mut state = self.lock();
-        state.since = None;
+        (state.since, state.is_refused) = (None, false);
         let began = state.began.take()?;
         std::mem::take(&mut state.is_logged).then(|| now.duration_since(began))
     }
@@ -96,6 +117,22 @@ mod tests {
             [false, false, true, false]
         );
         assert_eq!(outage.over(at(12)), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn outage_that_turns_into_a_refused_login_is_logged_at_once_and_once() {
+        let (outage, begin) = (Outage::default(), Instant::now());
+        let at = |second| begin + Duration::from_secs(second);
+        let (address, reason) = ("here".to_owned(), "WRONGPASS invalid".to_owned());
+        let refused = StoreError::NotPermitted { address: address.clone(), reason };
+        let away = StoreError::Unreachable { address, reason: "gone".to_owned(), sent: false };
+        assert!(outage.failed_by(at(0), &away) && !outage.is_refused());
+        assert_eq!([1, 2].map(|s| outage.failed_by(at(s), &refused)), [true, false]);
+        assert!(outage.is_refused() && !outage.failed_by(at(3), &away));
+        assert_eq!(
+            (outage.over(at(4)), outage.is_refused()),
+            (Some(Duration::from_secs(4)), false)
+        );
     }
 
     #[test]

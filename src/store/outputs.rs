@@ -141,13 +141,13 @@ impl Store {
                     fields = now;
                     continue;
                 }
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_outage() => return Err(error),
                 Err(error) => Err(error),
             };
             return Ok((Some((JobStatus::Finished, output)), read_outcome(fields).1));
         }
         let (address, reason) =
-            (self.address().to_owned(), format!("job {id} changes while it is read"));
+            (self.address().to_string(), format!("job {id} changes while it is read"));
         Err(StoreError::NotServing { address, reason })
     }
 

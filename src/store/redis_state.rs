@@ -101,7 +101,7 @@ impl Store {
             Err(error) => return Err(error),
         };
         let mut state = RedisState::read(&info);
-        if self.link.server.is_cluster() {
+        if self.link.server.way().is_cluster() {
             state.cluster = ClusterPlace::Followed;
         }
         if asks_config {
@@ -109,11 +109,11 @@ impl Store {
             command.arg("WHOAMI");
             state.user = match self.link.query(DOING, &command).await {
                 Ok(user) => Some(user),
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_outage() => return Err(error),
                 Err(_) => None,
             };
         }
-        if asks_config || self.link.server.is_default_user {
+        if asks_config || self.link.server.way().is_default_user {
             let mut pipeline = redis::pipe();
             pipeline.ignore_errors();
             for name in ["appendfsync", "save"] {

@@ -1,68 +1,45 @@
-//! The address of Redis as the settings say it, and the way to it: itself, through sentinels, or through the
-//! nodes of a cluster.
+//! The Redis of a namespace, whose address and login may change while the program runs: by a reload, or as the
+//! password in a file changed and Redis refuses the old one.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
-use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
-    IntoConnectionInfo, ProtocolVersion, RedisError, TlsCertificates,
-};
+use tokio::sync::watch;
 
-use super::cluster::Cluster;
-use super::error::{CONNECTING, StoreError};
-use super::sentinel::Sentinels;
-use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
-use crate::proto::keys::Keys;
+use super::error::StoreError;
+use super::way::WayToRedis;
+use crate::config::{Password, RedisConfig};
 
-/// The timeout of a connection attempt.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The timeout of an answer. A blocking command adds its own.
-pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The silence after which the kernel asks whether the host still answers.
-const SILENCE: Duration = Duration::from_secs(5);
-/// The time between two such questions.
-const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// The questions without an answer after which the connection is lost.
-const QUESTIONS: u32 = 3;
-/// The time for which sent bytes may stay unconfirmed.
-const UNCONFIRMED: Duration = Duration::from_secs(10);
-
-/// The address of Redis, and the login.
+/// The Redis of a namespace. Clones share its address and login.
 #[derive(Clone)]
-pub(super) struct Server {
-    place: ServerPlace,
-    /// For messages: no password in it.
-    pub(super) address: Arc<str>,
-    /// True if the login is that of Redis's default user.
-    pub(super) is_default_user: bool,
+pub(super) struct Server(Arc<ServerState>);
+
+struct ServerState {
+    now: Mutex<CurrentWay>,
+    /// Since when Redis refuses the login.
+    refused: watch::Sender<Option<Instant>>,
 }
 
-/// The way to find it.
-#[derive(Clone)]
-enum ServerPlace {
-    /// At the address in the URL.
-    Fixed(Box<Client>),
-    /// At the address that the sentinels name.
-    Named(Arc<Sentinels>),
-    /// The node that has the slot of the namespace.
-    Owner(Arc<Cluster>),
+/// The way to Redis as last read.
+struct CurrentWay {
+    way: Arc<WayToRedis>,
+    /// The settings to read again; `None` if the login was given.
+    config: Option<Arc<RedisConfig>>,
+    /// Counts the ways: a connection of an earlier one is replaced.
+    number: u64,
 }
 
-/// The servers of a URL that does not name Redis itself.
-enum Guides {
-    Sentinels(SentinelUrl),
-    Cluster(ClusterUrl),
+/// A connection, and the number of the way that it took.
+pub(super) struct Connected {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) way: u64,
 }
 
 impl Server {
     /// Reads the settings; connects to nothing yet.
     pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
-        let password = config.password().map_err(|e| StoreError::Settings(e.to_string()))?;
-        Self::with_password(config, password)
+        Ok(Self::of(WayToRedis::read(config)?, Some(Arc::new(config.clone()))))
     }
 
     /// Reads the settings with this password, or with that of the URL alone.
@@ -70,70 +47,69 @@ impl Server {
         config: &RedisConfig,
         password: Option<Password>,
     ) -> Result<Self, StoreError> {
-        let address: Arc<str> = config.redacted_url().into();
-        let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
-        let (guides, mut info) = said(config)?;
-        // A restricted user may not say which library it uses: Redis would note each attempt.
-        let mut login = info.redis_settings().clone().set_skip_set_lib_name();
-        if let Some(username) = &config.username {
-            login = login.set_username(username.as_str());
-        }
-        if let Some(password) = password {
-            login = login.set_password(password.expose());
-        }
-        // Without a password there is no login.
-        let is_default_user =
-            login.password().is_none() || login.username().is_none_or(|name| name == "default");
-        info = info.set_redis_settings(login).set_tcp_settings(tcp_settings());
-        let client = match config.tls().map_err(|e| StoreError::Settings(e.to_string()))? {
-            Some(files) => Client::build_with_tls(info, certificates(files)),
-            None => Client::open(info),
-        };
-        let client = client.map_err(unusable)?;
-        let login = client.get_connection_info().clone();
-        let place = match guides {
-            Some(Guides::Sentinels(url)) => {
-                ServerPlace::Named(Arc::new(Sentinels::new(url, login)))
-            }
-            Some(Guides::Cluster(url)) => {
-                let probe = Keys::new(config.namespace.clone()).probe();
-                ServerPlace::Owner(Arc::new(Cluster::new(url, login, probe)))
-            }
-            None => ServerPlace::Fixed(Box::new(client)),
-        };
-        Ok(Self { place, address: Arc::clone(&address), is_default_user })
+        Ok(Self::of(WayToRedis::with_password(config, password)?, None))
     }
 
-    pub(super) async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {
-        let response_timeout = (!blocks).then_some(RESPONSE_TIMEOUT);
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(response_timeout);
-        match &self.place {
-            ServerPlace::Fixed(client) => {
-                let connected = client.get_multiplexed_async_connection_with_config(&config).await;
-                let mut connection = connected
-                    .map_err(|error| StoreError::new(&self.address, CONNECTING, &error))?;
-                // Without a login, Redis closes the connection at a long command, mostly before its
-                // error can be read. The crate has checked a login.
-                let has_login = client.get_connection_info().redis_settings().password().is_some();
-                if !has_login {
-                    let answer: Result<(), RedisError> =
-                        redis::cmd("PING").query_async(&mut connection).await;
-                    let error = answer
-                        .err()
-                        .map(|error| StoreError::new(&self.address, CONNECTING, &error));
-                    if let Some(refused @ StoreError::NotPermitted { .. }) = error
-                        && !refused.to_string().contains("NOPERM")
-                    {
-                        return Err(refused);
-                    }
-                }
-                Ok(connection)
-            }
-            ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
-            ServerPlace::Owner(cluster) => cluster.connect(&self.address, &config).await,
+    fn of(way: WayToRedis, config: Option<Arc<RedisConfig>>) -> Self {
+        let now = Mutex::new(CurrentWay { way: Arc::new(way), config, number: 0 });
+        Self(Arc::new(ServerState { now, refused: watch::Sender::new(None) }))
+    }
+
+    /// The way to Redis.
+    pub(super) fn way(&self) -> Arc<WayToRedis> {
+        Arc::clone(&self.current().way)
+    }
+
+    /// The number of the way: it changes with the address or the login.
+    pub(super) fn number(&self) -> u64 {
+        self.current().number
+    }
+
+    /// The address, for messages: no password in it.
+    pub(super) fn address(&self) -> Arc<str> {
+        Arc::clone(&self.current().way.address)
+    }
+
+    /// Since when Redis refuses the login, now and later.
+    pub(super) fn refused(&self) -> watch::Receiver<Option<Instant>> {
+        self.0.refused.subscribe()
+    }
+
+    /// Takes other settings, or reads the files again that the same settings name. Connections of the earlier ones
+    /// are replaced with their next call.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
+    pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
+        let way = WayToRedis::read(config)?;
+        let mut now = self.current();
+        let is_same = now.config.as_deref() == Some(config) && way.has_files_of(&now.way);
+        if !is_same {
+            *now = CurrentWay {
+                way: Arc::new(way),
+                config: Some(Arc::new(config.clone())),
+                number: now.number + 1,
+            };
         }
+        Ok(())
+    }
+
+    /// Connects. If Redis refuses the login, reads it again, and tries once more where it has changed.
+    pub(super) async fn connect(&self, blocks: bool) -> Result<Connected, StoreError> {
+        let (way, number) = self.way_and_number();
+        let connected = match way.connect(blocks).await {
+            Err(refused) if refused.is_login_refused() => match self.read_again(number).await {
+                Ok(true) => {
+                    let (way, number) = self.way_and_number();
+                    way.connect(blocks).await.map(|connection| (connection, number))
+                }
+                Ok(false) => Err(refused),
+                Err(unreadable) => Err(refused.because(&unreadable)),
+            },
+            connected => connected.map(|connection| (connection, number)),
+        };
+        self.note(&connected);
+        connected.map(|(connection, way)| Connected { connection, way })
     }
 
     /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
@@ -141,119 +117,36 @@ impl Server {
         &self,
         take: impl AsyncPushSender,
     ) -> Result<MultiplexedConnection, StoreError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT))
-            .set_push_sender(take);
-        match &self.place {
-            ServerPlace::Fixed(client) => {
-                let info = with_messages(client.get_connection_info());
-                let connected = async {
-                    Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
-                };
-                connected.await.map_err(|error| StoreError::new(&self.address, CONNECTING, &error))
-            }
-            ServerPlace::Named(sentinels) => {
-                let sentinels = sentinels.with_login(with_messages(sentinels.login()));
-                sentinels.connect(&self.address, &config).await
-            }
-            ServerPlace::Owner(cluster) => {
-                let cluster = cluster.with_login(with_messages(cluster.login()));
-                cluster.connect(&self.address, &config).await
-            }
-        }
+        self.way().connect_to_hear(take).await
     }
 
-    /// Returns whether the settings name a cluster.
-    pub(super) fn is_cluster(&self) -> bool {
-        self.cluster().is_some()
+    /// Reads the login again. Returns whether it differs from that of the way with this number.
+    async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
+        let Some(config) = self.current().config.clone() else { return Ok(false) };
+        let server = self.clone();
+        // Files may be on a slow disk.
+        let read = tokio::task::spawn_blocking(move || server.change(&config)).await;
+        read.unwrap_or_else(|panic| Err(StoreError::Settings(panic.to_string())))?;
+        Ok(self.number() != number)
     }
 
-    /// The cluster that it is a node of.
-    pub(super) fn cluster(&self) -> Option<&Cluster> {
-        match &self.place {
-            ServerPlace::Owner(cluster) => Some(cluster),
-            ServerPlace::Fixed(_) | ServerPlace::Named(_) => None,
-        }
+    /// Notes whether Redis refuses the login.
+    fn note<T>(&self, connected: &Result<T, StoreError>) {
+        let is_refused = connected.as_ref().is_err_and(StoreError::is_login_refused);
+        self.0.refused.send_if_modified(|since| {
+            let before = *since;
+            *since = is_refused.then(|| before.unwrap_or_else(Instant::now));
+            *since != before
+        });
     }
-}
 
-/// The settings by which the kernel notices, within a dozen seconds, that the other host has vanished
-/// and left the connection open.
-fn tcp_settings() -> TcpSettings {
-    let keepalive =
-        TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);
-    TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
-}
-
-/// The same settings, in the version of the protocol in which Redis sends messages by itself.
-fn with_messages(info: &ConnectionInfo) -> ConnectionInfo {
-    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    info.clone().set_redis_settings(settings)
-}
-
-/// Parses the URL: the sentinels or nodes, if any, and the address and login.
-fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo), StoreError> {
-    let address = config.redacted_url();
-    let wrong = |reason: String| StoreError::Settings(format!("{address}: {reason}"));
-    config
-        .check_slot()
-        .map_err(|reason| StoreError::Settings(format!("redis.namespace {reason}")))?;
-    let sentinels = config.url.sentinels().map_err(wrong)?;
-    let cluster = config.url.cluster().map_err(wrong)?;
-    // A unix socket has two spellings; the crate knows one.
-    let url = match (&sentinels, &cluster, config.url.expose().strip_prefix("redis+unix:")) {
-        (Some(url), _, _) => url.login.expose().to_owned(),
-        (None, Some(url), _) => url.login.expose().to_owned(),
-        (None, None, Some(rest)) => format!("unix:{rest}"),
-        (None, None, None) => config.url.expose().to_owned(),
-    };
-    let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
-    let info = url.as_str().into_connection_info().map_err(unusable)?;
-    Ok((sentinels.map(Guides::Sentinels).or(cluster.map(Guides::Cluster)), info))
-}
-
-/// The transport to Redis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// A unix socket.
-    Socket,
-    /// TCP.
-    Tcp {
-        /// The port.
-        port: u16,
-        /// True if its host has to be looked up.
-        is_name: bool,
-    },
-    /// TCP, to an address that sentinels or nodes of a cluster name.
-    Named,
-}
-
-impl Reach {
-    /// The transport of these settings. Connects to nothing and reads no secret.
-    ///
-    /// # Errors
-    /// [`StoreError::Settings`] if the url cannot be used.
-    pub fn of(config: &RedisConfig) -> Result<Self, StoreError> {
-        let (guides, info) = said(config)?;
-        if guides.is_some() {
-            return Ok(Self::Named);
-        }
-        let (host, port) = match info.addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                (host, *port)
-            }
-            _ => return Ok(Self::Socket),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        Ok(Self::Tcp { port, is_name: host.parse::<IpAddr>().is_err() })
+    fn way_and_number(&self) -> (Arc<WayToRedis>, u64) {
+        let now = self.current();
+        (Arc::clone(&now.way), now.number)
     }
-}
 
-fn certificates(files: TlsFiles) -> TlsCertificates {
-    let client_tls = files
-        .certificate
-        .zip(files.key)
-        .map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
-    TlsCertificates { client_tls, root_cert: files.authorities }
+    fn current(&self) -> MutexGuard<'_, CurrentWay> {
+        // No code panics while it holds it.
+        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

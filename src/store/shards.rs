@@ -65,6 +65,15 @@ impl Shards {
         Self(self.0.iter().cloned().map(change).collect())
     }
 
+    /// Takes other addresses or another login of the same shards, or reads the files again that the same settings
+    /// name.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if those of a shard cannot be used.
+    pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
+        self.0.iter().try_for_each(|store| store.change_login(&config.of_shard(store.shard())))
+    }
+
     /// Asks all shards at the same time. Returns the answers in the order of the shards.
     ///
     /// # Errors

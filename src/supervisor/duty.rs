@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 
 use super::whole_crontab::WholeCrontab;
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
-use crate::proto::report::redis_away;
+use crate::proto::report::{redis_away, redis_refuses};
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
@@ -176,7 +176,7 @@ impl DutyCounts {
         let is_new = self.outage.since().is_none();
         debug!("{doing}: {error}");
         let of_shard = self.of_shard();
-        if self.outage.failed(Instant::now()) {
+        if self.outage.failed_by(Instant::now(), error) {
             warn!("{error}; all duties{of_shard} wait, trying again");
         } else if let Some(lasted) = self.outage.lasts(Instant::now()) {
             let lasted = brief(lasted);
@@ -187,11 +187,16 @@ impl DutyCounts {
         }
     }
 
-    /// Notes that Redis answered a heartbeat.
+    /// Notes that Redis answered a heartbeat, and does not refuse the login of another connection.
     pub(super) fn redis_answered(&self) {
         if let Some(lasted) = self.outage.over(Instant::now()) {
             info!("redis{} is back after {:.1} s", self.of_shard(), lasted.as_secs_f64());
         }
+    }
+
+    /// Returns whether Redis refuses the login.
+    fn is_refused(&self) -> bool {
+        self.outage.is_refused()
     }
 
     /// Returns when Redis stopped answering, if it does not answer.
@@ -247,8 +252,10 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     };
     let away = shards.iter().filter_map(|counts| counts.redis_away_since());
     let away: Vec<Duration> = away.map(|since| since.elapsed()).collect();
-    let redis =
-        redis_away(&away, shards.len()).or_else(|| shards.iter().find_map(|counts| counts.wrong()));
+    let refused = shards.iter().filter(|counts| counts.is_refused()).count();
+    let redis = redis_refuses(refused, shards.len())
+        .or_else(|| redis_away(&away, shards.len()))
+        .or_else(|| shards.iter().find_map(|counts| counts.wrong()));
     format!(
         "{} dispatched, {} fired, {} recovered, {} forwarded, {}",
         counted(sum(|of| &of.dispatched), "scheduled job", "scheduled jobs"),

@@ -54,7 +54,9 @@ impl Heartbeat<'_> {
             match self.beat(started_at).await {
                 Ok(supervisors) => {
                     backoff.succeeded();
-                    self.counts.redis_answered();
+                    if !self.store.is_refused() {
+                        self.counts.redis_answered();
+                    }
                     debug!(supervisors, "heartbeat");
                 }
                 Err(error) if error.is_outage() => {
@@ -90,7 +92,7 @@ impl Heartbeat<'_> {
         let renewed = self.store.supervise(&self.id, &presence);
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {
             Err(StoreError::Unreachable {
-                address: self.store.address().to_owned(),
+                address: self.store.address().to_string(),
                 reason: "it does not answer".to_owned(),
                 sent: true,
             })

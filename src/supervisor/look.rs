@@ -17,7 +17,7 @@ impl Duty for LookForWork {
             Ok(outlook) => outlook,
             Err(error) => {
                 // Without a look each duty looks itself. While Redis is away none can.
-                if !error.is_transient() {
+                if !error.is_outage() {
                     counts.outlook.send_replace(Outlook::unknown());
                 }
                 return Err(error);

@@ -162,3 +162,29 @@ async fn a_wrong_passive_declare_closes_its_own_channel_alone() {
     link.close().await;
     other.close().await;
 }
+
+#[test]
+fn a_broker_reads_a_login_again_that_redis_refuses_and_ends_with_77_if_it_stays_refused() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with("");
+    broker.redis.run("ACL SETUSER units on >one ~* &* +@all");
+    let file = broker.redis.folder().join("password");
+    std::fs::write(&file, "one").expect("written");
+    let broker = broker
+        .set("redis.username", "\"units\"")
+        .set("redis.password_file", &format!("{:?}", file.display().to_string()))
+        .set("redis.refused_for", "\"10s\"");
+    let process = broker.hero.actor("broker").start();
+    let refuse = |password: &str| {
+        broker.redis.run(&format!("ACL SETUSER units resetpass >{password}"));
+        broker.redis.run("CLIENT KILL USER units");
+    };
+    refuse("two");
+    wait_until("it says so", || process.err().contains("refuses the login: WRONGPASS"));
+    std::fs::write(&file, "two").expect("written");
+    wait_until("it is back", || process.err().contains("Redis is back after"));
+    refuse("three");
+    process.ends().code(77).says("has refused the login for");
+}

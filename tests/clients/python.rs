@@ -125,7 +125,7 @@ fn it_is_built_and_installed_without_a_file_beside_its_sources() {
     let (out, target) = (out.to_str().expect("UTF-8"), target.to_str().expect("UTF-8"));
     let done = python(&["-W", "error", "-c", build, PACKAGE, out, target], &[]);
     let said = String::from_utf8_lossy(&done.stdout);
-    let expected = "hero_client-0.1.0.tar.gz\nhero_client-0.1.0-py3-none-any.whl\n";
+    let expected = "hero_client-0.2.0.tar.gz\nhero_client-0.2.0-py3-none-any.whl\n";
     assert_eq!(said, expected, "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(files_below(Path::new(PACKAGE)), before);
     // It is whole, and its links lead somewhere.

@@ -68,9 +68,27 @@ fn each_fault_is_found_with_what_to_do() {
 fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
     let mut redis = Redis::start();
     let hero = Hero::on(&redis);
+    // The connection is from before, and stays.
+    let mut link = redis.link();
     redis.run("CONFIG SET requirepass secret");
     let refused = findings(&hero);
-    assert_eq!(found(&refused, "NOAUTH")["area"], "redis");
+    let refusal = found(&refused, "NOAUTH");
+    assert_eq!(refusal["area"], "redis");
+    let remedy = refusal["remedy"].as_str().expect("text");
+    assert!(remedy.contains("password") && remedy.contains("/etc/credstore"), "{remedy}");
+    let check = hero.run(&["status", "--check"]).code(2).stdout;
+    assert!(check.starts_with("CRITICAL - redis at") && check.contains("NOAUTH"), "{check}");
+    hero.run(&["status"]).code(77).says("this command has no password");
+    let taken = redis::cmd("CONFIG").arg("SET").arg("requirepass").arg("").exec(&mut link);
+    taken.expect("no password any more");
+    let file = redis.folder().join("password");
+    std::fs::write(&file, "secret").expect("written");
+    let with =
+        Hero::on(&redis).set("redis.password_file", &format!("{:?}", file.display().to_string()));
+    let none = "without any password configured for the default user";
+    with.run(&["status"]).code(77).says(none);
+    assert_eq!(found(&findings(&with), none)["area"], "redis");
+    hero.run(&["status"]).code(0);
     redis.kill();
     let down = hero.run(&["doctor", "--problems"]).code(1).stdout;
     assert!(

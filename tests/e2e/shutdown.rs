@@ -161,7 +161,7 @@ fn second_process_with_a_live_identity_is_rejected_with_host_and_pid() {
     hero.actor("osis-default-1")
         .begin()
         .ends()
-        .code(69)
+        .code(73)
         .says(&format!("already running on {host} with pid {}", first.pid()));
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
 }
@@ -188,7 +188,7 @@ fn identity_on_another_machine_is_taken_only_after_its_presence_expired() {
     let key = keys::presence("osis:default:1");
     redis.ask_with::<String, _>(&format!("SET {key}"), &[presence]);
     let refused = hero.actor("osis-default-1").begin().ends();
-    refused.code(69).says("already running on elsewhere with pid 1");
+    refused.code(73).says("already running on elsewhere with pid 1");
     redis.delete(&key);
     one_task(&hero);
 }

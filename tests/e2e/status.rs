@@ -95,12 +95,12 @@ fn check_exits_with_the_code_of_its_state_and_prints_one_line_with_figures() {
 }
 
 #[test]
-fn check_without_an_answer_is_critical_and_without_a_login_unknown() {
+fn check_without_an_answer_or_a_login_is_critical_and_of_a_wrong_file_unknown() {
     let mut redis = Redis::start();
     let hero = Hero::on(&redis);
     redis.run("CONFIG SET requirepass secret");
-    let refused = hero.run(&["status", "--check"]).code(3);
-    assert!(refused.stdout.starts_with("UNKNOWN - redis at "), "{refused:?}");
+    let refused = hero.run(&["status", "--check"]).code(2);
+    assert!(refused.stdout.starts_with("CRITICAL - redis at "), "{refused:?}");
     hero.run(&["status"]).code(77);
     redis.kill();
     let down = hero.run(&["status", "--check"]).code(2);

@@ -129,7 +129,7 @@ fn name_of_an_actor_that_lives_on_a_copy_of_this_machine_is_not_taken() {
             taken += 1;
         }
     });
-    let second = hero.actor("osis-default-1").begin().ends().code(69);
+    let second = hero.actor("osis-default-1").begin().ends().code(73);
     second.says("actor osis:default:1 is already running on");
     other.join().expect("a thread");
     // Nothing takes messages any more.

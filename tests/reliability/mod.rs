@@ -8,5 +8,6 @@ mod dead;
 mod fencing;
 mod not_serving;
 mod redis;
+mod refused_login;
 mod sentinel;
 mod wrong_types;

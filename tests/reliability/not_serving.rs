@@ -132,27 +132,3 @@ fn units_outlast_a_redis_that_loads_its_file() {
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says("LOADING");
     units.have_recovered(&redis, &hero);
 }
-
-#[test]
-fn units_tell_the_outage_of_a_login_that_redis_refuses_by_one_line_each() {
-    let redis = Redis::start();
-    redis.run("ACL SETUSER units on >one ~* &* +@all");
-    let password = redis.folder().join("password");
-    std::fs::write(&password, "one").expect("written");
-    let hero = Hero::on(&redis)
-        .set("redis.username", "\"units\"")
-        .set("redis.password_file", &format!("{:?}", password.display().to_string()));
-    let (supervisor, osis) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
-    redis.run("ACL SETUSER units resetpass >two");
-    redis.run("CLIENT KILL USER units");
-    // The connection is lost first, so the line may tell of that.
-    let told = |process: &Process| process.err().matches("trying again").count();
-    wait_until("both say so", || told(&supervisor) > 0 && told(&osis) > 0);
-    let before = rejected(&redis, "WRONGPASS");
-    wait_until("redis has refused many logins", || rejected(&redis, "WRONGPASS") > before + 40);
-    assert_eq!((told(&supervisor), told(&osis)), (1, 1), "{}", supervisor.err());
-    redis.run("ACL SETUSER units resetpass >one");
-    wait_until("both say that it is over", || {
-        [&supervisor, &osis].iter().all(|process| process.err().contains("redis is back after"))
-    });
-}

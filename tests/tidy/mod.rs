@@ -4,6 +4,7 @@
 mod circles;
 mod commands;
 mod functions;
+mod installed;
 mod keys;
 mod messages;
 mod names;

@@ -144,7 +144,7 @@ impl Errands {
         match done {
             Ok(done) => Ok(done),
             Err(error) => {
-                if error.is_transient() && !matches!(errand, Errand::Wake(_)) {
+                if error.is_outage() && !matches!(errand, Errand::Wake(_)) {
                     self.waiting.push_front(errand);
                 }
                 Err(error)

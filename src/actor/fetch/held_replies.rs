@@ -63,7 +63,7 @@ impl HeldReplies {
     pub(super) fn done(&mut self, (ids, pushed): ReplyEnd) -> Action {
         match pushed {
             Ok(_) => Action::RedisAnswered,
-            Err(error) if error.is_transient() => {
+            Err(error) if error.is_outage() => {
                 self.waiting.splice(0..0, ids);
                 Action::RedisFailed("confirming how jobs ended", error)
             }

@@ -47,7 +47,7 @@ pub(super) async fn fetch(
         let mut leaving = job.spec.waits_for().filter(|id| left.contains(*id)).peekable();
         if job.extra.contains_key(INPUT_FILES) || leaving.peek().is_some() {
             let files = match files::read(store, config, job, leaving).await {
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_outage() => return Err(error),
                 Err(error) => Err(InvalidJob::new(INPUT_FILES, format!("cannot be read: {error}"))),
                 Ok(files) => files,
             };

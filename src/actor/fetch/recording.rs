@@ -215,7 +215,7 @@ impl Recording {
                 Action::RedisAnswered
             }
             RecordingEnd::Flushed((lines, Err(error))) => {
-                if error.is_transient() {
+                if error.is_outage() {
                     for (id, lines) in lines {
                         match running.get(&id) {
                             Some(run) => run.log.put_back(lines),
@@ -281,7 +281,7 @@ impl Endings {
     /// Takes a batch back that Redis did not get, before the ends that came since.
     fn failed(&mut self, batch: Vec<UnrecordedEnd>, error: &StoreError) {
         self.under_way.clear();
-        if error.is_transient() {
+        if error.is_outage() {
             self.waiting.splice(0..0, batch);
         }
     }

@@ -47,7 +47,7 @@ impl Retry {
         let now = Instant::now();
         self.until = Some(now + self.backoff.failed());
         let is_logged = if error.is_outage() {
-            self.boot.health.outage.failed(now)
+            self.boot.health.outage.failed_by(now, error)
         } else {
             is_due(&mut self.failure_logged_at)
         };

@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::builtin::BuiltIns;
 use super::link::{Deliveries, Link, LinkError};
@@ -326,8 +326,9 @@ impl Broker {
                         control::read_orders(shared).await;
                         events::note_spooled(shared).await;
                         let noted = shared.store.note_broker(&shared.scope, &shared.presence()).await;
-                        if let Err(error) = noted {
-                            debug!("{error}");
+                        match noted {
+                            Ok(()) => shared.redis_answered(),
+                            Err(error) => shared.redis_failed("telling its state", &error),
                         }
                     };
                     // Redis may be away: the beat goes on.

@@ -229,7 +229,7 @@ impl Shared {
 
     /// Notes a call that Redis did not serve, and logs it once in an outage.
     pub(super) fn redis_failed(&self, doing: &str, error: &StoreError) {
-        if self.redis_outage.failed(Instant::now()) {
+        if self.redis_outage.failed_by(Instant::now(), error) {
             warn!("{doing}: {error}; messages wait until Redis answers");
         } else {
             debug!("{doing}: {error}");
@@ -238,7 +238,9 @@ impl Shared {
 
     /// Notes a call that Redis served.
     pub(super) fn redis_answered(&self) {
-        if let Some(lasted) = self.redis_outage.over(Instant::now()) {
+        if !self.store.is_refused()
+            && let Some(lasted) = self.redis_outage.over(Instant::now())
+        {
             info!("Redis is back after {:.1} s", lasted.as_secs_f64());
         }
     }
@@ -259,6 +261,9 @@ impl Shared {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = &self.counts;
         let away = |of: &Outage, name: &str| {
+            if of.is_refused() {
+                return Some(format!("{name} refuses the login"));
+            }
             of.since().map(|since| format!("{name} away for {} s", since.elapsed().as_secs()))
         };
         let rabbit = away(&self.outage, "RabbitMQ").unwrap_or("RabbitMQ ok".to_owned());

@@ -11,6 +11,7 @@ use crate::proto::object::{
     Write, WriteMark, Written,
 };
 use crate::proto::text::{hexadecimal, shown};
+use crate::store::is_about_login;
 
 /// The objects of a page unless the message says how many, and the most.
 const PAGE: usize = 50;
@@ -333,6 +334,10 @@ fn failure(error: &ClientError) -> MessageFailure {
         ClientError::Object(
             ObjectError::Unavailable(_) | ObjectError::Building { .. } | ObjectError::Full { .. },
         ) => MessageFailure::passing("unavailable", text),
+        // Redis refuses the login, which mostly passes: the message waits.
+        ClientError::Object(ObjectError::NotPermitted(reason)) if is_about_login(reason) => {
+            MessageFailure::passing("unavailable", text)
+        }
         ClientError::Object(ObjectError::NotPermitted(_)) => {
             MessageFailure::lasting("not_permitted", text)
         }

@@ -26,6 +26,7 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectError, ObjectId, ObjectType, Write,
 };
 use crate::proto::text::{counted, shown};
+use crate::store::is_about_login;
 
 /// The records that one step of a purge deletes, and the steps of one purge.
 const PURGED_PER_STEP: usize = RECORDS_MAX;
@@ -296,6 +297,10 @@ fn failure(doing: &str, error: &ObjectError) -> MessageFailure {
     let message = format!("{doing}: {error}");
     match error {
         ObjectError::Unavailable(_) | ObjectError::Building { .. } | ObjectError::Full { .. } => {
+            MessageFailure::passing("unavailable", message)
+        }
+        // Redis refuses the login, which mostly passes: the message waits.
+        ObjectError::NotPermitted(reason) if is_about_login(reason) => {
             MessageFailure::passing("unavailable", message)
         }
         ObjectError::NotPermitted(_) => MessageFailure::lasting("denied", message),

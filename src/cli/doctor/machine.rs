@@ -1,6 +1,6 @@
 //! This machine: the configuration, the kernel, the script types, the disks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
 
@@ -45,6 +45,12 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
     }
     let mut folders =
         vec![("the folders of jobs", folder_of_jobs()), ("logs", config.job.log_dir.clone())];
+    folders.push(("compiled scripts and packages", config.job.cache_dir.clone()));
+    let more = [("/var/lib/hero", "the units"), ("/run", "sockets and processes")];
+    let of_redis =
+        ["/var/lib/redis", "/var/lib/valkey"].map(|folder| (folder, "the file of Redis"));
+    let more = more.into_iter().chain(of_redis);
+    folders.extend(more.map(|(folder, what)| (what, PathBuf::from(folder))));
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
     let reader = check::reader(global, None).ok().flatten();
     for problem in SecretFiles::of(&config.secrets, reader.as_ref()).problems {
@@ -95,7 +101,7 @@ fn script_types(config: &Config) -> Vec<DoctorFinding> {
 }
 
 /// A folder without room is a warning; one that does not exist is used by no unit here.
-fn disk(what: &str, folder: &Path) -> Option<DoctorFinding> {
+pub(super) fn disk(what: &str, folder: &Path) -> Option<DoctorFinding> {
     let disk = statvfs(folder).ok()?;
     #[allow(clippy::useless_conversion, reason = "their types differ between processors")]
     let (bytes, files, all_files) = (

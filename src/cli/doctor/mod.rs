@@ -14,6 +14,7 @@ use super::{Global, output};
 use crate::error::Error;
 use crate::proto::text::counted;
 use finding::{DoctorFinding, FindingState};
+pub(super) use units::not_running;
 
 /// Say what is wrong on this machine and in Redis, and what to do
 #[derive(Debug, Args)]

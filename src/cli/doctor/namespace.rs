@@ -30,6 +30,20 @@ pub(super) async fn findings(config: &Config) -> Vec<DoctorFinding> {
 }
 
 fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {
+    if let ClientError::Store(error) = error
+        && error.is_login_refused()
+    {
+        let remedy = if error.lacks_password() {
+            "Redis wants a password, and this command has none. Units read the credential redis-password, which is \
+             /etc/credstore/redis-password: be root, or name a file of yours as redis.password_file\n\
+             the configuration of another login: HERO_CONFIG=/etc/hero/NAME.toml hero doctor"
+        } else {
+            "compare redis.username, and the password in redis.password_file or the credential redis-password, with \
+             the users of Redis: redis-cli ACL LIST\n\
+             a new password: see \"Rotating the password of Redis\" in docs/operations.md"
+        };
+        return DoctorFinding::error(REDIS, error.to_string(), remedy);
+    }
     let remedy = format!(
         "see that redis runs and listens on {address}: systemctl status redis-server\n\
          another address, user or password: [redis] of hero.toml(5)"

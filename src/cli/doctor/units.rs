@@ -2,12 +2,17 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Seek};
+use std::path::Path;
 
-use super::finding::{DoctorFinding, FindingArea};
+use super::finding::{DoctorFinding, FindingArea, FindingState};
+use super::machine::disk;
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::view::has_systemd;
 
 const UNITS: FindingArea = FindingArea::Units;
+/// The list of units.
+const LIST: [&str; 7] =
+    ["list-units", "--all", "--plain", "--no-legend", "--no-pager", "--full", "hero@*"];
 /// The bytes of systemctl's answer that are read.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 
@@ -17,20 +22,55 @@ pub(super) fn findings() -> Vec<DoctorFinding> {
         let text = "systemd does not run here, so its units are not looked at";
         return vec![DoctorFinding::note(UNITS, text)];
     }
-    match asked(&[
-        "list-units",
-        "--all",
-        "--plain",
-        "--no-legend",
-        "--no-pager",
-        "--full",
-        "hero@*",
-    ]) {
-        Ok(answer) => of_units(&answer),
+    match asked(&LIST) {
+        Ok(answer) => {
+            let mut findings = of_units(&answer);
+            findings.extend(folders_of_jobs(&answer));
+            findings
+        }
         Err(reason) => {
             vec![DoctorFinding::note(UNITS, format!("systemctl does not answer: {reason}"))]
         }
     }
+}
+
+/// Returns the units of this machine that have failed or are stopped, each in a few words.
+pub(in crate::cli) fn not_running() -> Vec<String> {
+    let answer = if has_systemd() { asked(&LIST).unwrap_or_default() } else { String::new() };
+    let told = of_units(&answer).into_iter().skip_while(|found| found.state == FindingState::Ok);
+    told.map(|found| found.text).filter(|_| !answer.trim().is_empty()).collect()
+}
+
+/// Looks at the folders of jobs as the running units see them: each has a file system of its own there. Root alone may.
+fn folders_of_jobs(answer: &str) -> Vec<DoctorFinding> {
+    let running: Vec<&str> = lines(answer)
+        .filter(|(_, active, _)| *active == "active")
+        .map(|(unit, ..)| unit)
+        .filter(|unit| *unit != "hero@supervisor" && !unit.starts_with("hero@broker"))
+        .collect();
+    if running.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<String> = running.iter().map(|unit| format!("{unit}.service")).collect();
+    let mut args = vec!["show", "--property=MainPID", "--value"];
+    args.extend(names.iter().map(String::as_str));
+    let pids = asked(&args).unwrap_or_default();
+    let pids = pids.lines().filter(|line| !line.is_empty());
+    let of_unit = |(unit, pid): (&&str, &str)| {
+        let folder = format!("/proc/{pid}/root/run/hero");
+        let found = disk(&format!("the folders of jobs of {unit}"), Path::new(&folder))?;
+        Some(found)
+    };
+    running.iter().zip(pids).filter_map(of_unit).collect()
+}
+
+/// Reads lines `UNIT LOAD ACTIVE SUB DESCRIPTION`: the unit, and both of its states.
+fn lines(answer: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    answer.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (unit, _, active, sub) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        Some((unit.trim_end_matches(".service"), active, sub))
+    })
 }
 
 fn asked(args: &[&str]) -> Result<String, String> {
@@ -53,18 +93,10 @@ fn asked(args: &[&str]) -> Result<String, String> {
     answer().map_err(|error| error.to_string())
 }
 
-/// Reads lines `UNIT LOAD ACTIVE SUB DESCRIPTION`.
 fn of_units(answer: &str) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let mut running = Vec::new();
-    for line in answer.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(unit), Some(_), Some(active), Some(sub)) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            continue;
-        };
-        let unit = unit.trim_end_matches(".service");
+    for (unit, active, sub) in lines(answer) {
         match active {
             "active" => running.push(unit),
             "failed" => findings.push(DoctorFinding::error(
@@ -98,7 +130,6 @@ fn of_units(answer: &str) -> Vec<DoctorFinding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::finding::FindingState;
 
     #[test]
     fn failed_and_restarting_units_are_errors_and_stopped_ones_notes() {

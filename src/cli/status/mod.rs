@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::amqp::broker_lines;
+use super::doctor::not_running;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
-use crate::view::{HealthRules, Moment};
+use crate::view::{HealthRules, Moment, NamespaceHealth, Severity};
 use verdict::CheckVerdict;
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
@@ -25,8 +26,8 @@ use verdict::CheckVerdict;
                   wait for a slot in a limit.\n\n\
                   With --check the first line begins with OK, WARNING or CRITICAL and ends with figures \
                   after a `|`, as monitoring plugins print them. Exit codes: 0 OK, 1 warning, 2 \
-                  critical, also if Redis does not answer; 3 if that cannot be known, since the \
-                  configuration is wrong or Redis refuses the login. [check] of hero.toml(5) has the \
+                  critical, also if Redis does not answer or refuses the login; 3 if that cannot be known, since \
+                  the configuration is wrong. [check] of hero.toml(5) has the \
                   thresholds.")]
 pub(super) struct Status {
     /// Compare with the thresholds of the configuration, and print one line with the verdict
@@ -40,13 +41,14 @@ impl Status {
             Ok((moment, rules)) if self.check => {
                 checked(global.json, &moment, &CheckVerdict::of(&moment, &rules))
             }
-            Ok((moment, _)) => {
+            Ok((moment, rules)) => {
                 output::print(
                     global.json,
                     || document::of(&moment),
                     || {
                         let tables = tables::of(&moment, global.look());
-                        format!("{tables}{}", broker_lines(&moment.brokers))
+                        let wrong = wrong(&moment, &rules);
+                        format!("{wrong}{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;
                 Ok(ExitCode::SUCCESS)
@@ -55,6 +57,18 @@ impl Status {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Returns what is wrong, the worst first, and the units of this machine that do not run; empty if all is well.
+fn wrong(moment: &Moment, rules: &HealthRules) -> String {
+    let health = NamespaceHealth::of(moment, rules);
+    let told = health.wrong().map(|problem| {
+        let word = if problem.severity == Severity::Critical { "WRONG" } else { "LOOK" };
+        tables::wrapped(word, &problem.text)
+    });
+    let units = not_running().into_iter().map(|unit| tables::wrapped("UNIT", &unit));
+    let lines: String = told.chain(units).collect();
+    if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n\n") }
 }
 
 /// Reads the state, and the rules by which it is judged.

@@ -212,7 +212,7 @@ fn fitted(text: &str, width: usize) -> String {
 }
 
 /// Breaks a long text into lines of at most 80 columns, after a word.
-fn wrapped(first: &str, text: &str) -> String {
+pub(super) fn wrapped(first: &str, text: &str) -> String {
     const WIDTH: usize = 80;
     let indent = " ".repeat(8);
     let mut lines = vec![format!("{first}:")];

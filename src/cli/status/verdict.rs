@@ -84,10 +84,10 @@ impl CheckVerdict {
         }
     }
 
-    /// The verdict if the state cannot be read: critical if Redis does not answer.
+    /// The verdict if the state cannot be read: critical if Redis does not answer, or refuses the login.
     pub(super) fn without_redis(error: &Error) -> Self {
         let state = match error.exit {
-            Exit::Unavailable => CheckState::Critical,
+            Exit::Unavailable | Exit::NotPermitted => CheckState::Critical,
             _ => CheckState::Unknown,
         };
         let reasons = vec![CheckReason { state, text: error.message.clone(), problem: None }];
@@ -273,9 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn redis_that_does_not_answer_is_critical_and_a_refusal_is_unknown() {
+    fn redis_that_does_not_answer_or_refuses_is_critical_and_a_wrong_file_is_unknown() {
         let verdict = |exit| CheckVerdict::without_redis(&Error::new(exit, "no | answer")).text();
         assert_eq!(verdict(Exit::Unavailable), "CRITICAL - no / answer\n");
-        assert_eq!(verdict(Exit::NotPermitted), "UNKNOWN - no / answer\n");
+        assert_eq!(verdict(Exit::NotPermitted), "CRITICAL - no / answer\n");
+        assert_eq!(verdict(Exit::Config), "UNKNOWN - no / answer\n");
     }
 }

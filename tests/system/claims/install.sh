@@ -1,7 +1,18 @@
 # Installation, and the first units.
 
+stops_for_a_person_of_that_name() {
+    inside useradd --create-home hero
+    exits 100 inside apt-get install -y -q /root/hero.deb
+    has "$output" "is a person, and the units of Hero would run as that user"
+    inside userdel --remove hero
+    inside dpkg --purge hero
+}
+
 installs_and_starts_nothing() {
     inside apt-get install -y -q /root/hero.deb
+    for folder in hero.toml.d cron.d heroscript; do
+        is "755 root root" inside stat -c '%a %U %G' "/etc/hero/$folder"
+    done
     is "" inside systemctl list-units --all --no-legend --plain 'hero*'
     is "" sh -c "find '$run_dir/root/etc/systemd/system' -name 'hero*'"
     is "640 root hero" inside stat -c '%a %U %G' /etc/hero/hero.toml
@@ -45,6 +56,12 @@ enables_and_starts() {
     done
 }
 
+# systemd of Debian 13 tells of each credential that is not there.
+starts_without_noise() {
+    lacks "$(inside journalctl --no-pager --output=cat -u 'hero@*')" "inherited credential"
+    lacks "$(inside journalctl --no-pager --output=cat -u 'hero@*' -p warning)" "heroscript"
+}
+
 is_present() {
     has "$(redis get hero:meta:actor:inst:osis:default:1)" \
         "\"pid\":$(property hero@osis-default-1 MainPID),"
@@ -76,10 +93,12 @@ refuses_other_users() {
     has "$output" "permission denied"
 }
 
+claim "a person named hero stops the installation" stops_for_a_person_of_that_name
 claim "apt-get installs it; no unit runs or is enabled; the folders and the user are there" \
     installs_and_starts_nothing
 claim "systemd-analyze verify has nothing to say" verifies
 claim "systemctl enable --now starts the supervisor and two actors" enables_and_starts
+claim "their start tells of no credential and no folder that is missing" starts_without_noise
 claim "systemd-analyze security, at most 1.4" is_hardened
 claim "with the example for a Redis on a socket alone, at most 1.2" needs_only_the_socket
 claim "an actor's presence is in Redis and expires" is_present

@@ -55,6 +55,27 @@ goes_on_after_a_restart() {
     inside systemctl reload hero@osis-default-1
 }
 
+# All passwords change while jobs are submitted and run.
+rotates_passwords() {
+    local unit pids before id
+    pids=$(for unit in $UNITS; do property "$unit" MainPID; done)
+    before=$(inside cat /etc/hero/actor.password)
+    id=$(alice hero submit -t python -e 'import time; time.sleep(8); print("slow")')
+    inside sh -c 'for n in $(seq 60); do runuser -u alice -- hero submit -t osis --id "rotated-$n" -e 1 || exit; done' &
+    local submits=$!
+    inside sh "$EXAMPLE" rotate
+    wait $submits
+    # Every connection logs in once more, with the new password.
+    for unit in actor supervisor client; do admin CLIENT KILL USER "hero-$unit"; done
+    is slow alice hero job wait "$id"
+    inside sh -c 'for n in $(seq 60); do runuser -u alice -- hero job wait "rotated-$n" > /dev/null || exit; done'
+    is "$pids" sh -c "$(printf 'cat << END\n%s\nEND\n' "$(for unit in $UNITS; do property "$unit" MainPID; done)")"
+    [ "$before" != "$(inside cat /etc/hero/actor.password)" ]
+    # A unit sees its own password alone.
+    is "" inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m cat /etc/hero/supervisor.password
+    inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m grep -qE '^[0-9a-f]{64}$' /etc/hero/actor.password
+}
+
 back_to_the_port() {
     local unit
     inside cp -p /etc/redis/redis.conf.before /etc/redis/redis.conf
@@ -73,4 +94,5 @@ claim "the example of one machine with its Redis works as it is pasted, and agai
 claim "its Redis has no port, and takes nobody without a login" is_closed
 claim "Redis refuses nothing of what Hero does there" is_refused_nothing_here
 claim "it goes on after a restart of Redis and of the units" goes_on_after_a_restart
+claim "its passwords change under load: nothing is lost, no unit is restarted" rotates_passwords
 claim "without it the units work as before" back_to_the_port

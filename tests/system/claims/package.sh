@@ -8,9 +8,9 @@ lintian_is_silent() {
 holds_what_it_should() {
     local files
     files=$(dpkg-deb --contents "$deb")
-    for file in ./usr/bin/hero ./etc/hero/hero.toml ./lib/systemd/system/hero@.service \
+    for file in ./usr/bin/hero ./etc/hero/hero.toml ./usr/lib/systemd/system/hero@.service \
         ./usr/lib/systemd/user/hero@.service ./usr/lib/systemd/user/hero-redis.service \
-        ./lib/systemd/system/hero.target ./etc/logrotate.d/hero \
+        ./usr/lib/systemd/system/hero.target ./etc/logrotate.d/hero \
         ./usr/share/man/man1/hero.1.gz ./usr/share/man/man1/hero-job-list.1.gz \
         ./usr/share/man/man5/hero.toml.5.gz ./usr/share/man/man7/hero.7.gz ./usr/share/man/man7/hero-operations.7.gz \
         ./usr/share/bash-completion/completions/hero \
@@ -20,6 +20,8 @@ holds_what_it_should() {
         ./usr/share/doc/hero/copyright ./usr/share/doc/hero/changelog.Debian.gz; do
         has "$files" " $file"
     done
+    # Since Debian 13 no package owns files in /lib.
+    lacks "$files" " ./lib/"
     is "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1" \
         dpkg-deb --field "$deb" Version
     has "$(dpkg-deb --field "$deb" Recommends)" "redis-server | valkey-server"
