@@ -148,7 +148,7 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
         [""] => overview::live(site, visitor, &now),
         ["jobs"] => jobs::live(site, visitor, &now, query).await?,
         ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
-        ["jobs", id] => job::live(site, visitor, &now, id).await?,
+        ["jobs", id] => job::live(site, visitor, &now, (id, query)).await?,
         ["brokers"] => brokers::live(visitor, &now, query),
         ["limits"] => limits::live(site, visitor).await?,
         ["queues"] => queues::live(site, visitor, &now, query),

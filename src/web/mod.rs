@@ -5,6 +5,7 @@
 
 mod actors;
 mod assets;
+mod bonds;
 mod brokers;
 mod cookie;
 mod cron;

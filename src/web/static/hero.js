@@ -101,7 +101,9 @@
       time.textContent = at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at);
     });
     all("time[data-clock]", from).forEach((time) => {
-      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB");
+      const fractionalSecondDigits = time.dataset.clock === "ms" ? 3 : undefined;
+      const parts = { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits };
+      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB", parts);
     });
   };
   times();
