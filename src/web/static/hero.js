@@ -43,7 +43,15 @@
       count();
     }
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+    if (event.target.matches("#f-script_type")) functionsOf(event.target.value).catch(() => {});
   });
+  // The functions of the script type that is chosen.
+  const functionsOf = async (type) => {
+    const answer = await fetch(link(`/submit?type=${encodeURIComponent(type)}`), { headers: { accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = one("#functions", page);
+    if (found) one("#functions").replaceChildren(...document.adoptNode(found).childNodes);
+  };
   const pickUpTo = (to) => {
     const boxes = picks(), from = Math.max(0, boxes.indexOf(lastPick)), end = boxes.indexOf(to);
     boxes.slice(Math.min(from, end), Math.max(from, end) + 1).forEach((pick) => { pick.checked = true; });

@@ -10,12 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
+use super::upload::{INPUTS, STDIN_FILE};
 use crate::config::{format_duration, parse_duration};
 use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
 
 /// The fields that stand above all others, besides the script.
-const FIRST: [&str; 8] =
-    ["script_type", "group", "instance", "priority", "timeout", "retries", "run_at", "caller_id"];
+const FIRST: [&str; 10] = [
+    "name", "tags", "script_type", "group", "instance", "priority", "timeout", "retries", "run_at",
+    "caller_id",
+];
+/// The number of those that stand above the script.
+const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
@@ -165,7 +170,12 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
 }
 
 /// Returns the inputs of the form.
-pub(super) fn inputs(draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
+pub(super) fn inputs(
+    draft: &JobDraft,
+    types: &[OfferedType],
+    error: &DraftError,
+    files_hint: &str,
+) -> Markup {
     let others: Vec<&Setting> = settings()
         .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
         .collect();
@@ -175,13 +185,14 @@ pub(super) fn inputs(draft: &JobDraft, types: &[OfferedType], error: &DraftError
     let of = |field: &str| Setting::of_field(field);
     html! {
         div.row {
-            @for setting in FIRST[..4].iter().filter_map(|field| of(field)) {
+            @for setting in FIRST[..ABOVE_SCRIPT].iter().filter_map(|field| of(field)) {
                 (input(setting, draft, types, error))
             }
         }
         (script(draft, error))
+        (files(error, files_hint))
         div.row {
-            @for setting in FIRST[4..].iter().filter_map(|field| of(field)) {
+            @for setting in FIRST[ABOVE_SCRIPT..].iter().filter_map(|field| of(field)) {
                 (input(setting, draft, types, error))
             }
         }
@@ -214,6 +225,26 @@ fn script(draft: &JobDraft, error: &DraftError) -> Markup {
     }
 }
 
+fn files(error: &DraftError, hint: &str) -> Markup {
+    let is_wrong = error.field == INPUTS;
+    html! {
+        div.row {
+            div.f-l {
+                label for="f-inputs" { "Files" }
+                input #f-inputs type="file" name=(INPUTS) multiple
+                    aria-invalid=[is_wrong.then_some("true")]
+                    aria-describedby=(if is_wrong { "why f-inputs-hint" } else { "f-inputs-hint" });
+                small #f-inputs-hint { (hint) }
+            }
+            div.f-l {
+                label for="f-stdin" { "Standard input" }
+                input #f-stdin type="file" name=(STDIN_FILE) aria-describedby="f-stdin-hint";
+                small #f-stdin-hint { "A file that the script reads as its standard input" }
+            }
+        }
+    }
+}
+
 fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
     let (field, text) = (setting.field, draft.text(setting.field));
     let is_wrong = error.field == field;
@@ -226,6 +257,7 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &Dra
             @match (field, setting.kind) {
                 ("script_type", _) => { (choice(&id, field, text, types, &described)) }
                 ("priority", _) => { (priority(&id, text, &described)) }
+                _ if !closed(setting).is_empty() => { (closed_choice(&id, setting, text, &described)) }
                 (_, FieldKind::Flag) => {
                     label {
                         input type="checkbox" #(id) name=(field) value=(ticked(setting))
@@ -275,6 +307,25 @@ fn choice(id: &str, field: &str, text: &str, types: &[OfferedType], described: &
                     (of.name) @if !of.is_sandboxed { " (not sandboxed)" }
                 }
             }
+        }
+    }
+}
+
+/// Returns the words of a setting that has no other values; none for any other.
+fn closed(setting: &Setting) -> Vec<&'static str> {
+    let words: Vec<&str> = setting.value_name.split('|').collect();
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+    if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
+}
+
+fn closed_choice(id: &str, setting: &Setting, text: &str, described: &str) -> Markup {
+    let words = closed(setting);
+    let is_known = text.is_empty() || words.contains(&text);
+    html! {
+        select #(id) name=(setting.field) aria-describedby=(described) {
+            option value="" selected[text.is_empty()] { "default" }
+            @if !is_known { option value=(text) selected { (text) } }
+            @for word in words { option value=(word) selected[word == text] { (word) } }
         }
     }
 }
