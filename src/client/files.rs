@@ -215,7 +215,8 @@ impl Client {
         if !self.get_job(id).await?.input_files().1 {
             return Ok(None);
         }
-        let gone = || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
+        let gone =
+            || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
         Ok(Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
     }
 

@@ -61,9 +61,8 @@ impl Client {
             return Ok(store.read_log_before(id, before, limit).await?);
         }
         let text = text.to_lowercase();
-        let has_text = |line: &LogLine| {
-            line.progress.is_none() && line.line.to_lowercase().contains(&text)
-        };
+        let has_text =
+            |line: &LogLine| line.progress.is_none() && line.line.to_lowercase().contains(&text);
         let (mut found, mut before) = (Vec::new(), before.map(str::to_owned));
         while found.len() < limit {
             let lines = store.read_log_before(id, before.as_deref(), SEARCH_PORTION).await?;

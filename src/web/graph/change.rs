@@ -69,8 +69,7 @@ pub(in crate::web) async fn change(
         return Err(PageError::wrong("The form asks for nothing that a graph can do."));
     };
     let graph = named(&site, &visitor, &id).await?;
-    let answer =
-        site.call(&visitor, &format!("graph.{verb}"), json!({ "id": graph.id() })).await?;
+    let answer = site.call(&visitor, &format!("graph.{verb}"), json!({ "id": graph.id() })).await?;
     site.snapshots_are_old();
     // A graph of which jobs were left is still there.
     let is_gone = verb == "delete" && answer["left"] == 0;
@@ -108,7 +107,8 @@ mod tests {
     #[test]
     fn sentence_says_what_happened_and_what_was_left() {
         assert_eq!(said("retry", &json!({ "done": 2, "told": 0, "left": 0 })), "Retried 2 jobs.");
-        let stopped = json!({ "done": 1, "told": 3, "left": 2, "problems": [{ "problem": "gone" }] });
+        let stopped =
+            json!({ "done": 1, "told": 3, "left": 2, "problems": [{ "problem": "gone" }] });
         let text = "Stopped 1 job, told 3 running jobs to stop, 2 stay as they are: gone.";
         assert_eq!(said("stop", &stopped), text);
     }

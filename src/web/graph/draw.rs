@@ -91,7 +91,9 @@ pub(super) fn drawn(
     let (width, height) = (width.max(974.0), places.height.max(NODE_HEIGHT * 2.0));
     let view = format!("0 0 {width:.0} {height:.0}");
     // A drawing of a size of its own scrolls.
-    let size = zoom.scale(places.layers).map(|scale| [width, height].map(|of| format!("{:.0}", of * scale)));
+    let size = zoom
+        .scale(places.layers)
+        .map(|scale| [width, height].map(|of| format!("{:.0}", of * scale)));
     html! {
         svg.long[size.is_some()].fit[zoom == GraphZoom::Fit] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
             height=[size.as_ref().map(|size| &size[1])] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {

@@ -278,8 +278,10 @@ mod tests {
     #[test]
     fn lines_of_attempts_that_are_not_shown_have_no_rule() {
         let lines = [line("9000-0", 1, "a")];
-        let ids: Vec<String> =
-            rows(&lines, &[attempt(1, 1), attempt(2, 4)], "").into_iter().map(|(id, _)| id).collect();
+        let ids: Vec<String> = rows(&lines, &[attempt(1, 1), attempt(2, 4)], "")
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
         assert_eq!(ids, ["attempt-1", "L9000-0"]);
         assert!(rows(&[], &[attempt(1, 1)], "").is_empty());
     }

@@ -10,13 +10,21 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::upload::{INPUTS, STDIN_FILE};
+use super::choice::{choice, closed, closed_choice, files, priority};
 use crate::config::{format_duration, parse_duration};
 use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
 
 /// The fields that stand above all others, besides the script.
 const FIRST: [&str; 10] = [
-    "name", "tags", "script_type", "group", "instance", "priority", "timeout", "retries", "run_at",
+    "name",
+    "tags",
+    "script_type",
+    "group",
+    "instance",
+    "priority",
+    "timeout",
+    "retries",
+    "run_at",
     "caller_id",
 ];
 /// The number of those that stand above the script.
@@ -225,26 +233,6 @@ fn script(draft: &JobDraft, error: &DraftError) -> Markup {
     }
 }
 
-fn files(error: &DraftError, hint: &str) -> Markup {
-    let is_wrong = error.field == INPUTS;
-    html! {
-        div.row {
-            div.f-l {
-                label for="f-inputs" { "Files" }
-                input #f-inputs type="file" name=(INPUTS) multiple
-                    aria-invalid=[is_wrong.then_some("true")]
-                    aria-describedby=(if is_wrong { "why f-inputs-hint" } else { "f-inputs-hint" });
-                small #f-inputs-hint { (hint) }
-            }
-            div.f-l {
-                label for="f-stdin" { "Standard input" }
-                input #f-stdin type="file" name=(STDIN_FILE) aria-describedby="f-stdin-hint";
-                small #f-stdin-hint { "A file that the script reads as its standard input" }
-            }
-        }
-    }
-}
-
 fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
     let (field, text) = (setting.field, draft.text(setting.field));
     let is_wrong = error.field == field;
@@ -294,50 +282,6 @@ fn example(kind: FieldKind) -> Option<&'static str> {
         FieldKind::Texts => Some("one a line"),
         FieldKind::Object => Some("{\"name\": \"value\"}"),
         _ => None,
-    }
-}
-
-fn choice(id: &str, field: &str, text: &str, types: &[OfferedType], described: &str) -> Markup {
-    let is_known = text.is_empty() || types.iter().any(|of| of.name == text);
-    html! {
-        select #(id) name=(field) aria-describedby=(described) {
-            @if !is_known { option value=(text) selected { (text) } }
-            @for of in types {
-                option value=(of.name) selected[of.name == text] {
-                    (of.name) @if !of.is_sandboxed { " (not sandboxed)" }
-                }
-            }
-        }
-    }
-}
-
-/// Returns the words of a setting that has no other values; none for any other.
-fn closed(setting: &Setting) -> Vec<&'static str> {
-    let words: Vec<&str> = setting.value_name.split('|').collect();
-    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
-    if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
-}
-
-fn closed_choice(id: &str, setting: &Setting, text: &str, described: &str) -> Markup {
-    let words = closed(setting);
-    let is_known = text.is_empty() || words.contains(&text);
-    html! {
-        select #(id) name=(setting.field) aria-describedby=(described) {
-            option value="" selected[text.is_empty()] { "default" }
-            @if !is_known { option value=(text) selected { (text) } }
-            @for word in words { option value=(word) selected[word == text] { (word) } }
-        }
-    }
-}
-
-fn priority(id: &str, text: &str, described: &str) -> Markup {
-    let text = if text.is_empty() { "1" } else { text };
-    html! {
-        select #(id) name="priority" aria-describedby=(described) {
-            @for (value, word) in [("0", "Urgent"), ("1", "Normal"), ("2", "Background")] {
-                option value=(value) selected[value == text] { (word) }
-            }
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/submit`: a form for a new job, empty or filled from a job, with the documentation of functions beside it.
 
+mod choice;
 mod form;
 mod upload;
 

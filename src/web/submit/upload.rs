@@ -23,7 +23,7 @@ pub(super) const STDIN_FILE: &str = "stdin";
 const PIECES_MAX: usize = 4;
 
 /// A posted form.
-pub(super) struct SubmitForm {
+pub(in crate::web) struct SubmitForm {
     pub(super) fields: Fields,
     pub(super) files: JobFiles,
     /// The reason why a file cannot be taken; the others of the form were read.
@@ -105,7 +105,8 @@ impl<'a> FormReader<'a> {
         let mut bytes = Vec::new();
         while let Some(piece) = part.chunk().await.map_err(unreadable)? {
             let left = self.text_room.checked_sub(piece.len() as u64);
-            self.text_room = left.ok_or_else(|| PageError::wrong("The texts of the form are too long."))?;
+            self.text_room =
+                left.ok_or_else(|| PageError::wrong("The texts of the form are too long."))?;
             bytes.extend_from_slice(&piece);
         }
         String::from_utf8(bytes).map_err(|_| PageError::wrong("A text of the form is not UTF-8."))
