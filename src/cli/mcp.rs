@@ -98,6 +98,7 @@ impl Mcp {
             config: Arc::new(config),
             caller: Arc::new(caller),
             begun: None,
+            files: Arc::default(),
         };
         let server = Arc::new(AgentServer::new(context));
         serve(&server, lines()).await?;

@@ -73,6 +73,14 @@ impl Client {
         Ok(branch(&leaves))
     }
 
+    /// Returns the jobs that each of these jobs still waits for; none for one that does not wait.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn awaited_by(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, ClientError> {
+        Ok(self.shards.pending(ids).await?)
+    }
+
     /// Lists the jobs that wait for a job, or did.
     ///
     /// # Errors

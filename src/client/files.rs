@@ -8,19 +8,18 @@ use super::{Client, ClientError, Submission};
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::format_size;
 use crate::proto::job::{
-    FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES,
+    FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
 };
 use crate::store::FileSide;
 
 /// One file of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JobFile {
-    /// Its name.
-    #[schemars(with = "String")]
-    pub name: FileName,
+    /// Its name; `-` for standard input.
+    pub name: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Its side: `input` or `output`.
+    /// Its side: `input`, `output` or `stdin`.
     pub kind: FileSide,
 }
 
@@ -167,15 +166,18 @@ impl Client {
         Ok(files)
     }
 
-    /// Lists the files of a job, those that its script left first.
+    /// Lists the files of a job: those that its script left, those that it was given, its standard input.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`].
     pub async fn job_files(&self, id: &JobId) -> Result<Vec<JobFile>, ClientError> {
         let job = self.get_job(id).await?;
-        let outputs = job.output_files().into_iter().map(|name| (FileSide::Output, name));
-        let inputs = job.input_files().0.into_iter().map(|name| (FileSide::Input, name));
-        let files: Vec<(FileSide, FileName)> = outputs.chain(inputs).collect();
+        let (inputs, has_stdin) = job.input_files();
+        let named = |side| move |name: FileName| (side, name.to_string());
+        let outputs = job.output_files().into_iter().map(named(FileSide::Output));
+        let inputs = inputs.into_iter().map(named(FileSide::Input));
+        let stdin = has_stdin.then(|| (FileSide::Stdin, STDIN.to_owned()));
+        let files: Vec<(FileSide, String)> = outputs.chain(inputs).chain(stdin).collect();
         let sizes = self.of(id)?.file_sizes(id, &files).await?;
         let files = files.into_iter().zip(sizes);
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
@@ -203,6 +205,19 @@ impl Client {
             }
         }
         Ok(None)
+    }
+
+    /// Finds the standard input that a job was given. `None` if it has none. It is read as a file is.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if it is gone.
+    pub async fn job_stdin(&self, id: &JobId) -> Result<Option<FileBody>, ClientError> {
+        if !self.get_job(id).await?.input_files().1 {
+            return Ok(None);
+        }
+        let gone =
+            || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
+        Ok(Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
     }
 
     /// Returns the bytes of a file that was found, at most this many.

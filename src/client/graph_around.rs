@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Client, ClientError};
 use crate::proto::job::JobId;
-use crate::store::JobSummary;
+use crate::store::{JobDependents, JobSummary};
 
 /// One job of the graph around a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,13 @@ pub struct GraphJob {
     pub after: Vec<JobId>,
     /// The jobs that must end before it, in any way.
     pub after_any: Vec<JobId>,
+}
+
+impl GraphJob {
+    fn new(job: JobSummary, mut of: JobDependents) -> Self {
+        let after_any = of.prerequisites.split_off(of.prerequisites.len() - of.after_any);
+        Self { job, after: of.prerequisites, after_any }
+    }
 }
 
 /// The graph around a job.
@@ -44,13 +51,12 @@ impl Client {
             let mut summaries: HashMap<JobId, JobSummary> =
                 summaries.into_iter().flatten().map(|job| (job.id.clone(), job)).collect();
             let mut near: Vec<JobId> = Vec::new();
-            for (id, mut of) in step.into_iter().zip(relations) {
+            for (id, of) in step.into_iter().zip(relations) {
                 let Some(job) = summaries.remove(&id) else { continue };
-                let others = of.dependents.into_iter().take(DEPENDENTS_MAX);
-                near.extend(of.prerequisites.iter().cloned().chain(others));
+                let others = of.dependents.iter().take(DEPENDENTS_MAX);
+                near.extend(of.prerequisites.iter().chain(others).cloned());
                 graph.is_cut |= of.dependents_more > 0;
-                let after_any = of.prerequisites.split_off(of.prerequisites.len() - of.after_any);
-                graph.jobs.push(GraphJob { job, after: of.prerequisites, after_any });
+                graph.jobs.push(GraphJob::new(job, of));
             }
             near.retain(|id| known.insert(id.clone()));
             let room = most.saturating_sub(graph.jobs.len());
@@ -62,6 +68,21 @@ impl Client {
             return Err(ClientError::NoSuchJob(id.clone()));
         }
         Ok(graph)
+    }
+
+    /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn bonds_in_graph(
+        &self,
+        graph: &JobId,
+        ids: Vec<JobId>,
+    ) -> Result<Vec<GraphJob>, ClientError> {
+        let store = self.of(graph)?;
+        let relations = store.dependents(&ids).await?;
+        let jobs = store.summaries(ids).await?.into_iter().zip(relations);
+        Ok(jobs.filter_map(|(job, of)| Some(GraphJob::new(job?, of))).collect())
     }
 
     /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.

@@ -11,6 +11,9 @@ use crate::store::{Blocking, LogLine, Store, StoreError};
 /// The wait for lines of one read, after which the job's state is checked.
 const WAIT: Duration = Duration::from_millis(500);
 
+/// The lines of one reading of a search.
+const SEARCH_PORTION: usize = 2_000;
+
 impl Client {
     /// Reads up to `limit` lines of a job's log, after a given line or from the start.
     ///
@@ -39,6 +42,39 @@ impl Client {
         limit: usize,
     ) -> Result<Vec<LogLine>, ClientError> {
         Ok(self.of(id)?.read_log_end(id, limit).await?)
+    }
+
+    /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a
+    /// text only those that have it, in any case of its letters; progress is none of them.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn get_job_logs_before(
+        &self,
+        id: &JobId,
+        before: Option<&str>,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<LogLine>, ClientError> {
+        let store = self.of(id)?;
+        if text.is_empty() {
+            return Ok(store.read_log_before(id, before, limit).await?);
+        }
+        let text = text.to_lowercase();
+        let has_text =
+            |line: &LogLine| line.progress.is_none() && line.line.to_lowercase().contains(&text);
+        let (mut found, mut before) = (Vec::new(), before.map(str::to_owned));
+        while found.len() < limit {
+            let lines = store.read_log_before(id, before.as_deref(), SEARCH_PORTION).await?;
+            let is_start = lines.len() < SEARCH_PORTION;
+            before = lines.first().map(|line| line.id.clone());
+            found.extend(lines.into_iter().rev().filter(has_text).take(limit - found.len()));
+            if is_start {
+                break;
+            }
+        }
+        found.reverse();
+        Ok(found)
     }
 
     /// Follows a job's log from its start to the job's end, on its own connection.

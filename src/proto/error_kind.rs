@@ -25,6 +25,8 @@ const VARYING: [(&str, &str); 4] = [
 const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 /// Begins the error of a job that another one replaced; the id of that follows.
 const REPLACED: &str = "replaced by job ";
+/// Begins the error of a job whose prerequisite failed; the id of that follows.
+const PREREQUISITE: &str = "prerequisite failed: ";
 /// The longest id of a job.
 const ID_BYTES_MAX: usize = 64;
 
@@ -71,7 +73,7 @@ impl FailureCause {
                 Self::Replaced
             }
             _ if begins("expired: ") => Self::Expired,
-            _ if begins("prerequisite failed: ") => Self::Prerequisite,
+            _ if begins(PREREQUISITE) => Self::Prerequisite,
             _ if begins("crashed: ") => Self::Crashed,
             _ if begins("invalid job: ") => Self::Invalid,
             _ => Self::Script,
@@ -104,6 +106,11 @@ impl FromStr for FailureCause {
         let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
         found.map(|(_, cause)| *cause).ok_or_else(illegal)
     }
+}
+
+/// Returns the job whose failure an error tells, if it is the error of a job that waited for another.
+pub fn failed_prerequisite(error: &str) -> Option<JobId> {
+    error.strip_prefix(PREREQUISITE)?.parse().ok()
 }
 
 /// The beginnings of errors whose number says how a process ended.
@@ -140,6 +147,15 @@ fn end_bytes(line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn error_names_the_prerequisite_that_failed() {
+        let named = failed_prerequisite("prerequisite failed: job-1");
+        assert_eq!(named.map(|id| id.to_string()).as_deref(), Some("job-1"));
+        for other in ["prerequisite failed: ", "prerequisite failed: <b>", "exit code 1", ""] {
+            assert_eq!(failed_prerequisite(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn error_tells_its_cause() {

@@ -14,7 +14,7 @@ use super::error::{RpcError, code};
 use super::follow::Following;
 use crate::client::Client;
 use crate::config::Config;
-use crate::proto::job::JobId;
+use crate::proto::job::{JobFiles, JobId};
 
 /// The means of a method: the client library and its caller.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct CallContext {
     pub caller: Arc<Caller>,
     /// Learns the job that `job.run` waits for.
     pub begun: Option<Arc<watch::Sender<Option<JobId>>>>,
+    /// Files that came beside the parameters and are kept already, for the job that is submitted.
+    pub files: Arc<JobFiles>,
 }
 
 pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send>>;

@@ -100,6 +100,7 @@ impl ApiService {
             config: self.config(),
             caller,
             begun: None,
+            files: Arc::default(),
         }
     }
 

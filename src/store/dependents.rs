@@ -22,6 +22,8 @@ pub struct JobDependents {
     pub dependents_more: u64,
 }
 
+/// Begins an entry of a pending set that only has to end, as the scripts write it.
+const ANY: char = '?';
 const FIELDS: [&str; 6] =
     ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more"];
 
@@ -45,6 +47,25 @@ impl Store {
         Ok(answers.into_iter().map(read).collect())
     }
 
+    /// Reads the prerequisites that jobs still wait for, in one round trip.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        for id in &ids {
+            pipeline.cmd("SMEMBERS").arg(self.keys.pending(id));
+        }
+        // A key of another type names none.
+        let pipeline = pipeline.ignore_errors();
+        let answers: Vec<redis::RedisResult<Vec<String>>> =
+            self.link.pipeline("reading the prerequisites of jobs", pipeline).await?;
+        Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
+    }
+
     /// The dependents of a job beyond those in its hash, up to a bound.
     ///
     /// # Errors
@@ -56,6 +77,14 @@ impl Store {
         let ids: Vec<String> = self.link.query("reading the dependents of a job", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
+}
+
+/// Returns the ids of a pending set, in the order of their letters.
+fn pending_of(entries: &[String]) -> Vec<JobId> {
+    let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
+    let mut ids: Vec<JobId> = bare.filter_map(|id| id.parse().ok()).collect();
+    ids.sort();
+    ids
 }
 
 fn read(answer: Value) -> JobDependents {

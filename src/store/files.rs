@@ -26,13 +26,16 @@ pub enum FileSide {
     Input,
     /// Its script left it.
     Output,
+    /// Its submitter gave it as standard input.
+    Stdin,
 }
 
 impl FileSide {
-    fn field(self, name: &FileName) -> String {
+    fn field(self, name: &str) -> String {
         match self {
             Self::Input => format!("i:{name}"),
             Self::Output => format!("o:{name}"),
+            Self::Stdin => STDIN.to_owned(),
         }
     }
 }
@@ -56,7 +59,7 @@ impl Store {
         let mut script = self.scripts.stage_files.prepare_invoke();
         script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());
         for (name, content) in &files.inputs {
-            add_field(&mut script, FileSide::Input.field(name), content);
+            add_field(&mut script, FileSide::Input.field(name.as_str()), content);
         }
         if let Some(content) = &files.stdin {
             add_field(&mut script, STDIN.to_owned(), content);
@@ -90,7 +93,7 @@ impl Store {
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
         script.arg(self.keys.contents());
         for (name, content) in files {
-            add_field(&mut script, FileSide::Output.field(name), content);
+            add_field(&mut script, FileSide::Output.field(name.as_str()), content);
         }
         let answer: String = self.invoke("keeping the files of a job", &script).await?;
         Ok(if answer == "ok" { KeptFiles::Kept } else { KeptFiles::Lost })
@@ -106,7 +109,7 @@ impl Store {
         side: FileSide,
         names: &[FileName],
     ) -> Result<Vec<Option<FileBody>>, StoreError> {
-        self.read_fields(id, names.iter().map(|name| side.field(name)).collect()).await
+        self.read_fields(id, names.iter().map(|name| side.field(name.as_str())).collect()).await
     }
 
     /// Reads the standard input that a submitter gave a job.
@@ -161,7 +164,7 @@ impl Store {
     pub async fn file_sizes(
         &self,
         id: &JobId,
-        files: &[(FileSide, FileName)],
+        files: &[(FileSide, String)],
     ) -> Result<Vec<u64>, StoreError> {
         if files.is_empty() {
             return Ok(Vec::new());

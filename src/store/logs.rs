@@ -269,8 +269,22 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn read_log_end(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>, StoreError> {
+        self.read_log_before(id, None, limit).await
+    }
+
+    /// Reads the last `limit` lines of a log before a given line, or before its end, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn read_log_before(
+        &self,
+        id: &JobId,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<LogLine>, StoreError> {
+        let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
         let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.keys.log(id)).arg("+").arg("-").arg("COUNT").arg(limit);
+        command.arg(self.keys.log(id)).arg(end).arg("-").arg("COUNT").arg(limit);
         let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }

@@ -58,6 +58,16 @@ impl Shards {
         self.of_each(ids, Store::summaries).await
     }
 
+    /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
+        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
+        let ids = ids.into_iter().map(|id| (shard(&id), id)).collect();
+        self.of_each(ids, Store::pending).await
+    }
+
     /// Lists graphs and batches, the newest first, with their counts.
     ///
     /// # Errors

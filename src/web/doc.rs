@@ -43,6 +43,11 @@ impl JobDoc {
         self.0.get(field)
     }
 
+    /// Adds a field that the API does not return.
+    pub(super) fn set(&mut self, field: &str, value: Value) {
+        self.0.insert(field.to_owned(), value);
+    }
+
     /// Returns the text of a field; empty if it is missing or no text.
     pub(super) fn text(&self, field: &str) -> &str {
         self.0.get(field).and_then(Value::as_str).unwrap_or_default()

@@ -147,8 +147,9 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
     parts.extend(match names.as_slice() {
         [""] => overview::live(site, visitor, &now),
         ["jobs"] => jobs::live(site, visitor, &now, query).await?,
-        ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
-        ["jobs", id] => job::live(site, visitor, &now, id).await?,
+        ["jobs", id, "graph"] => graph::live(site, visitor, &now, (id, query)).await?,
+        ["graphs", id] => graph::live_whole(site, visitor, &now, (id, query)).await?,
+        ["jobs", id] => job::live(site, visitor, &now, (id, query)).await?,
         ["brokers"] => brokers::live(visitor, &now, query),
         ["limits"] => limits::live(site, visitor).await?,
         ["queues"] => queues::live(site, visitor, &now, query),

@@ -12,6 +12,11 @@ use super::visitor::Visitor;
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
+    /// Takes fields whose form had the right token.
+    pub(super) fn of(pairs: Vec<(String, String)>) -> Self {
+        Self(pairs)
+    }
+
     /// Returns the first value of a field; empty if it is missing.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value)

@@ -1,8 +1,8 @@
-//! `/graphs` and `/graphs/ID`: graphs and batches, what became of their jobs, and one of them with these.
+//! `/graphs`: graphs and batches, and what became of their jobs.
 
 use std::fmt::Write as _;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 
 use super::doc::JobDoc;
 use super::error::PageError;
-use super::jobs::first_line;
-use super::layout::{Nav, WebPage, bar, head};
+use super::layout::{Nav, WebPage, head};
 use super::links::{SiteLinks, encoded};
-use super::parts::{ShownState, count, empty, id_link, pager, short_id, things, was};
+use super::parts::{ShownState, columns, count, empty, pager, short_id, things, was};
 use super::site::Site;
 use super::visitor::Visitor;
 
@@ -62,43 +61,16 @@ pub(super) async fn list(
     Ok(site.page(&visitor, &now, &WebPage::still("Graphs", Nav::Graphs, main)))
 }
 
-/// Shows a graph or batch with its jobs.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-    Query(query): Query<GraphsQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let mut answer = site.ask(&visitor, "graph.get", query.params(json!({ "id": id }))).await?;
-    let jobs = docs(&mut answer, "jobs");
-    let graph = JobDoc::from(answer["graph"].take());
-    let (links, name) = (site.links(), graph.text("name"));
-    let title = if name.is_empty() { short_id(graph.text("id")) } else { name };
-    let line = html! {
-        (graph.text("kind")) " " code { (graph.text("id")) } ": " (counts(&graph))
-    };
-    let main = html! {
-        (head(title, &line, &html! {}))
-        section {
-            (bar("Jobs", "", None))
-            @if jobs.is_empty() { (empty(&html! { "No jobs." })) }
-            @else { (jobs_table(&jobs, links)) }
-            (pages(links, &address(&graph), &answer, &query, &things(jobs.len() as u64, "job")))
-        }
-        (facts(&graph, links, now.moment.at))
-    };
-    Ok(site.page(&visitor, &now, &WebPage::still(format!("Graph {title}"), Nav::Graphs, main)))
-}
-
-fn docs(answer: &mut Value, field: &str) -> Vec<JobDoc> {
+/// Takes a list of an answer.
+pub(super) fn docs(answer: &mut Value, field: &str) -> Vec<JobDoc> {
     match answer.get_mut(field).map(Value::take) {
         Some(Value::Array(found)) => found.into_iter().map(JobDoc::from).collect(),
         _ => Vec::new(),
     }
 }
 
-fn address(graph: &JobDoc) -> String {
+/// Returns the path of its page.
+pub(super) fn address(graph: &JobDoc) -> String {
     format!("/graphs/{}", encoded(graph.text("id")))
 }
 
@@ -116,7 +88,7 @@ fn pages(
 }
 
 /// Returns the state as people see that of a job.
-fn state(graph: &JobDoc) -> Markup {
+pub(super) fn state(graph: &JobDoc) -> Markup {
     let word = match graph.text("state") {
         "failed" => "error",
         word => word,
@@ -125,7 +97,7 @@ fn state(graph: &JobDoc) -> Markup {
 }
 
 /// Returns `137 of 200 done, 2 failed, 61 not ended`.
-fn counts(graph: &JobDoc) -> String {
+pub(super) fn counts(graph: &JobDoc) -> String {
     let number = |field| graph.whole(field).unwrap_or_default();
     let mut text = format!("{} of {} done", count(number("finished")), count(number("jobs")));
     // Those that wait in a graph may run: they have no outcome yet.
@@ -141,89 +113,33 @@ fn counts(graph: &JobDoc) -> String {
 
 fn graphs_table(graphs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
-        table.stack.nopick role="table" {
+        table.stack.nopick.fix role="table" {
             caption.sr { "Graphs" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th role="columnheader" { "Graph" }
-                    th role="columnheader" { "State" }
-                    th role="columnheader" { "Jobs" }
-                    th role="columnheader" { "Kind" }
-                    th role="columnheader" { "Caller" }
-                    th.num role="columnheader" { "Created" }
+                    (columns(&[
+                        ("c-wf", "Graph"), ("c-st", "State"), ("", "Jobs"), ("c-n", "Kind"),
+                        ("c-ca", "Caller"), ("num c-tk", "Created"),
+                    ]))
                 }
             }
             tbody role="rowgroup" {
                 @for graph in graphs {
                     tr role="row" {
                         td.cut.m1 role="cell" {
-                            (id_link(graph.text("id"), &links.to(&address(graph))))
-                            @if !graph.text("name").is_empty() { " " (graph.text("name")) }
+                            a.id href=(links.to(&address(graph))) title=(graph.id()) { (graph.label()) }
+                            @if !graph.text("name").is_empty() {
+                                " " span.faint { (short_id(graph.id())) }
+                            }
                         }
                         td.m4 role="cell" { (state(graph)) }
-                        td.m5 role="cell" { (counts(graph)) }
+                        td.m5.cut role="cell" { (counts(graph)) }
                         td.dim.wide role="cell" { (graph.text("kind")) }
                         td.dim.wide.cut role="cell" { (graph.text("caller_id")) }
                         td.num.mr role="cell" {
                             @if let Some(at) = graph.time("created_at") { (was(at, now)) }
                         }
                     }
-                }
-            }
-        }
-    }
-}
-
-fn jobs_table(jobs: &[JobDoc], links: &SiteLinks) -> Markup {
-    html! {
-        table.stack.nopick role="table" {
-            caption.sr { "Jobs" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    th role="columnheader" { "Job" }
-                    th role="columnheader" { "State" }
-                    th role="columnheader" { "Error" }
-                }
-            }
-            tbody role="rowgroup" {
-                @for job in jobs {
-                    tr role="row" {
-                        td.cut.m1 role="cell" {
-                            (id_link(job.text("id"), &links.job(job.text("id"))))
-                            @if !job.text("name").is_empty() { " " (job.text("name")) }
-                        }
-                        td.m4 role="cell" {
-                            @if job.text("status").is_empty() {
-                                (job.text("outcome")) span.faint { ", deleted" }
-                            } @else if job.text("outcome") == "waiting" {
-                                (job.state().shown())
-                            } @else { (job.text("outcome")) }
-                        }
-                        td.why.cut.m5 role="cell" {
-                            @if !job.text("error").is_empty() {
-                                span.err title=(job.text("error")) { (first_line(job.text("error"))) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn facts(graph: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
-    let callbacks = graph.get("callbacks").and_then(Value::as_object);
-    html! {
-        section {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "State" } dd { (state(graph)) }
-                @if !graph.text("caller_id").is_empty() { dt { "Caller" } dd { (graph.text("caller_id")) } }
-                @if let Some(at) = graph.time("created_at") { dt { "Created" } dd { (was(at, now)) } }
-                @if let Some(at) = graph.time("ended_at") { dt { "Ended" } dd { (was(at, now)) } }
-                @for (name, job) in callbacks.into_iter().flatten() {
-                    @let id = job.as_str().unwrap_or_default();
-                    dt { (name) } dd { (id_link(id, &links.job(id))) }
                 }
             }
         }

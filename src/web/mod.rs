@@ -5,6 +5,7 @@
 
 mod actors;
 mod assets;
+mod bonds;
 mod brokers;
 mod cookie;
 mod cron;
@@ -76,7 +77,9 @@ fn routes(site: Site) -> Router {
         .route("/jobs/{id}/files/{name}", get(job::download))
         .route("/jobs/{id}/delete", get(job::ask_delete))
         .route("/graphs", get(graphs::list))
-        .route("/graphs/{id}", get(graphs::show))
+        .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
+        .route("/graphs/{id}/stop", get(graph::ask_stop))
+        .route("/graphs/{id}/delete", get(graph::ask_delete))
         .route("/submit", get(submit::show).post(submit::change).layer(body))
         .route("/dead", get(dead::list).post(dead::change))
         .route("/limits", get(limits::list))

@@ -22,6 +22,7 @@ use super::snapshot::{SiteSnapshot, SnapshotReader};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
+use crate::proto::job::JobFiles;
 use crate::rpc::{CallContext, Caller, MethodTable, RpcError, TokenCheck};
 
 /// Settings of the pages.
@@ -171,7 +172,30 @@ impl Site {
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
-        let (context, name) = (self.context(visitor), &visitor.caller.name);
+        self.call_by(self.context(visitor), method, params).await
+    }
+
+    /// Submits a job with files that are kept already.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn submit(
+        &self,
+        visitor: &Visitor,
+        params: Value,
+        files: JobFiles,
+    ) -> Result<Value, RpcError> {
+        let context = CallContext { files: Arc::new(files), ..self.context(visitor) };
+        self.call_by(context, "job.submit", params).await
+    }
+
+    async fn call_by(
+        &self,
+        context: CallContext,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        let name = context.caller.name.clone();
         let about = about(&params);
         let result = self.parts.table.call(context, method, params).await;
         match &result {
@@ -204,6 +228,7 @@ impl Site {
             config: self.config(),
             caller: visitor.caller.clone(),
             begun: None,
+            files: Arc::default(),
         }
     }
 

@@ -108,6 +108,44 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
+    /// Runs pages without their scripts, or with them again.
+    pub(crate) fn run_scripts(&self, with: bool) {
+        self.devtools("Emulation.setScriptExecutionDisabled", &json!({ "value": !with }));
+    }
+
+    /// Makes the line slow: 400 ms to the server, 30 kB/s.
+    pub(crate) fn slow_down(&self) {
+        self.devtools("Network.enable", &json!({}));
+        let line = json!({
+            "offline": false, "latency": 400, "downloadThroughput": 30_000, "uploadThroughput": 30_000,
+        });
+        self.devtools("Network.emulateNetworkConditions", &line);
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub(crate) fn press(&self, keys: &str) {
+        let keys: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })))
+            .collect();
+        let keyboard = json!({ "type": "key", "id": "keyboard", "actions": keys });
+        self.session("POST", "/actions", &json!({ "actions": [keyboard] }));
+    }
+
+    /// Moves the focus with the tabulator until an element has it.
+    #[track_caller]
+    pub(crate) fn tab_to(&self, selector: &str) {
+        const STEPS_MAX: usize = 200;
+        let script = format!("return document.activeElement.matches({selector:?})");
+        for _ in 0..STEPS_MAX {
+            if self.run(&script) == true {
+                return;
+            }
+            self.press("\u{E004}");
+        }
+        panic!("the tabulator does not reach {selector}");
+    }
+
     fn devtools(&self, command: &str, params: &Value) {
         let body = json!({ "cmd": command, "params": params });
         self.session("POST", "/goog/cdp/execute", &body);

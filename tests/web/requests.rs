@@ -34,14 +34,25 @@ impl Answer {
     }
 }
 
-/// Sends a request with these headers and this body.
+/// Sends a request with these headers and this body, the fields of a form.
 pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    send_as(site, (method, path), "application/x-www-form-urlencoded", headers, body)
+}
+
+/// Sends a request with a body of a kind.
+pub(super) fn send_as(
+    site: &Served,
+    (method, path): (&str, &str),
+    kind: &str,
+    headers: &str,
+    body: &str,
+) -> Answer {
     let mut stream = TcpStream::connect(site.address()).expect("connecting");
     let length = body.len();
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: {length}\r\n\
-         Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n{headers}\r\n{body}",
+         Content-Type: {kind}\r\nConnection: close\r\n{headers}\r\n{body}",
         site.address()
     )
     .expect("sending");

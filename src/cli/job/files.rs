@@ -12,7 +12,7 @@ use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobFile};
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName};
+use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName, STDIN};
 use crate::store::FileSide;
 
 /// List the files of a job: those that its script left, and those that it was given
@@ -31,7 +31,7 @@ pub(in crate::cli) struct ListFiles {
 pub(in crate::cli) struct FetchFile {
     /// The job
     id: String,
-    /// The name of the file
+    /// The name of the file; `-` is the standard input that it was given
     name: String,
     /// The file to write; `-` writes standard output
     #[arg(short, long, value_name = "FILE")]
@@ -64,8 +64,9 @@ fn table(files: &[JobFile]) -> TextTable {
         let kind = match kind {
             FileSide::Input => "input",
             FileSide::Output => "output",
+            FileSide::Stdin => "stdin",
         };
-        table.row([name.to_string(), size.to_string(), kind.to_owned()]);
+        table.row([name.clone(), size.to_string(), kind.to_owned()]);
     }
     table
 }
@@ -77,8 +78,13 @@ impl FetchFile {
             let message = format!("job {id} has no file `{}`: hero job files {id}", self.name);
             Error::new(Exit::NotFound, message)
         };
-        let name: FileName = self.name.parse().map_err(|_| missing())?;
-        let content = client.job_file(&id, &name).await?.ok_or_else(missing)?;
+        let content = if self.name == STDIN {
+            client.job_stdin(&id).await?
+        } else {
+            let name: FileName = self.name.parse().map_err(|_| missing())?;
+            client.job_file(&id, &name).await?
+        };
+        let content = content.ok_or_else(missing)?;
         let contents = Contents::of(&global.config()?.job);
         if self.output.as_deref() == Some(Path::new("-")) {
             let mut out = std::io::stdout().lock();
@@ -88,12 +94,19 @@ impl FetchFile {
                 Err(error) => Err(ClientError::from(error).into()),
             };
         }
-        let path = self.output.clone().unwrap_or_else(|| name.as_str().into());
+        let path = self.output.clone().unwrap_or_else(|| self.saved_as().into());
         let size = write(&path, (&contents, &content), self.output.is_some())?;
         if global.json {
-            output::json(&json!({ "id": id, "name": name, "size": size, "file": path }))?;
+            output::json(&json!({ "id": id, "name": self.name, "size": size, "file": path }))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl FetchFile {
+    /// Returns the name under which it is saved if no other is given.
+    fn saved_as(&self) -> &str {
+        if self.name == STDIN { "stdin" } else { &self.name }
     }
 }
 

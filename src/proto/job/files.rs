@@ -95,7 +95,7 @@ pub const OUTPUT_FILES: &str = "output_files";
 /// The field that says which files its script left that are not kept, and why.
 pub const FILES_NOT_KEPT: &str = "files_not_kept";
 /// The entry for standard input; no file has this name.
-const STDIN: &str = "-";
+pub const STDIN: &str = "-";
 
 impl JobFiles {
     /// The most files of one job, and the most that it keeps.

@@ -34,7 +34,7 @@ pub use exit_codes::ExitCodes;
 pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 pub use files::{
     Artifact, ContentHash, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles,
-    OUTPUT_FILES, file_names,
+    OUTPUT_FILES, STDIN, file_names,
 };
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};

@@ -11,7 +11,7 @@ use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
-use crate::proto::job::{FileName, Job, JobFiles, JobId};
+use crate::proto::job::{FileName, Job, JobFiles, JobId, STDIN};
 
 /// The largest file of an answer: it is in memory, in Base64 too.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
@@ -26,13 +26,15 @@ pub(super) fn given_files(
     inputs: GivenFiles,
     stdin: Option<String>,
 ) -> Result<JobFiles, RpcError> {
-    let mut files = JobFiles::default();
+    let mut files = JobFiles::clone(&context.files);
     for (name, text) in inputs {
         let bytes = decoded("inputs", &text)?;
         let name: FileName = name.parse().map_err(|error| wrong("inputs", &format!("{error}")))?;
         files.inputs.insert(name, bytes.into());
     }
-    files.stdin = stdin.map(|text| decoded("stdin", &text)).transpose()?.map(Into::into);
+    if let Some(text) = stdin {
+        files.stdin = Some(decoded("stdin", &text)?.into());
+    }
     context.config.check_files(&job.spec, &files)?;
     Ok(files)
 }
@@ -69,8 +71,8 @@ pub(super) async fn files(
 pub(super) struct OneFile {
     /// The id of the job.
     id: Spelled<JobId>,
-    /// The name of the file.
-    name: Spelled<FileName>,
+    /// The name of the file; `-` is the standard input.
+    name: String,
 }
 
 /// The content of a file.
@@ -83,12 +85,18 @@ pub(super) struct FileContent {
 }
 
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
-    let (Spelled(id), Spelled(name)) = (given.id, given.name);
+    let (Spelled(id), name) = (given.id, given.name);
     context.may_see(&id).await?;
-    let Some(found) = context.client.job_file(&id, &name).await? else {
+    let found = if name == STDIN {
+        context.client.job_stdin(&id).await?
+    } else {
+        let file: FileName = name.parse().map_err(|error| wrong("name", &format!("{error}")))?;
+        context.client.job_file(&id, &file).await?
+    };
+    let Some(found) = found else {
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };
     let bytes = context.client.file_bytes(found, ANSWER_BYTES_MAX).await?;
-    Ok(FileContent { name: name.to_string(), content: BASE64_STANDARD.encode(bytes) })
+    Ok(FileContent { name, content: BASE64_STANDARD.encode(bytes) })
 }

@@ -20,6 +20,58 @@ const BAR_WIDTH: f64 = 130.0;
 /// The most letters of a text in a node.
 const LETTERS_MAX: usize = 18;
 
+/// The size of a drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum GraphZoom {
+    /// A short graph fills the width, a long one keeps its size.
+    #[default]
+    Auto,
+    /// All of it in the width.
+    Fit,
+    /// So many hundredths of its size.
+    Percent(u16),
+}
+
+impl GraphZoom {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Auto, Self::Fit, Self::Percent(50), Self::Percent(100), Self::Percent(200)];
+
+    /// Returns the size of a word of an address.
+    pub(super) fn of(word: &str) -> Self {
+        Self::ALL.into_iter().find(|zoom| zoom.word() == word).unwrap_or_default()
+    }
+
+    pub(super) fn word(self) -> String {
+        match self {
+            Self::Auto => "auto".to_owned(),
+            Self::Fit => "fit".to_owned(),
+            Self::Percent(share) => share.to_string(),
+        }
+    }
+
+    pub(super) fn label(self) -> String {
+        match self {
+            Self::Auto => "Automatic".to_owned(),
+            Self::Fit => "Whole graph".to_owned(),
+            Self::Percent(share) => format!("{share} %"),
+        }
+    }
+
+    /// Returns the part of its size that a drawing has; `None` if it fills the width.
+    fn scale(self, layers: usize) -> Option<f64> {
+        match self {
+            Self::Percent(share) => Some(f64::from(share) / 100.0),
+            Self::Auto if layers > 6 => Some(1.0),
+            Self::Auto | Self::Fit => None,
+        }
+    }
+}
+
+/// Returns the id of the element of a job, to which an address can jump.
+pub(super) fn node_id(job: &str) -> String {
+    format!("node-{job}")
+}
+
 fn left(layer: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "at most some hundred layers")]
     let layer = layer as f64;
@@ -30,7 +82,7 @@ fn left(layer: usize) -> f64 {
 pub(super) fn drawn(
     jobs: &[JobDoc],
     edges: &[GraphEdge],
-    id: &str,
+    (id, zoom): (&str, GraphZoom),
     links: &SiteLinks,
     now: Timestamp,
 ) -> Markup {
@@ -38,11 +90,13 @@ pub(super) fn drawn(
     let width = left(places.layers.saturating_sub(1)) + NODE_WIDTH + MARGIN;
     let (width, height) = (width.max(974.0), places.height.max(NODE_HEIGHT * 2.0));
     let view = format!("0 0 {width:.0} {height:.0}");
-    // A long graph keeps its size and scrolls.
-    let size = (places.layers > 6).then(|| (format!("{width:.0}"), format!("{height:.0}")));
+    // A drawing of a size of its own scrolls.
+    let size = zoom
+        .scale(places.layers)
+        .map(|scale| [width, height].map(|of| format!("{:.0}", of * scale)));
     html! {
-        svg.long[size.is_some()] viewBox=(view) width=[size.as_ref().map(|size| &size.0)]
-            height=[size.as_ref().map(|size| &size.1)] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {
+        svg.long[size.is_some()].fit[zoom == GraphZoom::Fit] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
+            height=[size.as_ref().map(|size| &size[1])] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {
             @for (place, edge) in edges.iter().enumerate() { (line(&places, place, *edge, jobs)) }
             @for (place, job) in jobs.iter().enumerate() {
                 (node(&places, place, job, job.id() == id, links, now))
@@ -92,7 +146,7 @@ fn node(
     let lift = if share.is_some() { "translate(0,-2)" } else { "translate(0,0)" };
     let label = format!("{} {note}, {}", job.label(), state.word().to_lowercase());
     html! {
-        a href=(links.job(job.id())) aria-label=(label) {
+        a #(node_id(job.id())) href=(links.job(job.id())) aria-label=(label) {
             g.node.sel[is_own] .(state.class())
                 transform={ "translate(" (format!("{:.0}", left(at.layer))) "," (format!("{:.0}", at.y - NODE_HEIGHT / 2.0)) ")" }
             {
@@ -151,7 +205,7 @@ mod tests {
 
     fn drawing(jobs: &[JobDoc], edges: &[GraphEdge]) -> String {
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        drawn(jobs, edges, "a", &SiteLinks::new("/"), now).into_string()
+        drawn(jobs, edges, ("a", GraphZoom::Auto), &SiteLinks::new("/"), now).into_string()
     }
 
     #[test]

@@ -1,21 +1,25 @@
 //! `/jobs/ID/graph`: the jobs around a job, as a drawing and as a table.
 
+mod change;
 mod draw;
 mod layout;
+mod whole;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::json;
 
+use super::bonds;
 use super::doc::JobDoc;
 use super::error::PageError;
 use super::job::read;
 use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
-use super::live::LivePart;
+use super::live::{LivePart, filters_of};
 use super::parts::{ShownState, columns, duration, glyph, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -23,6 +27,10 @@ use super::visitor::Visitor;
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
+pub(super) use change::{ask_delete, ask_stop, change};
+pub(super) use whole::{live as live_whole, show as show_whole};
+
+use draw::GraphZoom;
 use layout::GraphEdge;
 
 /// The most jobs of a drawing.
@@ -60,15 +68,26 @@ fn of(seen: &[GraphJob], is_cut: bool) -> SeenGraph {
     SeenGraph { jobs, edges, is_cut }
 }
 
+/// The query of a page with a drawing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ZoomQuery {
+    /// The size of the drawing, by its word.
+    zoom: String,
+}
+
 /// Shows the graph around a job.
 pub(super) async fn show(
     State(site): State<Site>,
     visitor: Visitor,
     Path(id): Path<String>,
+    Query(query): Query<ZoomQuery>,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
     let own = read(&site, &visitor, &id).await?;
-    let graph = around(&site, &visitor, &id).await?;
+    let mut graph = around(&site, &visitor, &id).await?;
+    bonds::tell(&site, &visitor, &mut graph.jobs).await?;
+    let zoom = GraphZoom::of(&query.zoom);
     let links = site.links();
     let main = html! {
         div.head {
@@ -81,7 +100,8 @@ pub(super) async fn show(
                 (headline(&graph, &own, now.moment.at))
             }
         }
-        (figure(&graph, &id, links, now.moment.at))
+        (zoom_links(&format!("{}/graph", links.job(&id)), zoom))
+        (figure(&graph, &id, zoom, links, now.moment.at))
         section.gap {
             (bar("The same as a table", "", None))
             (table(&graph, &id, links, now.moment.at))
@@ -96,14 +116,16 @@ pub(super) async fn live(
     site: &Site,
     visitor: &Visitor,
     now: &SiteSnapshot,
-    id: &str,
+    (id, query): (&str, &str),
 ) -> Result<Vec<LivePart>, PageError> {
     let own = read(site, visitor, id).await?;
-    let graph = around(site, visitor, id).await?;
+    let mut graph = around(site, visitor, id).await?;
+    bonds::tell(site, visitor, &mut graph.jobs).await?;
+    let zoom = GraphZoom::of(&filters_of::<ZoomQuery>(query).zoom);
     let links = site.links();
     Ok(vec![
         LivePart::whole("headline", headline(&graph, &own, now.moment.at)),
-        LivePart::whole("figure", figure(&graph, id, links, now.moment.at)),
+        LivePart::whole("figure", figure(&graph, id, zoom, links, now.moment.at)),
         LivePart::whole("graph-table", table(&graph, id, links, now.moment.at)),
     ])
 }
@@ -125,11 +147,30 @@ fn headline(graph: &SeenGraph, own: &JobDoc, now: Timestamp) -> Markup {
     }
 }
 
-fn figure(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+/// Returns the links that change the size of the drawing. `page` is the address of the page.
+fn zoom_links(page: &str, at: GraphZoom) -> Markup {
+    html! {
+        nav.zoom aria-label="Size of the drawing" {
+            "Size "
+            @for zoom in GraphZoom::ALL {
+                a href={ (page) "?zoom=" (zoom.word()) "#figure" }
+                    aria-current=[(zoom == at).then_some("true")] { (zoom.label()) }
+            }
+        }
+    }
+}
+
+fn figure(
+    graph: &SeenGraph,
+    id: &str,
+    zoom: GraphZoom,
+    links: &SiteLinks,
+    now: Timestamp,
+) -> Markup {
     html! {
         figure #figure {
             div.graph tabindex="0" role="region" aria-label="Graph, scrolls sideways" {
-                (draw::drawn(&graph.jobs, &graph.edges, id, links, now))
+                (draw::drawn(&graph.jobs, &graph.edges, (id, zoom), links, now))
             }
             figcaption {
                 ul.legend {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
+use super::super::jobs::tags;
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, until, was};
@@ -75,9 +76,7 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
         },
         (FieldUnit::Seconds, name) => html! { (seconds(job, name).unwrap_or(text)) },
         (FieldUnit::Bytes, name) => html! { (job.whole(name).map(bytes).unwrap_or(text)) },
-        (_, "tags") => html! {
-            @for tag in job.list("tags") { a href=(links.with("/jobs", &[("tag", tag)])) { (tag) } " " }
-        },
+        (_, "tags") => tags(job, links, usize::MAX),
         (_, "priority") => html! { (priority(job)) },
         (_, "boot_id") => html! { code { (text) } },
         _ => html! {
@@ -211,6 +210,29 @@ mod tests {
         assert!(!text.contains("<script") && !text.contains("hidden-value"), "{text}");
         for shown in ["10 min", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"] {
             assert!(text.contains(shown), "{shown}: {text}");
+        }
+    }
+
+    #[test]
+    fn every_field_of_the_table_is_a_fact_or_stands_elsewhere_on_the_page() {
+        // The lists of jobs and of files, the head and the texts are parts of their own.
+        let parts = [FieldGroup::Relations, FieldGroup::Texts];
+        for field in JOB_FIELDS {
+            let is_elsewhere = ELSEWHERE.contains(&field.name) || parts.contains(&field.group);
+            let value = match field.unit {
+                FieldUnit::Time => json!("2026-01-31T12:58:00Z"),
+                FieldUnit::None => json!("given"),
+                _ => json!(7),
+            };
+            let value = if field.name == "tags" { json!(["given"]) } else { value };
+            let job = JobDoc::from(json!({ field.name: value }));
+            let text = facts(&job, &SiteLinks::new("/"), now()).into_string();
+            assert_eq!(
+                text.contains(&format!("<dt>{}</dt>", field.label)),
+                !is_elsewhere,
+                "{}",
+                field.name
+            );
         }
     }
 

@@ -16,6 +16,7 @@ use super::super::links::encoded;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::facts::bytes;
+use crate::proto::job::STDIN;
 
 /// Returns the list, empty for a job without files.
 pub(super) async fn section(
@@ -38,10 +39,12 @@ pub(super) async fn section(
                 @for file in files {
                     @let name = file["name"].as_str().unwrap_or_default();
                     li {
-                        a href={ (folder) "/" (encoded(name)) } download { (name) }
+                        a href={ (folder) "/" (encoded(name)) } download {
+                            @if file["kind"] == "stdin" { "standard input" } @else { (name) }
+                        }
                         " " span.faint {
                             (bytes(file["size"].as_u64().unwrap_or_default()))
-                            @if file["kind"] == "input" { ", given to it" }
+                            @if file["kind"] != "output" { ", given to it" }
                         }
                     }
                 }
@@ -61,7 +64,8 @@ pub(in crate::web) async fn download(
     let content = answer["content"].as_str().unwrap_or_default();
     let content = BASE64_STANDARD.decode(content).unwrap_or_default();
     // Nothing of it is shown in the place of the page.
-    let kind = attachment("application/octet-stream", &name);
+    let saved = if name == STDIN { "stdin" } else { &name };
+    let kind = attachment("application/octet-stream", saved);
     let mut response = (kind, content).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -4,11 +4,14 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::links::SiteLinks;
+use super::super::error::PageError;
+use super::super::links::{SiteLinks, encoded};
 use super::attempts::ShownAttempt;
-use crate::proto::job::JobStatus;
+use crate::client::Client;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::at_terminal;
 use crate::store::LogLine;
 
@@ -16,6 +19,48 @@ use crate::store::LogLine;
 pub(super) const LINES_SHOWN: usize = 500;
 /// The longest line in the pane, in characters.
 const LINE_MAX: usize = 4_000;
+
+/// The part of a log that a visitor looks at; the end of it if both are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(in crate::web) struct LogView {
+    /// The text that its lines have.
+    find: String,
+    /// The id of the line before which it ends.
+    before: String,
+}
+
+impl LogView {
+    /// Returns true if the pane shows the end of the log, which is kept current.
+    pub(super) fn is_end(&self) -> bool {
+        self.find.trim().is_empty() && self.before.is_empty()
+    }
+
+    /// Reads its lines.
+    pub(super) async fn lines(
+        &self,
+        client: &Client,
+        id: &JobId,
+    ) -> Result<Vec<LogLine>, PageError> {
+        if !self.before.is_empty() && !is_place(&self.before) {
+            return Err(PageError::wrong("Give before as the id of a line."));
+        }
+        let before = Some(self.before.as_str()).filter(|before| !before.is_empty());
+        Ok(client.get_job_logs_before(id, before, self.find.trim(), LINES_SHOWN).await?)
+    }
+
+    /// Returns the address of the pane with the lines before a line.
+    fn address(&self, links: &SiteLinks, job: &JobDoc, before: &str) -> String {
+        let path = format!("/jobs/{}", encoded(job.id()));
+        links.with(&path, &[("find", self.find.trim()), ("before", before)]) + "#logh"
+    }
+}
+
+/// Returns true if a text is the id of a line: two numbers.
+pub(super) fn is_place(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u64>().is_ok();
+    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
+}
 
 /// Returns the time of a line, which its id has.
 fn time_of(line: &LogLine) -> Option<Timestamp> {
@@ -40,7 +85,11 @@ fn text_of(line: &LogLine) -> String {
 }
 
 /// Returns the lines, and a rule where an attempt begins; each with its id.
-pub(super) fn rows(lines: &[LogLine], attempts: &[ShownAttempt]) -> Vec<(String, Markup)> {
+pub(super) fn rows(
+    lines: &[LogLine],
+    attempts: &[ShownAttempt],
+    find: &str,
+) -> Vec<(String, Markup)> {
     let first = lines.first().and_then(time_of);
     // The attempt of the first line begins before it.
     let before =
@@ -54,7 +103,7 @@ pub(super) fn rows(lines: &[LogLine], attempts: &[ShownAttempt]) -> Vec<(String,
         {
             rows.push(rule(place, attempt));
         }
-        rows.push(row(line));
+        rows.push(row(line, find));
     }
     rows
 }
@@ -67,7 +116,7 @@ fn rule(place: usize, attempt: &ShownAttempt) -> (String, Markup) {
     (id, text)
 }
 
-fn row(line: &LogLine) -> (String, Markup) {
+fn row(line: &LogLine, find: &str) -> (String, Markup) {
     let id = format!("L{}", line.id);
     let (class, mark, meaning) = origin(line);
     let text = text_of(line);
@@ -76,45 +125,86 @@ fn row(line: &LogLine) -> (String, Markup) {
     let row = html! {
         li #(id) class=(class) {
             @if let Some(at) = time_of(line) {
-                time datetime=(format!("{at:.3}")) title=(format!("{at:.3}")) data-clock {
-                    (at.strftime("%H:%M:%S"))
+                time datetime=(format!("{at:.3}")) title=(format!("{at:.3}")) data-clock="ms" {
+                    (at.strftime("%H:%M:%S.%3f"))
                 }
             } @else { time {} }
             i title=(meaning) { (mark) }
-            span { (cut) @if is_cut { "…" } }
+            span { (marked(&cut, find)) @if is_cut { "…" } }
         }
     };
     (id, row)
+}
+
+/// Returns a line with the text that was searched for marked where it stands first.
+fn marked(line: &str, find: &str) -> Markup {
+    let place = line.to_ascii_lowercase().find(&find.to_ascii_lowercase());
+    match place.filter(|_| !find.is_empty()) {
+        None => html! { (line) },
+        Some(start) => {
+            let (before, rest) = line.split_at(start);
+            let (found, after) = rest.split_at(find.len());
+            html! { (before) mark { (found) } (after) }
+        }
+    }
 }
 
 /// Returns the pane with the lines in it.
 pub(super) fn pane(
     links: &SiteLinks,
     job: &JobDoc,
+    view: &LogView,
     log: &[LogLine],
     attempts: &[ShownAttempt],
 ) -> Markup {
-    let download = format!("{}/log", links.job(job.id()));
-    let is_running = !job.status().is_terminal();
+    let is_running = !job.status().is_terminal() && view.is_end();
     html! {
         section {
-            div.bar {
-                h2 #logh { "Log " (count_of(log)) }
-                a.dl href=(download) { "Download" }
-                button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
-                    "Errors only"
-                }
-                @if is_running {
-                    button.plain #follow type="button" aria-pressed="true" { "Follow" }
-                }
-            }
+            (tools(links, job, view, log, is_running))
             div.log role="log" aria-labelledby="logh" aria-live="off" tabindex="0" {
-                ol #log-lines {
-                    @for (_, row) in rows(log, attempts) { (row) }
+                @if log.len() >= LINES_SHOWN {
+                    p.more { a href=(view.address(links, job, &log[0].id)) { "Earlier lines" } }
                 }
-                (unfinished(job))
-                @if log.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
+                ol #log-lines {
+                    @for (_, row) in rows(log, attempts, view.find.trim()) { (row) }
+                }
+                @if view.is_end() { (unfinished(job)) }
+                @if log.is_empty() && !view.is_end() { p.empty { "No line has this text." } }
+                @else if log.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
+                @if !view.before.is_empty() {
+                    p.more { a href=(view.address(links, job, "")) { "Latest lines" } }
+                }
             }
+        }
+    }
+}
+
+/// Returns the line above the pane: the search, and what changes how lines are shown.
+fn tools(
+    links: &SiteLinks,
+    job: &JobDoc,
+    view: &LogView,
+    log: &[LogLine],
+    is_running: bool,
+) -> Markup {
+    let own = links.job(job.id());
+    html! {
+        div.bar {
+            h2 #logh { "Log " (count_of(log)) }
+            form.log-find action={ (own) "#logh" } role="search" aria-label="Search the log" {
+                input type="search" name="find" value=(view.find.trim()) size="14"
+                    placeholder="Search the log" aria-label="Text in the log";
+                button { "Search" }
+                @if !view.is_end() { a href={ (own) "#logh" } { "Whole log" } }
+            }
+            a.dl href={ (own) "/log" } { "Download" }
+            button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
+                "Standard error only"
+            }
+            button.plain type="button" data-toggle=".log" data-class="nowrap" aria-pressed="false" {
+                "Do not wrap"
+            }
+            @if is_running { button.plain #follow type="button" aria-pressed="true" { "Follow" } }
         }
     }
 }
@@ -178,7 +268,7 @@ mod tests {
     #[test]
     fn each_attempt_begins_with_a_rule() {
         let lines = [line("1000-0", 1, "a"), line("5000-0", 2, "b"), line("5000-1", 2, "c")];
-        let ids: Vec<String> = rows(&lines, &[attempt(1, 1), attempt(2, 4), attempt(3, 60)])
+        let ids: Vec<String> = rows(&lines, &[attempt(1, 1), attempt(2, 4), attempt(3, 60)], "")
             .into_iter()
             .map(|(id, _)| id)
             .collect();
@@ -188,19 +278,30 @@ mod tests {
     #[test]
     fn lines_of_attempts_that_are_not_shown_have_no_rule() {
         let lines = [line("9000-0", 1, "a")];
-        let ids: Vec<String> =
-            rows(&lines, &[attempt(1, 1), attempt(2, 4)]).into_iter().map(|(id, _)| id).collect();
+        let ids: Vec<String> = rows(&lines, &[attempt(1, 1), attempt(2, 4)], "")
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
         assert_eq!(ids, ["attempt-1", "L9000-0"]);
-        assert!(rows(&[], &[attempt(1, 1)]).is_empty());
+        assert!(rows(&[], &[attempt(1, 1)], "").is_empty());
     }
 
     #[test]
     fn hostile_line_is_escaped_and_cut() {
         let long = format!("<script>{}", "x".repeat(LINE_MAX));
-        let (_, row) = row(&line("\"><b>", 1, &long));
+        let (_, row) = row(&line("\"><b>", 1, &long), "");
         let text = row.into_string();
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.ends_with("…</span></li>"), "{text}");
+    }
+
+    #[test]
+    fn text_that_was_searched_for_is_marked_in_any_case_and_escaped() {
+        let (_, found) = row(&line("1000-0", 2, "über <b> Error"), "<B>");
+        let text = found.into_string();
+        assert!(text.contains("über <mark>&lt;b&gt;</mark> Error"), "{text}");
+        assert!(text.contains(">00:00:01.000<"), "{text}");
+        assert!(!row(&line("1000-0", 1, "other"), "ü").1.into_string().contains("<mark>"));
     }
 
     #[test]

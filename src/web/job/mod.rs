@@ -20,12 +20,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::bonds;
 use super::doc::JobDoc;
 use super::error::PageError;
-use super::jobs::attachment;
+use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::LivePart;
+use super::live::{LivePart, filters_of};
 use super::parts::{duration, percent, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -38,6 +39,7 @@ pub(super) use change::{ask_delete, change};
 pub(super) use files::download;
 
 use facts::{RELATED_MAX, RelatedJob};
+use log_pane::LogView;
 
 /// The most bytes of a log that is sent as text.
 const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
@@ -50,6 +52,13 @@ pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<Job
     Ok(JobDoc::from(site.ask(visitor, "job.get", json!({ "id": id })).await?))
 }
 
+/// Returns the same with what it says of other jobs.
+async fn told(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
+    let mut job = read(site, visitor, id).await?;
+    bonds::tell(site, visitor, std::slice::from_mut(&mut job)).await?;
+    Ok(job)
+}
+
 fn parsed(id: &str) -> Result<JobId, PageError> {
     id.parse().map_err(|_| PageError::not_found("No job has this id."))
 }
@@ -59,13 +68,14 @@ pub(super) async fn show(
     State(site): State<Site>,
     visitor: Visitor,
     Path(id): Path<String>,
+    Query(view): Query<LogView>,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
-    let job = match (read(&site, &visitor, &id).await, id.strip_suffix(".json")) {
+    let job = match (told(&site, &visitor, &id).await, id.strip_suffix(".json")) {
         (Err(_), Some(bare)) => return as_json(&read(&site, &visitor, bare).await?),
         (job, _) => job?,
     };
-    let log = site.client().get_last_job_logs(&parsed(&id)?, log_pane::LINES_SHOWN).await?;
+    let log = view.lines(site.client(), &parsed(&id)?).await?;
     let (attempts, links) = (attempts::of(&job), site.links());
     let main = html! {
         (head(&site, &visitor, &job, now.moment.at))
@@ -77,8 +87,8 @@ pub(super) async fn show(
         div.cols.job {
             div {
                 (attempt_section::section(&job, links, now.moment.at))
-                (source::error(&job))
-                (log_pane::pane(links, &job, &log, &attempts))
+                (source::error(&job, links))
+                (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
                 (source::script(&job))
             }
@@ -99,25 +109,28 @@ pub(super) async fn live(
     site: &Site,
     visitor: &Visitor,
     now: &SiteSnapshot,
-    id: &str,
+    (id, query): (&str, &str),
 ) -> Result<Vec<LivePart>, PageError> {
-    let job = read(site, visitor, id).await?;
-    let log = site.client().get_last_job_logs(&parsed(id)?, log_pane::LINES_SHOWN).await?;
-    let (attempts, links) = (attempts::of(&job), site.links());
+    let job = told(site, visitor, id).await?;
+    let (view, links): (LogView, _) = (filters_of(query), site.links());
     let mut parts = vec![
         LivePart::whole("state", state(&job)),
         LivePart::whole("headline", headline(&job, links, now.moment.at)),
         LivePart::whole("progress", progress(&job)),
         LivePart::whole("attempts", attempt_section::section(&job, links, now.moment.at)),
-        LivePart::whole("error", source::error(&job)),
-        LivePart::whole("log-count", log_pane::count_of(&log)),
-        LivePart::rows("log-lines", log_pane::rows(&log, &attempts)),
-        LivePart::whole("log-unfinished", log_pane::unfinished(&job)),
+        LivePart::whole("error", source::error(&job, links)),
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
         LivePart::whole("files", files::section(site, visitor, &job).await?),
         LivePart::whole("relations", relations(site, visitor, &job, now.moment.at).await?),
     ];
+    if view.is_end() {
+        let log = view.lines(site.client(), &parsed(id)?).await?;
+        let rows = log_pane::rows(&log, &attempts::of(&job), "");
+        parts.push(LivePart::whole("log-count", log_pane::count_of(&log)));
+        parts.push(LivePart::rows("log-lines", rows));
+        parts.push(LivePart::whole("log-unfinished", log_pane::unfinished(&job)));
+    }
     if visitor.may(Scope::Operate) {
         parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));
     }
@@ -138,16 +151,30 @@ fn head(site: &Site, visitor: &Visitor, job: &JobDoc, now: Timestamp) -> Markup 
                     @if !script_type.is_empty() {
                         " / " a href=(links.with("/jobs", &[("type", script_type)])) { (script_type) }
                     }
-                    @if !job.text("name").is_empty() { " / " (job.text("name")) }
                 }
-                div.idline {
-                    (state(job))
-                    h1 #jobid { (job.id()) }
-                    button.plain type="button" data-copy="#jobid" { "Copy id" }
-                }
+                (names(job))
                 (headline(job, links, now))
+                @if !job.list("tags").is_empty() {
+                    p.chips { (tags(job, links, usize::MAX)) }
+                }
             }
             (actions(site, visitor, job))
+        }
+    }
+}
+
+/// Returns the name of a job with its id below it; a job without a name is named by its id.
+fn names(job: &JobDoc) -> Markup {
+    let name = job.text("name");
+    let copy = html! { button.plain type="button" data-copy="#jobid" { "Copy id" } };
+    html! {
+        div.idline {
+            (state(job))
+            @if name.is_empty() { h1 #jobid { (job.id()) } (copy) }
+            @else { h1.plain-h { (name) } }
+        }
+        @if !name.is_empty() {
+            p.idrow { code #jobid { (job.id()) } (copy) }
         }
     }
 }
@@ -315,7 +342,7 @@ pub(super) async fn log(
     let mut after = match since.parse::<Timestamp>() {
         Ok(time) => Some(LogLine::place_before(time)),
         Err(_) if since.is_empty() => None,
-        Err(_) if is_place(&since) => Some(since),
+        Err(_) if log_pane::is_place(&since) => Some(since),
         Err(_) => {
             let text = "Give since as a time such as 2026-12-24T18:00:00Z, or as the id of a line.";
             return Err(PageError::wrong(text));
@@ -338,10 +365,4 @@ pub(super) async fn log(
         .headers_mut()
         .insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
     Ok(response)
-}
-
-/// Returns true if a text is the id of a line: two numbers.
-fn is_place(text: &str) -> bool {
-    let is_number = |part: &str| part.parse::<u64>().is_ok();
-    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
 }

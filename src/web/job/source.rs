@@ -1,11 +1,16 @@
 //! The script of a job, its output and its error.
 
 use maud::{Markup, html};
+use serde_json::json;
 
+use super::super::bonds::prerequisite;
 use super::super::doc::JobDoc;
+use super::super::jobs::first_line;
 use super::super::layout::bar;
+use super::super::links::SiteLinks;
 use super::super::parts::things;
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
+use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::JobStatus;
 
 /// The longest text that is shown or coloured, in bytes.
@@ -91,7 +96,7 @@ fn cut(text: &str) -> (&str, bool) {
 }
 
 /// Returns the error of the job, or of its last attempt.
-pub(super) fn error(job: &JobDoc) -> Markup {
+pub(super) fn error(job: &JobDoc, links: &SiteLinks) -> Markup {
     let (text, is_cut) = cut(job.text("error"));
     let is_over = job.status() == JobStatus::Error;
     html! {
@@ -103,9 +108,25 @@ pub(super) fn error(job: &JobDoc) -> Markup {
                     }
                     button.plain type="button" data-copy="#err" { "Copy" }
                 }
-                div.note-err { pre #err { (text) } }
+                div.note-err {
+                    pre #err { (text) }
+                    (before(job, links))
+                }
                 @if is_cut { p.faint { "The rest is not shown." } }
             }
+        }
+    }
+}
+
+/// Returns the job whose failure ended this one, with its error.
+fn before(job: &JobDoc, links: &SiteLinks) -> Markup {
+    let Some(id) = failed_prerequisite(job.text("error")) else { return html! {} };
+    let other = prerequisite(job).unwrap_or_else(|| JobDoc::from(json!({ "id": id })));
+    html! {
+        p {
+            "It waited for " (other.link(links))
+            @if !other.text("error").is_empty() { ", which failed: " (first_line(other.text("error"))) }
+            @else { "." }
         }
     }
 }
@@ -144,8 +165,6 @@ fn no_output(job: &JobDoc) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -168,7 +187,7 @@ mod tests {
                 "script": hostile, "error": hostile, "output": hostile, "script_type": kind,
                 "status": "error",
             }));
-            for text in [script(&job), error(&job), output(&job)] {
+            for text in [script(&job), error(&job, &SiteLinks::new("/")), output(&job)] {
                 let text = text.into_string();
                 assert!(!text.contains("<script>"), "{text}");
                 assert_eq!(text.matches("</pre>").count(), 1, "{text}");

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::bonds;
 use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
@@ -26,7 +27,7 @@ use crate::rpc::Scope;
 
 pub(super) use bulk::change;
 pub(super) use export::attachment;
-pub(super) use rows::{first_line, what_it_is_at};
+pub(super) use rows::{first_line, tags, what_it_is_at};
 
 use filter::{AGES, JobFilter};
 use search::JobListPage;
@@ -44,11 +45,13 @@ pub(super) async fn list(
     if filter.by == "error" {
         return by_error(&site, &visitor, &now, &filter).await;
     }
-    let found = search::find(&site, &visitor, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(&site, &visitor, &filter, now.moment.at, filter.size()).await?;
+    bonds::tell(&site, &visitor, &mut found.jobs).await?;
     let main = html! {
         (head("Jobs", &headline(&now, &filter, &found), &actions(&site, &visitor)))
         (states(&now, &filter, site.links()))
         (filters(&site, &now, &filter))
+        (rows::chosen_tag(&filter, site.links()))
         (body(&site, &visitor, &now, &filter, &found))
     };
     let nav = Nav::Jobs(filter.state());
@@ -83,7 +86,8 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
-    let found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
+    bonds::tell(site, visitor, &mut found.jobs).await?;
     let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
     let rows = rows::rows(&found.jobs, site.links(), now.moment.at, picks);
     Ok(vec![
@@ -182,9 +186,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
             label.opt { "Created " (choice("since", &filter.since, ages)) }
-            @if !filter.tag.is_empty() {
-                label.opt { "Tag " input name="tag" size="8" value=(filter.tag); }
-            }
+            label.opt { "Tag " input name="tag" size="8" placeholder="any" value=(filter.tag); }
             @if !filter.until.is_empty() {
                 label.opt { "until " input name="until" size="18" value=(filter.until); }
             }

@@ -3,22 +3,27 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
+use super::super::bonds::{awaited, error_line};
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::{
     ago, columns, duration, empty_row, percent, pick, pick_all, short_id, until,
 };
+use super::filter::JobFilter;
 use crate::proto::job::JobStatus;
+
+/// The most tags of a job in a list.
+const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.
 pub(in crate::web) fn what_it_is_at(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     match job.status() {
         JobStatus::Created => html! { "not started" },
-        JobStatus::WaitingForPrerequisites => html! { "waits for other jobs" },
+        JobStatus::WaitingForPrerequisites => awaited(job, links),
         JobStatus::Scheduled => html! {
             @if let Some(at) = job.time("run_at") { "runs " (until(at, now)) }
             @if !job.text("error").is_empty() {
-                " after " span.err title=(job.text("error")) { (first_line(job.text("error"))) }
+                " after " (error_line(job, links))
             }
         },
         JobStatus::Dispatched => match job.text("held_by") {
@@ -27,9 +32,7 @@ pub(in crate::web) fn what_it_is_at(job: &JobDoc, links: &SiteLinks, now: Timest
         },
         JobStatus::Started => progress(job),
         JobStatus::Finished => html! {},
-        JobStatus::Error => html! {
-            span.err title=(job.text("error")) { (first_line(job.text("error"))) }
-        },
+        JobStatus::Error => error_line(job, links),
     }
 }
 
@@ -48,6 +51,33 @@ fn progress(job: &JobDoc) -> Markup {
 /// Returns the first line of a text.
 pub(in crate::web) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// Returns the tags of a job as chips, each a link to the jobs that have it; at most so many.
+pub(in crate::web) fn tags(job: &JobDoc, links: &SiteLinks, most: usize) -> Markup {
+    let all = job.list("tags");
+    html! {
+        @for tag in all.iter().take(most) {
+            a.chip href=(links.with("/jobs", &[("tag", tag)])) { (tag) } " "
+        }
+        @if all.len() > most { span.chip title=(all[most..].join(" ")) { "+" (all.len() - most) } " " }
+    }
+}
+
+/// Returns the tag that the list is filtered by, as a chip that takes the filter away.
+pub(super) fn chosen_tag(filter: &JobFilter, links: &SiteLinks) -> Markup {
+    let without = JobFilter { tag: String::new(), cursor: String::new(), ..filter.clone() };
+    html! {
+        @if !filter.tag.trim().is_empty() {
+            p.chosen {
+                "Only jobs with the tag "
+                a.chip.on href=(without.address(links, "/jobs", &[]))
+                    aria-label={ "Tag " (filter.tag.trim()) ", show jobs without it too" } {
+                    (filter.tag.trim()) span aria-hidden="true" { " ✕" }
+                }
+            }
+        }
+    }
 }
 
 /// Returns the rows with their ids, or the one that says that there are none.
@@ -77,7 +107,7 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
             @if picks { (pick("id", id, short_id(id))) }
             td.cut.m1 role="cell" { (job.link(links)) }
             td.m4.in role="cell" { (state.shown()) }
-            td.why.cut.m5 role="cell" { (what_it_is_at(job, links, now)) }
+            td.why.cut.m5 role="cell" { (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now)) }
             td.dim.wide.cut role="cell" { (job.type_and_group()) }
             td.dim.wide.cut role="cell" { (job.text("caller_id")) }
             td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }

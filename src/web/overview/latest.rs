@@ -1,7 +1,10 @@
 //! The jobs that failed last, and those that started last.
 
 use maud::{Markup, html};
+use serde_json::json;
 
+use super::super::bonds::error_line;
+use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, ago, columns, count, empty, id_link};
@@ -25,10 +28,9 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                     }
                     tbody role="rowgroup" {
                         @for job in now.latest.failed.iter().take(LATEST) {
-                            @let error = field(job, "error");
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
-                                td.cut.err.m5 role="cell" title=(error) { (first_line(error)) }
+                                td.cut.m5 role="cell" { (error_line(&JobDoc::from(json!(job)), links)) }
                                 td.dim.wide role="cell" { (field(job, "script_type")) }
                                 td.num.mr role="cell" { (age(job, "finished_at", now)) }
                             }
@@ -89,10 +91,6 @@ fn link(links: &SiteLinks, job: &JobSummary) -> Markup {
     html! { a.id href=(links.job(id)) title=(id) { (name) } }
 }
 
-fn first_line(text: &str) -> &str {
-    text.trim_start().lines().next().unwrap_or_default()
-}
-
 fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
     if let Ok(at) = field(job, name).parse() {
         ago(at, now.moment.at)
@@ -136,7 +134,7 @@ mod tests {
         now.latest.failed =
             vec![job(&[("error", "<script>alert(1)</script>\nmore"), ("name", "a&b")])];
         let shown = errors(&SiteLinks::new("/x"), &now).into_string();
-        assert!(shown.contains(">&lt;script&gt;alert(1)&lt;/script&gt;</td>"), "{shown}");
+        assert!(shown.contains(">&lt;script&gt;alert(1)&lt;/script&gt;</span>"), "{shown}");
         assert!(shown.contains("href=\"/x/jobs/j1\"") && shown.contains(">a&amp;b</a>"), "{shown}");
     }
 

@@ -43,7 +43,15 @@
       count();
     }
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+    if (event.target.matches("#f-script_type")) functionsOf(event.target.value).catch(() => {});
   });
+  // The functions of the script type that is chosen.
+  const functionsOf = async (type) => {
+    const answer = await fetch(link(`/submit?type=${encodeURIComponent(type)}`), { headers: { accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = one("#functions", page);
+    if (found) one("#functions").replaceChildren(...document.adoptNode(found).childNodes);
+  };
   const pickUpTo = (to) => {
     const boxes = picks(), from = Math.max(0, boxes.indexOf(lastPick)), end = boxes.indexOf(to);
     boxes.slice(Math.min(from, end), Math.max(from, end) + 1).forEach((pick) => { pick.checked = true; });
@@ -101,7 +109,9 @@
       time.textContent = at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at);
     });
     all("time[data-clock]", from).forEach((time) => {
-      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB");
+      const fractionalSecondDigits = time.dataset.clock === "ms" ? 3 : undefined;
+      const parts = { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits };
+      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB", parts);
     });
   };
   times();

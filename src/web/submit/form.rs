@@ -10,12 +10,25 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
+use super::choice::{choice, closed, closed_choice, files, priority};
 use crate::config::{format_duration, parse_duration};
 use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
 
 /// The fields that stand above all others, besides the script.
-const FIRST: [&str; 8] =
-    ["script_type", "group", "instance", "priority", "timeout", "retries", "run_at", "caller_id"];
+const FIRST: [&str; 10] = [
+    "name",
+    "tags",
+    "script_type",
+    "group",
+    "instance",
+    "priority",
+    "timeout",
+    "retries",
+    "run_at",
+    "caller_id",
+];
+/// The number of those that stand above the script.
+const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
@@ -165,7 +178,12 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
 }
 
 /// Returns the inputs of the form.
-pub(super) fn inputs(draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
+pub(super) fn inputs(
+    draft: &JobDraft,
+    types: &[OfferedType],
+    error: &DraftError,
+    files_hint: &str,
+) -> Markup {
     let others: Vec<&Setting> = settings()
         .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
         .collect();
@@ -175,13 +193,14 @@ pub(super) fn inputs(draft: &JobDraft, types: &[OfferedType], error: &DraftError
     let of = |field: &str| Setting::of_field(field);
     html! {
         div.row {
-            @for setting in FIRST[..4].iter().filter_map(|field| of(field)) {
+            @for setting in FIRST[..ABOVE_SCRIPT].iter().filter_map(|field| of(field)) {
                 (input(setting, draft, types, error))
             }
         }
         (script(draft, error))
+        (files(error, files_hint))
         div.row {
-            @for setting in FIRST[4..].iter().filter_map(|field| of(field)) {
+            @for setting in FIRST[ABOVE_SCRIPT..].iter().filter_map(|field| of(field)) {
                 (input(setting, draft, types, error))
             }
         }
@@ -226,6 +245,7 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &Dra
             @match (field, setting.kind) {
                 ("script_type", _) => { (choice(&id, field, text, types, &described)) }
                 ("priority", _) => { (priority(&id, text, &described)) }
+                _ if !closed(setting).is_empty() => { (closed_choice(&id, setting, text, &described)) }
                 (_, FieldKind::Flag) => {
                     label {
                         input type="checkbox" #(id) name=(field) value=(ticked(setting))
@@ -262,31 +282,6 @@ fn example(kind: FieldKind) -> Option<&'static str> {
         FieldKind::Texts => Some("one a line"),
         FieldKind::Object => Some("{\"name\": \"value\"}"),
         _ => None,
-    }
-}
-
-fn choice(id: &str, field: &str, text: &str, types: &[OfferedType], described: &str) -> Markup {
-    let is_known = text.is_empty() || types.iter().any(|of| of.name == text);
-    html! {
-        select #(id) name=(field) aria-describedby=(described) {
-            @if !is_known { option value=(text) selected { (text) } }
-            @for of in types {
-                option value=(of.name) selected[of.name == text] {
-                    (of.name) @if !of.is_sandboxed { " (not sandboxed)" }
-                }
-            }
-        }
-    }
-}
-
-fn priority(id: &str, text: &str, described: &str) -> Markup {
-    let text = if text.is_empty() { "1" } else { text };
-    html! {
-        select #(id) name="priority" aria-describedby=(described) {
-            @for (value, word) in [("0", "Urgent"), ("1", "Normal"), ("2", "Background")] {
-                option value=(value) selected[value == text] { (word) }
-            }
-        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! `/submit`: a form for a new job, empty or filled from a job, with the documentation of functions beside it.
 
+mod choice;
 mod form;
+mod upload;
 
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
 use axum::middleware::Next;
@@ -10,28 +12,37 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::{PageError, sentence};
-use super::fields::Fields;
 use super::job::read;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::encoded;
 use super::site::Site;
 use super::visitor::Visitor;
+use crate::config::{JobConfig, format_size};
+use crate::proto::job::JobFiles;
 use crate::rpc::{RpcError, Scope};
 
 use form::{DraftError, JobDraft, OfferedType, inputs};
+use upload::{INPUTS, SubmitForm};
 
 /// The script type of an empty form, if it is configured.
 const FIRST_TYPE: &str = "osis";
 
-/// Bounds a form: the script, whose bytes take up to three letters each, and the rest.
+/// Returns the most bytes of the texts of a form: the script, whose bytes take up to three letters each, and the rest.
+fn text_bytes_max(job: &JobConfig) -> u64 {
+    job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
+}
+
+/// Bounds a form: its texts, and its files in memory or in the folder of contents.
 pub(super) async fn bound_body(
     State(site): State<Site>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let script = usize::try_from(site.config().job.script_size_max).unwrap_or(usize::MAX);
-    let most = script.saturating_mul(3).saturating_add(1024 * 1024);
-    DefaultBodyLimit::max(most).apply(&mut request);
+    let job = &site.config().job;
+    let in_folder = job.artifacts.as_ref().map_or(0, |folder| folder.max_size);
+    let files = job.files_size_max.max(in_folder.saturating_mul(JobFiles::COUNT_MAX as u64));
+    let most = text_bytes_max(job).saturating_add(files);
+    DefaultBodyLimit::max(usize::try_from(most).unwrap_or(usize::MAX)).apply(&mut request);
     next.run(request).await
 }
 
@@ -41,17 +52,22 @@ pub(super) struct SubmitQuery {
     /// The job whose settings fill the form.
     #[serde(default)]
     from: String,
+    /// The script type of an empty form.
+    #[serde(default, rename = "type")]
+    script_type: String,
 }
 
 /// Shows the form.
 pub(super) async fn show(
     State(site): State<Site>,
     visitor: Visitor,
-    Query(SubmitQuery { from }): Query<SubmitQuery>,
+    Query(SubmitQuery { from, script_type }): Query<SubmitQuery>,
 ) -> Result<Response, PageError> {
     visitor.needs(Scope::Submit, "submit jobs")?;
     let now = site.snapshot(&visitor).await?;
-    let draft = if from.is_empty() {
+    let draft = if !script_type.is_empty() {
+        JobDraft::of_type(&script_type)
+    } else if from.is_empty() {
         let has_first = site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
         if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
     } else {
@@ -65,17 +81,25 @@ pub(super) async fn show(
 pub(super) async fn change(
     State(site): State<Site>,
     visitor: Visitor,
-    fields: Fields,
+    SubmitForm { fields, files, refused }: SubmitForm,
 ) -> Result<Response, PageError> {
     visitor.needs(Scope::Submit, "submit jobs")?;
     let draft = JobDraft::of_fields(&fields);
-    if fields.get("do") == "check" {
-        return check(&site, &visitor, &draft).await;
+    match fields.get("do") {
+        "check" => return check(&site, &visitor, &draft).await,
+        "functions" => return chosen_type(&site, &visitor, &draft).await,
+        _ => {}
     }
+    let has_files = refused.is_some() || !files.is_empty();
     let now = site.snapshot(&visitor).await?;
-    let refused = match draft.members(now.moment.at) {
+    let job = match refused {
+        Some(message) => Err(DraftError { field: INPUTS.to_owned(), message }),
+        None => draft.members(now.moment.at),
+    };
+    let params = job.map(|job| json!({ "job": job }));
+    let refused = match params {
         Err(error) => error,
-        Ok(job) => match site.call_or_why(&visitor, "job.submit", json!({ "job": job })).await {
+        Ok(params) => match site.submit(&visitor, params, files).await {
             Ok(answer) => {
                 site.snapshots_are_old();
                 let id = answer.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -84,7 +108,18 @@ pub(super) async fn change(
             Err(error) => refusal(error)?,
         },
     };
-    refuse(&site, &visitor, &draft, &refused).await
+    refuse(&site, &visitor, &draft, &refused, has_files).await
+}
+
+/// Shows the form with the functions of the type that was chosen.
+async fn chosen_type(
+    site: &Site,
+    visitor: &Visitor,
+    draft: &JobDraft,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(visitor).await?;
+    let main = page(site, visitor, draft, &DraftError::default(), &html! {}).await;
+    Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
 }
 
 /// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
@@ -104,12 +139,14 @@ async fn refuse(
     visitor: &Visitor,
     draft: &JobDraft,
     error: &DraftError,
+    has_files: bool,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(visitor).await?;
     let note = html! {
         div.note-err #why role="alert" {
             p { "The job was not submitted." @if !error.field.is_empty() { " The field: " (error.field) } }
             pre { (sentence(&error.message)) }
+            @if has_files { p { "Choose the files again: a browser does not keep them." } }
         }
     };
     let main = page(site, visitor, draft, error, &note).await;
@@ -173,18 +210,31 @@ async fn page(
     html! {
         (head("Submit a job", &html! {}, &html! {}))
         div.cols.sub {
-            form.form method="post" action=(site.links().to("/submit")) {
+            form.form method="post" action=(site.links().to("/submit")) enctype="multipart/form-data" {
                 (visitor.forgery_field())
                 (note)
-                (inputs(draft, &types, error))
+                (inputs(draft, &types, error, &files_hint(&config.job)))
                 div.actions {
                     button.main { "Submit" }
                     button name="do" value="check" formnovalidate { "Check the script" }
+                    button name="do" value="functions" formnovalidate { "Show the functions of the type" }
                 }
             }
-            (functions(site, visitor, of).await)
+            div #functions { (functions(site, visitor, of).await) }
         }
     }
+}
+
+/// Returns what a visitor may give as files.
+fn files_hint(job: &JobConfig) -> String {
+    let size = match &job.artifacts {
+        Some(folder) => format!("{} each", format_size(folder.max_size)),
+        None => format!("{} together", format_size(job.files_size_max)),
+    };
+    format!(
+        "For scripts that are processes: the folder HERO_INPUT_DIR has them. Up to {} files, {size}",
+        JobFiles::COUNT_MAX
+    )
 }
 
 /// Returns the documentation of the functions of a script type, by group; nothing for a type that has none.

@@ -1,0 +1,329 @@
+//! `/graphs/ID`: a graph or batch with its progress, its drawing and its jobs, the failed first.
+
+use std::collections::HashMap;
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::bonds;
+use super::super::doc::JobDoc;
+use super::super::error::PageError;
+use super::super::graphs::{address, counts, docs, state};
+use super::super::jobs::what_it_is_at;
+use super::super::layout::{Nav, WebPage, bar};
+use super::super::links::{SiteLinks, encoded};
+use super::super::live::{LivePart, filters_of};
+use super::super::parts::{
+    ShownState, columns, duration, empty, id_link, pager, percent, things, was,
+};
+use super::super::site::Site;
+use super::super::snapshot::SiteSnapshot;
+use super::super::visitor::Visitor;
+use super::draw::{GraphZoom, node_id};
+use super::{JOBS_MAX, SeenGraph, figure, of, zoom_links};
+use crate::proto::error_kind::failed_prerequisite;
+use crate::proto::job::JobId;
+use crate::rpc::Scope;
+
+/// The query of the page.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::web) struct WholeQuery {
+    /// The `next` of the page before.
+    after: String,
+    /// The size of the drawing, by its word.
+    zoom: String,
+}
+
+/// A graph as the page shows it.
+struct ShownGraph {
+    graph: JobDoc,
+    /// Its jobs with their outcome; those that exist have their other fields too.
+    jobs: Vec<JobDoc>,
+    /// The drawing; `None` for one that is too large, and for jobs without bonds.
+    drawn: Option<SeenGraph>,
+    next: Option<u64>,
+}
+
+async fn read(
+    site: &Site,
+    visitor: &Visitor,
+    id: &str,
+    query: &WholeQuery,
+) -> Result<ShownGraph, PageError> {
+    let mut params = json!({ "id": id, "limit": JOBS_MAX });
+    if let Ok(after) = query.after.parse::<u64>() {
+        params["cursor"] = json!(after);
+    }
+    let mut answer = site.ask(visitor, "graph.get", params).await?;
+    let members = docs(&mut answer, "jobs");
+    let (graph, next) = (JobDoc::from(answer["graph"].take()), answer["next"].as_u64());
+    let own: JobId = graph.id().parse().map_err(|_| PageError::not_found("No such graph."))?;
+    let ids = members.iter().filter_map(|job| job.id().parse().ok()).collect();
+    let mut found = site.client().bonds_in_graph(&own, ids).await?;
+    found.retain(|of| {
+        of.job.fields.get("graph_id").is_some_and(|of| of == own.as_str()) && visitor.sees(&of.job)
+    });
+    let place = |job: &JobDoc| job.whole("place").unwrap_or_default();
+    let places: HashMap<String, u64> =
+        members.iter().map(|job| (job.id().to_owned(), place(job))).collect();
+    found.sort_by_key(|of| places.get(of.job.id.as_str()).copied());
+    let mut seen = of(&found, false);
+    bonds::tell(site, visitor, &mut seen.jobs).await?;
+    let known: HashMap<&str, &JobDoc> = seen.jobs.iter().map(|job| (job.id(), job)).collect();
+    let whole = |member: JobDoc| match known.get(member.id()) {
+        None => member,
+        Some(job) => {
+            let mut job = (*job).clone();
+            job.set("outcome", json!(member.text("outcome")));
+            job
+        }
+    };
+    let jobs = members.into_iter().map(whole).collect();
+    let is_whole = next.is_none() && query.after.is_empty();
+    let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
+    Ok(ShownGraph { graph, jobs, drawn, next })
+}
+
+/// Shows a graph or batch.
+pub(in crate::web) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<WholeQuery>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let shown = read(&site, &visitor, &id, &query).await?;
+    let (links, at) = (site.links(), now.moment.at);
+    let title = shown.graph.label();
+    let main = html! {
+        div.head {
+            div {
+                p.crumb { a href=(links.to("/graphs")) { "Graphs" } }
+                div.idline { h1.plain-h { (title) } }
+                p.idrow {
+                    (shown.graph.text("kind")) " " code #graph-id { (shown.graph.id()) }
+                    button.plain type="button" data-copy="#graph-id" { "Copy id" }
+                }
+                (headline(&shown, links, at))
+            }
+            (actions(links, &visitor, &shown.graph))
+        }
+        (progress(&shown.graph))
+        @if shown.drawn.is_some() {
+            (zoom_links(&links.to(&address(&shown.graph)), GraphZoom::of(&query.zoom)))
+        }
+        (drawing(&shown, &query, links, at))
+        section.gap {
+            (bar("Jobs", "the failed first", None))
+            (table(&shown, links, at))
+            (pages(&shown, &query, links))
+        }
+        (callbacks(&shown.graph, links))
+    };
+    let title = format!("Graph {title}");
+    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Graphs, main)))
+}
+
+/// Returns the live parts.
+pub(in crate::web) async fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    (id, query): (&str, &str),
+) -> Result<Vec<LivePart>, PageError> {
+    let query: WholeQuery = filters_of(query);
+    let shown = read(site, visitor, id, &query).await?;
+    let (links, at) = (site.links(), now.moment.at);
+    let mut parts = vec![
+        LivePart::whole("headline", headline(&shown, links, at)),
+        LivePart::whole("progress", progress(&shown.graph)),
+        LivePart::whole("figure", drawing(&shown, &query, links, at)),
+        LivePart::whole("graph-table", table(&shown, links, at)),
+        LivePart::whole("callbacks", callbacks(&shown.graph, links)),
+    ];
+    if may_change(visitor, &shown.graph) {
+        parts.push(LivePart::whole("graph-actions", buttons(links, &shown.graph)));
+    }
+    Ok(parts)
+}
+
+/// Returns the job whose failure the others followed: the first that failed by itself.
+fn first_failure(jobs: &[JobDoc]) -> Option<&JobDoc> {
+    let failed = jobs.iter().filter(|job| job.state() == ShownState::Error);
+    let own = failed.filter(|job| failed_prerequisite(job.text("error")).is_none());
+    own.min_by_key(|job| job.time("finished_at"))
+}
+
+fn headline(shown: &ShownGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+    let graph = &shown.graph;
+    let caller = graph.text("caller_id");
+    html! {
+        p.meta #headline {
+            span { (state(graph)) }
+            span { (counts(graph)) }
+            @if let Some(job) = first_failure(&shown.jobs) {
+                span {
+                    "first failure: "
+                    @if shown.drawn.is_some() {
+                        a href={ "#" (encoded(&node_id(job.id()))) } data-jump { (job.label()) }
+                    } @else { (job.link(links)) }
+                }
+            }
+            @if !caller.is_empty() {
+                span { "from " a href=(links.with("/jobs", &[("caller", caller)])) { (caller) } }
+            }
+            @if let Some(at) = graph.time("created_at") { span { "created " (was(at, now)) } }
+            @if let Some(at) = graph.time("ended_at") { span { "ended " (was(at, now)) } }
+        }
+    }
+}
+
+/// Returns the bar with a part for each outcome.
+fn progress(graph: &JobDoc) -> Markup {
+    let number = |field| graph.whole(field).unwrap_or_default();
+    let all = number("jobs").max(1);
+    let mut from = 0;
+    let parts = [("finished", "finished"), ("failed", "error"), ("cancelled", "cancelled")];
+    let parts = parts.map(|(field, class)| {
+        let part = (from * 1000 / all, number(field) * 1000 / all, class);
+        from += number(field);
+        part
+    });
+    #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
+    let ended = percent(from as f64, all as f64);
+    html! {
+        div #progress {
+            svg.done-bar viewBox="0 0 1000 8" preserveAspectRatio="none" role="img"
+                aria-label={ (ended) " ended: " (counts(graph)) } {
+                rect.m-t width="1000" height="8" {}
+                @for (x, width, class) in parts {
+                    @if width > 0 { rect.m-v.(class) x=(x) width=(width) height="8" {} }
+                }
+            }
+        }
+    }
+}
+
+fn drawing(shown: &ShownGraph, query: &WholeQuery, links: &SiteLinks, now: Timestamp) -> Markup {
+    let jobs = shown.graph.whole("jobs").unwrap_or_default();
+    let is_large = jobs > JOBS_MAX as u64;
+    html! {
+        @if let Some(graph) = &shown.drawn {
+            @let first = first_failure(&shown.jobs).map_or("", JobDoc::id);
+            (figure(graph, first, GraphZoom::of(&query.zoom), links, now))
+        } @else {
+            figure #figure {
+                @if is_large && shown.graph.text("kind") == "graph" {
+                    p.dim { "A graph of more than " (JOBS_MAX) " jobs is not drawn. The graph around each job is." }
+                }
+            }
+        }
+    }
+}
+
+fn may_change(visitor: &Visitor, graph: &JobDoc) -> bool {
+    let is_own = graph.text("caller_id") == visitor.caller.name;
+    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
+}
+
+fn actions(links: &SiteLinks, visitor: &Visitor, graph: &JobDoc) -> Markup {
+    html! {
+        @if may_change(visitor, graph) {
+            div.actions {
+                form method="post" action=(links.to(&address(graph))) {
+                    (visitor.forgery_field())
+                    (buttons(links, graph))
+                }
+            }
+        }
+    }
+}
+
+fn buttons(links: &SiteLinks, graph: &JobDoc) -> Markup {
+    let number = |field| graph.whole(field).unwrap_or_default();
+    let own = links.to(&address(graph));
+    html! {
+        span #graph-actions .actions {
+            @if number("failed") + number("cancelled") > 0 {
+                button #do-retry name="do" value="retry" data-key="retry" { "Retry failed" }
+            }
+            @if number("waiting") > 0 {
+                a.btn #do-stop href={ (own) "/stop" } data-ask data-key="stop" { "Stop…" }
+            }
+            a.btn.danger #do-delete href={ (own) "/delete" } data-ask { "Delete…" }
+        }
+    }
+}
+
+fn table(shown: &ShownGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        div #graph-table {
+            @if shown.jobs.is_empty() { (empty(&html! { "No jobs." })) }
+            @else {
+                table.stack.nopick.fix role="table" {
+                    caption.sr { "Jobs of the graph" }
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            (columns(&[
+                                ("c-ac", "Job"), ("c-st", "State"), ("c-tg", "Type, group"),
+                                ("", "What it is at"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
+                            ]))
+                        }
+                    }
+                    tbody role="rowgroup" {
+                        @for job in &shown.jobs { (row(job, links, now)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let is_gone = job.text("status").is_empty();
+    let took = job.took(now).map_or_else(|| "–".to_owned(), duration);
+    html! {
+        tr role="row" {
+            td.m1.cut role="cell" { (job.link(links)) }
+            td.m4 role="cell" {
+                @if is_gone { (job.text("outcome")) span.faint { ", deleted" } }
+                @else { (job.state().shown()) }
+            }
+            td.dim.wide.cut role="cell" { (job.type_and_group()) }
+            td.why.cut.m5 role="cell" { @if !is_gone { (what_it_is_at(job, links, now)) } }
+            td.num.dim.wide role="cell" { (job.attempts()) }
+            td.num.mr role="cell" { (took) }
+        }
+    }
+}
+
+fn pages(shown: &ShownGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
+    let path = address(&shown.graph);
+    let next = shown.next.map(|next| links.with(&path, &[("after", &next.to_string())]));
+    let first = (!query.after.is_empty()).then(|| links.to(&path));
+    let number = things(shown.jobs.len() as u64, "job");
+    pager(&number, first.as_deref(), next.as_deref())
+}
+
+/// Returns the jobs that the end of the graph started.
+fn callbacks(graph: &JobDoc, links: &SiteLinks) -> Markup {
+    let started = graph.get("callbacks").and_then(Value::as_object);
+    html! {
+        section #callbacks {
+            @if let Some(started) = started.filter(|started| !started.is_empty()) {
+                (bar("Started by its end", "", None))
+                dl.facts {
+                    @for (name, job) in started {
+                        @let id = job.as_str().unwrap_or_default();
+                        dt { (name) } dd { (id_link(id, &links.job(id))) }
+                    }
+                }
+            }
+        }
+    }
+}

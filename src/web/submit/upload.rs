@@ -1,0 +1,200 @@
+//! The posted form of a new job. Its files are streamed to where files of jobs are kept.
+
+use std::io::{self, Read};
+
+use axum::extract::multipart::{Field, Multipart, MultipartError};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::CONTENT_TYPE;
+use tokio::sync::mpsc;
+
+use super::super::error::PageError;
+use super::super::fields::Fields;
+use super::super::site::Site;
+use super::super::visitor::Visitor;
+use super::text_bytes_max;
+use crate::artifacts::{ArtifactError, Contents};
+use crate::proto::job::{FileBody, FileName, JobFiles};
+use crate::rpc::Scope;
+
+/// The fields of the form that hold files.
+pub(super) const INPUTS: &str = "inputs";
+pub(super) const STDIN_FILE: &str = "stdin";
+/// The pieces of a file that wait for the disk.
+const PIECES_MAX: usize = 4;
+
+/// A posted form.
+pub(in crate::web) struct SubmitForm {
+    pub(super) fields: Fields,
+    pub(super) files: JobFiles,
+    /// The reason why a file cannot be taken; the others of the form were read.
+    pub(super) refused: Option<String>,
+}
+
+impl FromRequest<Site> for SubmitForm {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, site: &Site) -> Result<Self, PageError> {
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if !kind.is_some_and(|kind| kind.starts_with("multipart/form-data")) {
+            let fields = Fields::from_request(request, site).await?;
+            return Ok(Self { fields, files: JobFiles::default(), refused: None });
+        }
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        let visitor = visitor.ok_or_else(PageError::unknown)?;
+        // Nobody else writes to the disk.
+        visitor.needs(Scope::Submit, "submit jobs")?;
+        let parts = Multipart::from_request(request, site)
+            .await
+            .map_err(|error| PageError::wrong(error.body_text()))?;
+        FormReader::new(site, &visitor).read(parts).await
+    }
+}
+
+/// A form that is being read.
+struct FormReader<'a> {
+    site: &'a Site,
+    visitor: &'a Visitor,
+    contents: Contents,
+    /// The bytes of texts and of files in memory that may still come.
+    text_room: u64,
+    file_room: u64,
+    fields: Vec<(String, String)>,
+    files: JobFiles,
+    refused: Option<String>,
+}
+
+impl<'a> FormReader<'a> {
+    fn new(site: &'a Site, visitor: &'a Visitor) -> Self {
+        let job = &site.config().job;
+        Self {
+            site,
+            visitor,
+            contents: Contents::of(job),
+            text_room: text_bytes_max(job),
+            file_room: job.files_size_max,
+            fields: Vec::new(),
+            files: JobFiles::default(),
+            refused: None,
+        }
+    }
+
+    async fn read(mut self, mut parts: Multipart) -> Result<SubmitForm, PageError> {
+        while let Some(part) = parts.next_field().await.map_err(unreadable)? {
+            let name = part.name().unwrap_or_default().to_owned();
+            if [INPUTS, STDIN_FILE].contains(&name.as_str()) {
+                self.check_forgery()?;
+                self.file(&name, part).await?;
+            } else {
+                let text = self.text(part).await?;
+                self.fields.push((name, text));
+            }
+        }
+        self.check_forgery()?;
+        let Self { fields, files, refused, .. } = self;
+        Ok(SubmitForm { fields: Fields::of(fields), files, refused })
+    }
+
+    /// Refuses a form without its token: it stands before all files.
+    fn check_forgery(&self) -> Result<(), PageError> {
+        let token = self.fields.iter().find(|(name, _)| name == "csrf");
+        let is_forged = self.site.is_forged(self.visitor, token.map_or("", |(_, token)| token));
+        if is_forged { Err(PageError::forged()) } else { Ok(()) }
+    }
+
+    async fn text(&mut self, mut part: Field<'_>) -> Result<String, PageError> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = part.chunk().await.map_err(unreadable)? {
+            let left = self.text_room.checked_sub(piece.len() as u64);
+            self.text_room =
+                left.ok_or_else(|| PageError::wrong("The texts of the form are too long."))?;
+            bytes.extend_from_slice(&piece);
+        }
+        String::from_utf8(bytes).map_err(|_| PageError::wrong("A text of the form is not UTF-8."))
+    }
+
+    /// Takes a file, or notes why it cannot be taken. A field without a file has no name.
+    async fn file(&mut self, field: &str, part: Field<'_>) -> Result<(), PageError> {
+        let given = part.file_name().unwrap_or_default().to_owned();
+        let name = given.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let taken = self.taken(part).await?;
+        if name.is_empty() || self.refused.is_some() {
+            return Ok(());
+        }
+        let body = match taken {
+            Ok(body) => body,
+            Err(error) => {
+                self.refused = Some(format!("the file `{name}` is {error}"));
+                return Ok(());
+            }
+        };
+        self.file_room = self.file_room.saturating_sub(body.redis_bytes());
+        if field == STDIN_FILE {
+            self.files.stdin = Some(body);
+            return Ok(());
+        }
+        match name.parse::<FileName>() {
+            Err(error) => self.refused = Some(error.to_string()),
+            Ok(name) if self.files.inputs.contains_key(&name) => {
+                self.refused = Some(format!("two files have the name `{name}`"));
+            }
+            Ok(_) if self.files.inputs.len() >= JobFiles::COUNT_MAX => {
+                self.refused = Some(format!("there are more than {} files", JobFiles::COUNT_MAX));
+            }
+            Ok(name) => drop(self.files.inputs.insert(name, body)),
+        }
+        Ok(())
+    }
+
+    /// Streams a part to where contents are kept. All of it is read, also if it is not taken.
+    async fn taken(
+        &self,
+        mut part: Field<'_>,
+    ) -> Result<Result<FileBody, ArtifactError>, PageError> {
+        let (pieces, receiver) = mpsc::channel(PIECES_MAX);
+        let (contents, room) = (self.contents.clone(), self.file_room);
+        let taking = tokio::task::spawn_blocking(move || {
+            contents.take(&mut PieceReader { pieces: receiver, rest: Vec::new(), at: 0 }, room)
+        });
+        loop {
+            match part.chunk().await {
+                // Once it is refused nobody listens.
+                Ok(Some(piece)) => drop(pieces.send(Ok(piece.to_vec())).await),
+                Ok(None) => break,
+                Err(error) => {
+                    // A part of a file is none.
+                    let lost = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    drop(pieces.send(Err(lost)).await);
+                    return Err(unreadable(error));
+                }
+            }
+        }
+        drop(pieces);
+        taking.await.map_err(|error| PageError::wrong(error.to_string()))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn unreadable(error: MultipartError) -> PageError {
+    PageError::wrong(format!("The form cannot be read: {}.", error.body_text()))
+}
+
+/// Reads the pieces of a file as they come.
+struct PieceReader {
+    pieces: mpsc::Receiver<io::Result<Vec<u8>>>,
+    rest: Vec<u8>,
+    /// The bytes of the rest that were read.
+    at: usize,
+}
+
+impl Read for PieceReader {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.rest.len() {
+            let Some(piece) = self.pieces.blocking_recv() else { return Ok(0) };
+            (self.rest, self.at) = (piece?, 0);
+        }
+        let length = to.len().min(self.rest.len() - self.at);
+        to[..length].copy_from_slice(&self.rest[self.at..self.at + length]);
+        self.at += length;
+        Ok(length)
+    }
+}

@@ -1,0 +1,90 @@
+//! What pages say of the bonds between jobs, and forms that change graphs, over plain HTTP.
+
+use super::jobs::{HOSTILE, is_safe};
+use super::requests::{send, signed_in};
+use super::visitors::{OPERATOR, READER};
+use crate::support::{Hero, Redis, Served, keys};
+
+const GRAPH: &str = "[defaults]\ntype = \"bash\"\n[job.load]\nscript = \"false\"\n\
+                     [job.count]\nscript = \"true\"\nafter = [\"load\"]\n";
+
+#[test]
+fn job_says_for_which_others_it_waits_and_whose_failure_ended_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let submit = |id: &str, rest: &[&str]| {
+        let first = ["submit", "-t", "bash", "--id", id, "-e", "true"];
+        hero.run(&[&first[..], rest].concat()).code(0);
+    };
+    submit("first", &["--name", "load"]);
+    for id in ["b", "c"] {
+        submit(id, &[]);
+    }
+    submit("last", &["--after", "first"]);
+    submit("many", &["--after", "b", "--after", "c", "--after", "first"]);
+    redis.set_field(&keys::job("first"), "name", HOSTILE);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, READER);
+    let shown = |path: &str| {
+        let page = send(&site, "GET", path, &cookie, "");
+        is_safe(&page, path);
+        page.body
+    };
+    let hostile = "title=\"first\">&lt;/pre&gt;";
+    let list = shown("/jobs?state=waiting");
+    assert!(list.contains("waits for <a class=\"id\"") && list.contains(hostile), "{list}");
+    assert!(list.contains(" and 1 more"), "{list}");
+    assert!(shown("/jobs/last").contains(hostile));
+    hero.run(&["job", "stop", "first"]).code(0);
+    for path in ["/jobs?state=error", "/jobs/last/graph", "/"] {
+        let page = shown(path);
+        assert!(
+            page.contains("prerequisite failed: <a class=\"err\" href=\"/jobs/first\">"),
+            "{path}: {page}"
+        );
+    }
+    let job = shown("/jobs/last");
+    assert!(job.contains("It waited for <a") && job.contains(hostile), "{job}");
+}
+
+#[test]
+fn graph_is_retried_stopped_and_deleted_by_forms_of_those_who_may() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run_with_input(&["submit", "--graph", "-", "--id", "g"], GRAPH).code(0);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    let page = send(&site, "GET", "/graphs/g", &cookie, "");
+    is_safe(&page, "/graphs/g");
+    assert!(
+        page.body.contains("<svg class=\"edge") || page.body.contains("class=\"edge"),
+        "it is drawn"
+    );
+    assert!(page.body.contains("/graphs/g/stop") && !page.body.contains("value=\"retry\""));
+    let forgery = page.forgery();
+    let post = |cookie: &str, form: &str| send(&site, "POST", "/graphs/g", cookie, form);
+    assert_eq!(post(&cookie, "do=stop").status, 403, "without its token");
+    let asked = send(&site, "GET", "/graphs/g/stop", &cookie, "");
+    assert!(asked.body.contains("Stop 2 jobs of g?"), "{}", asked.body);
+    let reader = signed_in(&site, READER);
+    let own = send(&site, "GET", "/graphs/g", &reader, "");
+    assert!(!own.body.contains("graph-actions"), "a reader sees no button");
+    let form = format!("do=stop&csrf={}", own.forgery());
+    assert_eq!(post(&reader, &form).status, 403);
+    let stopped = post(&cookie, &format!("do=stop&csrf={forgery}"));
+    assert_eq!((stopped.status, stopped.header("location")), (303, Some("/graphs/g")));
+    let page = send(&site, "GET", "/graphs/g", &cookie, "");
+    assert!(
+        page.body.contains("value=\"retry\"") && page.body.contains("0 of 2 done"),
+        "{}",
+        page.body
+    );
+    assert_eq!(post(&cookie, &format!("do=retry&csrf={forgery}")).status, 303);
+    let page = send(&site, "GET", "/graphs/g", &cookie, "").body;
+    assert!(page.contains("2 not ended"), "{page}");
+    assert_eq!(post(&cookie, &format!("do=drop&csrf={forgery}")).status, 400);
+    let deleted = post(&cookie, &format!("do=delete&csrf={forgery}"));
+    assert_eq!((deleted.status, deleted.header("location")), (303, Some("/graphs")));
+    assert!(redis.all("JOB").is_empty());
+    assert_eq!(send(&site, "GET", "/graphs/g/delete", &cookie, "").status, 404);
+}
