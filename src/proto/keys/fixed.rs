@@ -13,6 +13,8 @@ impl Keys {
             ("meta:supervisor:index", "zset"),
             ("meta:boot:index", "zset"),
             ("meta:boot:hosts", "hash"),
+            ("meta:job:awaited", "zset"),
+            ("meta:job:expiring", "zset"),
             ("meta:job:settling", "list"),
             ("meta:job:notes", "list"),
             ("meta:job:committing", "list"),
