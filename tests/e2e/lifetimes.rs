@@ -157,7 +157,7 @@ fn job_that_no_actor_takes_in_time_ends_as_expired_and_its_dependents_fail() {
     let line = r#"{"id":"c","script_type":"osis","script":"1","expires":1}"#;
     hero.run_with_input(&["submit", "--batch", "-"], line).code(0);
     let atomic = r#"{"id":"d","script_type":"osis","script":"1","expires":1}"#;
-    hero.run_with_input(&["submit", "--batch", "-", "--atomic"], atomic).code(0);
+    hero.run_with_input(&["submit", "--batch", "-", "--all-or-none"], atomic).code(0);
     let graph = "[job.g]\nid = \"g\"\ntype = \"osis\"\nscript = \"1\"\nexpires = \"1s\"\n";
     fs::write(redis.folder().join("g.toml"), graph).expect("writing");
     hero.run(&["submit", "--graph", "g.toml"]).code(0);
@@ -240,4 +240,66 @@ fn debounced_job_does_not_get_lost_while_the_one_before_runs() {
     hero.run(&["job", "stop", "a"]).code(0);
     until(&redis, "a", "error");
     drop(bash);
+}
+
+#[test]
+fn statistics_of_a_period_are_from_the_samples_of_supervisors() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["stats", "--since", "1h"]).code(66).says("no supervisor has kept a sample");
+    let supervisor = hero.supervisor().start();
+    let hours = keys::prefix("HOURS");
+    wait_until("a sample is kept", || !redis.list(&hours).is_empty());
+    drop(supervisor);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0);
+    hero.run(&["exec", "-t", "osis", "-e", "throw 1"]).code(1);
+    let counted = |args: &[&str]| {
+        let done = hero.run(&[&["--json", "stats"], args].concat()).code(0);
+        let stats: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+        let types = stats["types"].as_array().expect("types").clone();
+        let osis = types.into_iter().find(|of| of["script_type"] == "osis").expect("osis");
+        ["submitted", "finished", "failed"].map(|name| osis[name].as_u64().expect("a number"))
+    };
+    assert_eq!(counted(&["--since", "1h"]), [2, 1, 1]);
+    // As if it had been kept two hours ago, and another one before the jobs of today.
+    let sample = redis.list(&hours)[0].clone();
+    let mut of: serde_json::Value = serde_json::from_str(&sample).expect("JSON");
+    let now_us = of["at_us"].as_i64().expect("a time");
+    let mut at = |hours_ago: i64, submitted: u64| {
+        of["at_us"] = (now_us - hours_ago * 3_600_000_000).into();
+        let mut numbers = vec![submitted];
+        numbers.resize(60, 0);
+        of["types"] = serde_json::json!({ "osis": numbers });
+        of.to_string()
+    };
+    let samples = [at(5, 0), at(4, 7), at(3, 10)];
+    redis.push_front(&hours, &samples.iter().rev().collect::<Vec<_>>());
+    assert_eq!(counted(&["--since", "4h30m", "--until", "3h30m"])[0], 7);
+    assert_eq!(counted(&["--since", "270m", "--until", "150m"])[0], 10);
+}
+
+#[test]
+fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "bash", "--id", "waits", "-e", "1"]).code(0);
+    hero.run(&["exec", "-t", "osis", "--id", "done", "-e", "1"]).code(0);
+    hero.run(&["exec", "-t", "osis", "--id", "failed", "-e", "throw 1"]).code(1);
+    hero.run(&["submit", "-t", "bash", "--id", "last", "-e", "1"]).code(0);
+    let ids = |args: &[&str]| -> Vec<String> {
+        let listed = hero.run(&[&["job", "list"], args].concat()).code(0).stdout;
+        let ids = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        ids.map(str::to_owned).collect()
+    };
+    assert_eq!(ids(&[]), ["last", "failed", "done", "waits"]);
+    assert_eq!(ids(&["--limit", "2"]), ["last", "failed"]);
+    let host = field(&redis, "done", "hostname").expect("the machine is noted");
+    for filter in [["--host", &host], ["--actor", "osis:default:1"], ["--ended-since", "1h"]] {
+        assert_eq!(ids(&filter), ["done", "failed"], "{filter:?}");
+    }
+    for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"]] {
+        assert!(ids(&filter).is_empty(), "{filter:?}");
+    }
 }

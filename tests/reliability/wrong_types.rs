@@ -49,6 +49,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("RATE", "osis", "hash"),
     ("HOUR", "osis", "list"),
     ("SAMPLES", "", "list"),
+    ("HOURS", "", "list"),
     ("TOKENS", "", "hash"),
     ("MARKS", "", "hash"),
     ("SLOW", "", "set"),

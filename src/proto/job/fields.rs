@@ -165,7 +165,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("crashes", "Crashes", State),
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
-    row("hostname", "Machine", Place),
+    row("hostname", "Machine", Place).listed(),
     row("held_by", "Held by", State).exported().added(
         FieldKind::Text,
         "string",

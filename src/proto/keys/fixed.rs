@@ -22,6 +22,7 @@ impl Keys {
             ("meta:graph:index", "zset"),
             ("meta:key:wrong_types", "zset"),
             ("meta:queue:samples", "list"),
+            ("meta:queue:hour:samples", "list"),
             ("meta:queue:marks", "hash"),
             ("meta:queue:older", "hash"),
             ("meta:queue:slow", "set"),

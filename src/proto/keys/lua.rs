@@ -41,6 +41,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("RATE", "meta:queue:rate:type:"),
     ("HOUR", "meta:queue:hour:type:"),
     ("SAMPLES", "meta:queue:samples"),
+    ("HOURS", "meta:queue:hour:samples"),
     ("MARKS", "meta:queue:marks"),
     ("SLOW", "meta:queue:slow"),
     ("WRONG_TYPES", "meta:key:wrong_types"),
