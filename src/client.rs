@@ -84,7 +84,7 @@ pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
 pub use run::AwaitedJob;
-pub use samples::{SampleDocument, SamplesDocument};
+pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
 #[cfg(test)]

@@ -92,7 +92,8 @@ fn wrong(path: &Path, error: &ArtifactError) -> Error {
     }
 }
 
-fn named(text: &str) -> Result<(String, PathBuf), String> {
+/// Reads `NAME=FILE`, or a file with its own name.
+pub(super) fn named(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => {
             Ok((name.to_owned(), path.into()))

@@ -27,6 +27,8 @@ const SECTIONS: [(&str, &[&str]); 5] = [
             "unique_for",
             "unique_by",
             "on_duplicate",
+            "debounce",
+            "debounce_max",
         ],
     ),
     (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),

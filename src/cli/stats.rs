@@ -7,19 +7,21 @@ use clap::Args;
 use serde_json::json;
 
 use super::table::TextTable;
-use super::time::brief;
+use super::job::PastZone;
+use super::time::{between, brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Counters, StatsDocument, TypeStats};
+use crate::client::{Client, Counters, StatsDocument, TypeStats};
 use crate::config::parse_duration;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
 /// Show how many jobs came and ended, how many failed, and how long they waited and ran
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n\n\
+#[command(after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n  hero stats --since 'yesterday 18:00' --until 08:00\n\n\
                   Without --for, everything that was counted since the first job of each type. With it, \
-                  the command waits so long and shows what happened meanwhile, per second; for the last \
-                  hours see the page, or hero metrics in Prometheus.\n\n\
+                  the command waits so long and shows what happened meanwhile, per second. With --since, what \
+                  happened from then on or until --until, by samples that supervisors keep: of every minute of the \
+                  last hour, of every hour of the last 30 days. The period begins and ends at a sample.\n\n\
                   SUBMITTED: with periodic jobs and those of graphs; a job that is retried on request counts \
                   once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
                   their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
@@ -29,11 +31,22 @@ pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     period: Option<Duration>,
+    /// Show what happened since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
+    #[arg(long, value_name = "DURATION|TIME", conflicts_with = "period")]
+    since: Option<String>,
+    /// Show what happened until then
+    #[arg(long, value_name = "DURATION|TIME", requires = "since")]
+    until: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
 }
 
 impl Stats {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
+        if let Some(since) = &self.since {
+            return self.of_period(&client, global, since).await;
+        }
         let (stats, took) = match self.period {
             None => (client.all_counters().await?, None),
             Some(period) => {
@@ -50,6 +63,33 @@ impl Stats {
             || json!(StatsDocument::of(&stats, took)),
             || table(&stats, took).show(global.look()),
         )?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn of_period(
+        &self,
+        client: &Client,
+        global: &Global,
+        since: &str,
+    ) -> Result<ExitCode, Error> {
+        let now = client.now().await?;
+        let from = self.zone.read("--since", since, now)?;
+        let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
+        let Some(period) = client.stats_between(from, to.transpose()?).await? else {
+            let message = "no supervisor has kept a sample of this period: samples are kept for 30 days";
+            return Err(Error::new(Exit::NotFound, message));
+        };
+        let stats: Vec<TypeStats> =
+            period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
+        let took = between(period.from, period.to);
+        output::print(
+            global.json,
+            || json!(StatsDocument::of(&stats, Some(took))),
+            || table(&stats, None).show(global.look()),
+        )?;
+        let zone = local_zone();
+        let [from, to] = [period.from, period.to].map(|time| local_second(time, &zone));
+        output::note(&format!("hero: from {from} to {to}"));
         Ok(ExitCode::SUCCESS)
     }
 }

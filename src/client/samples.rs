@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::documents::TypeStatsDocument;
 use super::stats::{Counters, counted};
 use super::{Client, ClientError};
+use crate::proto::target::ScriptType;
 use crate::store::{CounterSample, Store};
 
 /// The last hour, minute by minute.
@@ -35,6 +36,17 @@ pub struct SampleDocument {
     pub all: TypeStatsDocument,
     /// The counters of each type, of at most 32.
     pub types: Vec<TypeStatsDocument>,
+}
+
+/// What was counted in a chosen period.
+#[derive(Debug, Clone)]
+pub struct PeriodStats {
+    /// The first sample: at the begin of the period, or as near before it as there is one.
+    pub from: Timestamp,
+    /// The last sample.
+    pub to: Timestamp,
+    /// The counters of each type, by how much they grew.
+    pub types: Vec<(ScriptType, Counters)>,
 }
 
 /// A minute of all shards together.
@@ -87,7 +99,57 @@ fn document(script_type: &str, counters: &Counters) -> TypeStatsDocument {
     TypeStatsDocument { script_type: script_type.to_owned(), ..counted(counters) }
 }
 
+/// The samples from the last one that is not later than `from` to the last one that is not later than `to`.
+fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSample] {
+    let first = samples.partition_point(|sample| sample.at_us <= from_us).saturating_sub(1);
+    let end = samples.partition_point(|sample| sample.at_us <= to_us);
+    &samples[first.min(end)..end]
+}
+
 impl Client {
+    /// Returns what was counted in a period, from samples: of each minute of the last hour, of each hour of the last
+    /// 30 days. Without an end, until now. `None` if there is no sample of it.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn stats_between(
+        &self,
+        from: Timestamp,
+        to: Option<Timestamp>,
+    ) -> Result<Option<PeriodStats>, ClientError> {
+        let now = self.now().await?;
+        let to = to.unwrap_or(now).min(now);
+        let types: Vec<ScriptType> =
+            self.list_types().await?.into_iter().map(|of| of.script_type).collect();
+        let asked = types.as_slice();
+        let of_shards = self
+            .shards
+            .each(|store| async move {
+                let mut samples = store.all_samples().await?;
+                let counters = store.counters_of(asked).await?;
+                let counted = asked.iter().map(ScriptType::as_str).zip(&counters);
+                samples.push(CounterSample::of_counters(now.as_microsecond(), counted));
+                Ok(samples)
+            })
+            .await?;
+        let mut sums: BTreeMap<String, Counters> = BTreeMap::new();
+        let (mut first, mut last): (Option<i64>, Option<i64>) = (None, None);
+        for samples in &of_shards {
+            let samples = of_period(samples, from.as_microsecond(), to.as_microsecond());
+            for pair in samples.windows(2) {
+                first = Some(first.map_or(pair[0].at_us, |at| at.min(pair[0].at_us)));
+                last = last.max(Some(pair[1].at_us));
+                for (of, grown) in pair[1].grown_since(&pair[0]) {
+                    add(sums.entry(of).or_default(), &grown);
+                }
+            }
+        }
+        let time = |at: Option<i64>| Timestamp::from_microsecond(at?).ok();
+        let (Some(from), Some(to)) = (time(first), time(last)) else { return Ok(None) };
+        let types = sums.into_iter().filter_map(|(of, sum)| Some((of.parse().ok()?, sum)));
+        Ok(Some(PeriodStats { from, to, types: types.collect() }))
+    }
+
     /// Returns the last hour, minute by minute.
     ///
     /// # Errors

@@ -228,6 +228,11 @@ impl Keys {
         self.key(format_args!("meta:queue:samples"))
     }
 
+    /// List: one of these samples an hour, of the last 30 days.
+    pub fn hours(&self) -> String {
+        self.key(format_args!("meta:queue:hour:samples"))
+    }
+
     /// Set: names of the queues whose first job waits for long.
     pub fn slow_queues(&self) -> String {
         self.key(format_args!("meta:queue:slow"))

@@ -24,6 +24,10 @@ pub enum WorkKind {
     Control,
     /// Foreign actors run jobs.
     Foreign,
+    /// Ended jobs are kept for others.
+    Awaited,
+    /// Jobs must start within a time.
+    Expiring,
     /// Jobs are in the indexes that nothing else walks through.
     Orphans,
     /// A scheduled job is due soon. [`Store::look`] tells when instead.
@@ -34,7 +38,7 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Queues,
         Self::Limits,
         Self::Unsettled,
@@ -42,6 +46,8 @@ impl WorkKind {
         Self::WrongTypes,
         Self::Control,
         Self::Foreign,
+        Self::Awaited,
+        Self::Expiring,
         Self::Orphans,
         Self::Scheduled,
         Self::Crontab,
@@ -56,6 +62,8 @@ impl WorkKind {
             "wrong_types" => Self::WrongTypes,
             "control" => Self::Control,
             "foreign" => Self::Foreign,
+            "awaited" => Self::Awaited,
+            "expiring" => Self::Expiring,
             "orphans" => Self::Orphans,
             _ => return None,
         })

@@ -18,6 +18,19 @@ pub enum NoInputs {
     TooLarge,
     /// The output of this prerequisite cannot be read.
     Unreadable(JobId, StoreError),
+    /// This prerequisite, which must have finished, has none: it is in this state.
+    Absent(JobId, AbsentOutput),
+}
+
+/// The reason why a prerequisite that had finished has no output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentOutput {
+    /// It was deleted, or has expired.
+    Gone,
+    /// It failed when it was run again.
+    Failed,
+    /// It is run again.
+    Unended,
 }
 
 /// The prerequisites of one job.
@@ -25,13 +38,15 @@ pub enum NoInputs {
 pub struct AskedInputs {
     /// Their ids, each once.
     pub ids: Vec<JobId>,
+    /// Those that must have finished: the job gets no inputs without them.
+    pub finished: BTreeSet<JobId>,
     /// The time up to which they were created: a later job of the same id is none of them.
     pub until: Option<Timestamp>,
 }
 
 impl From<Vec<JobId>> for AskedInputs {
     fn from(ids: Vec<JobId>) -> Self {
-        Self { ids, until: None }
+        Self { ids, ..Self::default() }
     }
 }
 
@@ -42,6 +57,10 @@ pub(super) type FoundInputs = (Vec<Result<Outputs, NoInputs>>, BTreeSet<(usize, 
 const IDS_PER_CALL: usize = 500;
 /// The answer of `inputs.lua` for an output with a key of its own.
 const APART: i64 = -1;
+/// The same for a job that is gone.
+const GONE: i64 = -2;
+/// The same for a job that has not ended.
+const UNENDED: i64 = -3;
 
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
@@ -83,7 +102,18 @@ impl Store {
                     }
                     answer => answer,
                 };
+                let absent = match answer {
+                    Value::Int(GONE) => Some(AbsentOutput::Gone),
+                    Value::Int(UNENDED) => Some(AbsentOutput::Unended),
+                    Value::Nil | Value::Boolean(false) => Some(AbsentOutput::Failed),
+                    _ => None,
+                };
+                if let Some(why) = absent.filter(|_| prerequisites[job].finished.contains(id)) {
+                    inputs[job] = Err(NoInputs::Absent(id.clone(), why));
+                    continue;
+                }
                 let (size, output) = match answer {
+                    Value::Int(GONE | UNENDED) => (0, None),
                     // The job cannot have its inputs already.
                     Value::Int(APART) if inputs[job].is_err() => (0, None),
                     Value::Int(APART) => match self.outcome(id).await {

@@ -26,22 +26,39 @@ impl CounterSample {
     /// Returns the names of the counters.
     pub fn names() -> Vec<String> {
         let times = TimeHistogram::ALL.into_iter().flat_map(TimeHistogram::counters);
-        ["submitted", "finished", "failed"].map(str::to_owned).into_iter().chain(times).collect()
+        let ends = ["submitted", "finished", "failed"].map(str::to_owned);
+        // Those that a sample of an older version lacks come last.
+        let later = ["cancelled", "replaced"].map(str::to_owned);
+        ends.into_iter().chain(times).chain(later).collect()
     }
 
     /// Returns by how much the counters of each type have grown since an earlier sample. A type that the
-    /// earlier one does not have counts from zero.
+    /// earlier one does not have counts from zero; a counter that it does not have has not grown.
     pub fn grown_since(&self, earlier: &Self) -> BTreeMap<String, BTreeMap<String, u64>> {
         let names = Self::names();
-        let grown = self.types.iter().filter(|(_, numbers)| numbers.len() == names.len());
-        let grown = grown.map(|(of, numbers)| {
-            let before = earlier.types.get(of).filter(|before| before.len() == names.len());
-            let before = |place: usize| before.map_or(0, |before| before[place]);
+        let grown = self.types.iter().map(|(of, numbers)| {
+            let earlier = earlier.types.get(of);
             let numbers = numbers.iter().enumerate();
-            let grown = numbers.map(|(place, number)| number.saturating_sub(before(place)));
+            let grown = numbers.map(|(place, number)| {
+                let before = earlier.map_or(0, |of| of.get(place).copied().unwrap_or(*number));
+                number.saturating_sub(before)
+            });
             (of.clone(), names.iter().cloned().zip(grown).collect())
         });
         grown.collect()
+    }
+
+    /// Returns the sample that the counters of all types are at a moment.
+    pub fn of_counters<'a>(
+        at_us: i64,
+        types: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, u64>)>,
+    ) -> Self {
+        let names = Self::names();
+        let numbers = |counters: &BTreeMap<String, u64>| {
+            names.iter().map(|name| counters.get(name).copied().unwrap_or_default()).collect()
+        };
+        let types = types.into_iter().map(|(of, counters)| (of.to_owned(), numbers(counters)));
+        Self { at_us, queued: 0, held: 0, running: 0, types: types.collect() }
     }
 }
 
@@ -64,8 +81,24 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn samples(&self) -> Result<Vec<CounterSample>, StoreError> {
+        self.samples_in(self.keys.samples()).await
+    }
+
+    /// The samples of the last 30 days, one an hour, and then those of the last hour, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn all_samples(&self) -> Result<Vec<CounterSample>, StoreError> {
+        let mut all = self.samples_in(self.keys.hours()).await?;
+        all.extend(self.samples().await?);
+        all.sort_by_key(|sample| sample.at_us);
+        all.dedup_by_key(|sample| sample.at_us);
+        Ok(all)
+    }
+
+    async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>, StoreError> {
         let mut command = redis::cmd("LRANGE");
-        command.arg(self.keys.samples()).arg(0).arg(-1);
+        command.arg(list).arg(0).arg(-1);
         let texts: Vec<String> = self.link.query("reading samples", &command).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
     }

@@ -40,6 +40,12 @@ pub struct JobSearch {
     pub since: Option<Timestamp>,
     /// Only jobs that were created at this time or before it.
     pub until: Option<Timestamp>,
+    /// Only jobs that ended at this time or after it.
+    pub ended_since: Option<Timestamp>,
+    /// Only jobs whose last attempt was of this actor.
+    pub actor: Option<String>,
+    /// Only jobs whose last attempt was on this machine.
+    pub host: Option<String>,
 }
 
 /// The fields into which a search for a text looks, beside the id.
@@ -73,6 +79,9 @@ impl JobSearch {
             || self.cancelled.is_some()
             || self.since.is_some()
             || self.until.is_some()
+            || self.ended_since.is_some()
+            || self.actor.is_some()
+            || self.host.is_some()
     }
 
     /// Returns true if a job is one of those that are looked for.
@@ -95,6 +104,11 @@ impl JobSearch {
             && self.cancelled.is_none_or(|wanted| job.intended_end().is_some() == wanted)
             && self.since.is_none_or(|since| created().is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| created().is_some_and(|at| at <= until))
+            && self
+                .ended_since
+                .is_none_or(|since| job.time("finished_at").is_some_and(|at| at >= since))
+            && self.actor.as_ref().is_none_or(|actor| field("actor") == actor)
+            && self.host.as_ref().is_none_or(|host| field("hostname") == host)
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
             && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
     }

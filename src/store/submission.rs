@@ -5,7 +5,7 @@ use redis::ScriptInvocation;
 
 use super::attempts::kept;
 use super::portions::JOB_WORK;
-use crate::proto::job::{INPUT_FILES, Job, JobId, JobStatus, OnDuplicate, Retention, UniqueKey};
+use crate::proto::job::{INPUT_FILES, Job, JobId, JobStatus, Retention, UniqueKey};
 use crate::proto::target::{Group, ScriptType};
 
 /// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
@@ -105,7 +105,7 @@ pub(super) fn work((_, fields): &WithFields<'_>) -> usize {
 
 /// Returns true for a job that takes the place of one with its unique key.
 pub(super) fn replaces((job, _): &WithFields<'_>) -> bool {
-    job.spec.on_duplicate == Some(OnDuplicate::Replace) && job.spec.unique_key.is_some()
+    job.spec.replaces() && job.spec.unique_key.is_some()
 }
 
 /// Adds the arguments of `submit.lua`.

@@ -2,12 +2,14 @@
 //! all started here; some are only of the home shard. Every duty is idempotent, so any number of supervisors
 //! may run at the same time.
 
+mod awaited_jobs;
 mod control_fan_out;
 mod dead_boots;
 mod dependents;
 mod due_jobs;
 mod durability;
 mod duty;
+mod expired_jobs;
 mod fallbacks;
 mod foreign_actors;
 mod foreign_jobs;
@@ -134,11 +136,13 @@ impl RunningSupervisor {
             settings: &self.0.of.settings,
             counts,
         };
+        duties.start::<awaited_jobs::AwaitedJobs>();
         duties.start::<control_fan_out::ControlFanOut>();
         duties.start::<dead_boots::DeadBoots>();
         duties.start::<dependents::Dependents>();
         duties.start::<due_jobs::DueJobs>();
         duties.start::<durability::Durability>();
+        duties.start::<expired_jobs::ExpiredJobs>();
         duties.start::<fallbacks::Fallbacks>();
         duties.start::<foreign_actors::ForeignActors>();
         duties.start::<foreign_jobs::ForeignJobs>();

@@ -25,6 +25,7 @@ mod graphs;
 mod held;
 mod idle;
 mod jobs;
+mod lifetimes;
 mod limits;
 mod load;
 mod log_files;

@@ -33,7 +33,11 @@ async fn reuse(world: &World, of: &str, waiting: &str) {
 async fn inputs_of(world: &World, of: &str, prerequisite: &str) -> Option<String> {
     let job =
         world.store.job(&id(of)).await.expect("reading").expect("it is there").expect("legal");
-    let asked = AskedInputs { ids: vec![id(prerequisite)], until: job.prerequisites_at };
+    let asked = AskedInputs {
+        ids: vec![id(prerequisite)],
+        until: job.prerequisites_at,
+        ..AskedInputs::default()
+    };
     let (mut inputs, _) = world.store.inputs(&[asked], 100).await.expect("reading");
     inputs.remove(0).expect("small").remove(&id(prerequisite)).flatten()
 }

@@ -2,6 +2,7 @@
 //! that a job was. Jobs without any of these cost nothing here.
 
 mod files;
+mod produced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use crate::config::{JobConfig, format_size};
 use crate::engine::{InputFiles, Inputs};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
-use crate::store::{AskedInputs, Attempt, NoInputs, Outputs, Store, StoreError};
+use crate::store::{AbsentOutput, AskedInputs, Attempt, NoInputs, Outputs, Store, StoreError};
 
 /// Everything that one job is given.
 #[derive(Debug, Default)]
@@ -43,6 +44,9 @@ pub(super) async fn fetch(
     given.extend(outputs);
     let none = BTreeSet::new();
     for job in all {
+        if let Some(outputs) = produced::read(store, config, job).await? {
+            given.insert(job.id.clone(), Ok(JobInputs { outputs, ..JobInputs::default() }));
+        }
         let left = with_files.get(&job.id).unwrap_or(&none);
         let mut leaving = job.spec.waits_for().filter(|id| left.contains(*id)).peekable();
         if job.extra.contains_key(INPUT_FILES) || leaving.peek().is_some() {
@@ -74,6 +78,7 @@ async fn outputs_of(
     }
     let asked = |job: &&Job| AskedInputs {
         ids: job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+        finished: job.spec.prerequisites.iter().cloned().collect(),
         until: job.prerequisites_at,
     };
     let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
@@ -124,6 +129,15 @@ fn without_inputs(config: &JobConfig, reason: NoInputs) -> InvalidJob {
         NoInputs::Unreadable(id, error) => {
             format!("include {id}, whose output cannot be read: {error}; run {id} again")
         }
+        NoInputs::Absent(id, why) => match why {
+            AbsentOutput::Gone => {
+                format!("include {id}, which is gone with its output: it was deleted, or its retention is over")
+            }
+            AbsentOutput::Failed => format!("include {id}, which failed when it was run again"),
+            AbsentOutput::Unended => {
+                format!("include {id}, which is run again and has not ended; retry this job then")
+            }
+        },
     };
     InvalidJob::new("prerequisites", reason)
 }

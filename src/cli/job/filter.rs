@@ -36,8 +36,17 @@ pub(super) struct JobFilters {
     /// Only jobs submitted until then: with 2d, two days ago or earlier
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) until: Option<String>,
+    /// Only jobs that ended since then
+    #[arg(long, value_name = "DURATION|TIME")]
+    pub(super) ended_since: Option<String>,
     #[command(flatten)]
     pub(super) zone: PastZone,
+    /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE
+    #[arg(long, value_name = "ACTOR")]
+    pub(super) actor: Option<String>,
+    /// Only jobs that ran last, and ended, on this machine
+    #[arg(long, value_name = "NAME")]
+    pub(super) host: Option<String>,
     /// Only jobs of this caller
     #[arg(long, value_name = "TEXT")]
     pub(super) caller: Option<String>,
@@ -132,7 +141,7 @@ impl JobFilters {
             || self.cancelled
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 7] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 10] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
@@ -140,6 +149,9 @@ impl JobFilters {
             ("--failed-because", self.failed_because.as_ref()),
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
+            ("--ended-since", self.ended_since.as_ref()),
+            ("--actor", self.actor.as_ref()),
+            ("--host", self.host.as_ref()),
             ("--type", self.script_type.as_ref()),
         ]
     }
@@ -174,6 +186,9 @@ impl JobFilters {
             any_end: self.states()?.names_intended(),
             since: time("--since", self.since.as_deref())?,
             until: time("--until", self.until.as_deref())?,
+            ended_since: time("--ended-since", self.ended_since.as_deref())?,
+            actor: self.actor.clone(),
+            host: self.host.clone(),
             ..JobSearch::default()
         })
     }

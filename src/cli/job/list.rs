@@ -18,12 +18,14 @@ use crate::error::Error;
 use crate::proto::job::JobStatus;
 use crate::store::{JobSearch, JobSummary};
 
-/// List jobs, state by state: those that wait, those that run, those that ended; in each the newest first
+/// List jobs, the newest first; with filters state by state: those that wait, those that run, those that ended
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
-                        hero job list --type python --json\n\n\
-                        Without --status, --limit 1 is not the latest job: it is one that waits, if any does.\n\
+                        hero job list --type python --json\n  \
+                        hero job list --ended-since 'yesterday 18:00' --host web-1\n\n\
+                        Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
+                        state: --limit 1 is one that waits, if any does.\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]
@@ -49,6 +51,8 @@ impl JobList {
                 output::note(&format!("hero: of the latest {} jobs", found.looked));
             }
             (found.items, found.next)
+        } else if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
+            (self.latest(client).await?, None)
         } else {
             let page = client.list_jobs(&query).await?;
             (page.items, page.next)
@@ -66,6 +70,22 @@ impl JobList {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the latest jobs of all states together, the newest first.
+    async fn latest(&self, client: &Client) -> Result<Vec<JobSummary>, Error> {
+        let mut jobs = Vec::new();
+        for status in JobStatus::ALL {
+            let mut query = self.filter.query(self.limit.into())?;
+            query.statuses = vec![status];
+            jobs.extend(client.list_jobs(&query).await?.items);
+        }
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.time("created_at")));
+        if jobs.len() > usize::from(self.limit) {
+            jobs.truncate(self.limit.into());
+            output::note("more: hero job list --status waiting, or running, finished, failed");
+        }
+        Ok(jobs)
     }
 
     fn command_for(&self, cursor: &str) -> String {

@@ -1,18 +1,17 @@
 //! `hero submit --batch`: one job per line, as JSON.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::batch_line::{self, LineFiles};
 use crate::cli::given_files::{folder_of, read_files};
 use crate::cli::{input, output};
-use crate::client::{Client, ClientError, NewBatch, job_of_line};
+use crate::client::{Client, ClientError, NewBatch};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
-use crate::proto::json_text::{refuse_wide_integers, without_mark};
 use crate::proto::text::counted;
 use crate::store::Store;
 
@@ -284,19 +283,6 @@ struct BatchLine {
     files: LineFiles,
 }
 
-/// The files that a line names: `inputs`, an object of names and files, and `stdin`.
-#[derive(Clone, Default)]
-struct LineFiles {
-    inputs: BTreeMap<String, PathBuf>,
-    stdin: Option<PathBuf>,
-}
-
-impl LineFiles {
-    fn is_empty(&self) -> bool {
-        self.inputs.is_empty() && self.stdin.is_none()
-    }
-}
-
 /// Reads the lines of the file as jobs.
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
@@ -331,7 +317,7 @@ impl BatchLines<'_> {
             if !text.is_empty() {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                let read = job_with_files(text).and_then(|(job, files)| {
+                let read = batch_line::read(text, self.path, self.config).and_then(|(job, files)| {
                     check(&job).map(|()| BatchLine { number: self.number, job, files })
                 });
                 return Ok(Some(read));
@@ -350,20 +336,4 @@ impl BatchLines<'_> {
         self.config.check_files(&job.spec, &files)?;
         Ok(files)
     }
-}
-
-/// Reads the job of a line, and the names of its files.
-fn job_with_files(text: &[u8]) -> Result<(Job, LineFiles), InvalidJob> {
-    let text = without_mark(text);
-    refuse_wide_integers(text)
-        .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
-    let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
-        return job_of_line(text).map(|job| (job, LineFiles::default()));
-    };
-    let (inputs, stdin) = (line.remove("inputs"), line.remove("stdin"));
-    let job = Job::from_json(&line)?;
-    let wrong = |what: &str| InvalidJob::new(what, "does not name files");
-    let inputs = inputs.map(serde_json::from_value).transpose().map_err(|_| wrong("inputs"))?;
-    let stdin = stdin.map(serde_json::from_value).transpose().map_err(|_| wrong("stdin"))?;
-    Ok((job, LineFiles { inputs: inputs.unwrap_or_default(), stdin }))
 }

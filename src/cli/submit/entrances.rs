@@ -166,6 +166,8 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "unique_for" => new.unique_for(std::time::Duration::from_secs(90)),
         "unique_by" => new.unique_by("key"),
         "on_duplicate" => new.on_duplicate("reject"),
+        "debounce" => new.debounce(std::time::Duration::from_secs(90)),
+        "debounce_max" => new.debounce_max(std::time::Duration::from_secs(90)),
         "memory" => new.memory("512MiB"),
         "cpu" => new.cpu_time(std::time::Duration::from_secs(90)),
         "network" => new.network("none"),

@@ -1,6 +1,7 @@
 //! `hero submit`: submits one job, a batch or a graph, and does not wait.
 
 mod batch;
+mod batch_line;
 #[cfg(test)]
 mod entrances;
 mod graph;

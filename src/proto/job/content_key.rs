@@ -8,7 +8,7 @@ use serde_json::json;
 use super::bounds::InvalidJob;
 use super::id::UniqueKey;
 use super::spec::JobSpec;
-use super::uniqueness::UniqueBy;
+use super::uniqueness::{OnDuplicate, UniqueBy};
 
 impl JobSpec {
     /// Checks that a job which asks for uniqueness says by what.
@@ -23,8 +23,10 @@ impl JobSpec {
         let lonely = [
             ("unique_for", self.unique_for.is_some()),
             ("on_duplicate", self.on_duplicate.is_some()),
+            ("debounce", self.debounce.is_some()),
             ("unique_by", self.unique_by == Some(UniqueBy::Key)),
         ];
+        self.check_debounce()?;
         let lonely = lonely.into_iter().find(|(_, is_set)| *is_set);
         match lonely {
             Some((field, _)) if !by_content && self.unique_key.is_none() => {
@@ -32,6 +34,28 @@ impl JobSpec {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_debounce(&self) -> Result<(), InvalidJob> {
+        let wrong = |field, why: &str| Err(InvalidJob::new(field, why));
+        match (self.debounce, self.debounce_max) {
+            (None, Some(_)) => wrong("debounce_max", "needs debounce"),
+            (Some(wait), Some(most)) if most < wait => {
+                wrong("debounce_max", "is shorter than debounce")
+            }
+            (Some(_), _) if self.run_at.is_some() => {
+                wrong("debounce", "cannot be set beside run_at, or a delay")
+            }
+            (Some(_), _) if !matches!(self.on_duplicate, None | Some(OnDuplicate::Replace)) => {
+                wrong("debounce", "cannot be set beside this on_duplicate: it replaces")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns true if the job takes the place of a waiting one with its unique key.
+    pub fn replaces(&self) -> bool {
+        self.on_duplicate == Some(OnDuplicate::Replace) || self.debounce.is_some()
     }
 
     /// Returns the unique key that `unique_by` makes of the job; `None` if it makes none.
@@ -59,7 +83,6 @@ impl JobSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::job::OnDuplicate;
 
     fn of(by: UniqueBy, change: impl FnOnce(&mut JobSpec)) -> String {
         let mut spec = JobSpec { unique_by: Some(by), ..JobSpec::new("1") };

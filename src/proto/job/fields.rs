@@ -165,7 +165,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("crashes", "Crashes", State),
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
-    row("hostname", "Machine", Place),
+    row("hostname", "Machine", Place).listed(),
     row("held_by", "Held by", State).exported().added(
         FieldKind::Text,
         "string",
@@ -191,6 +191,18 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("unique_for", "Unique for", Settings).unit(Seconds),
     row("unique_by", "Unique by", Settings),
     row("on_duplicate", "On a duplicate", Settings),
+    row("debounce", "Debounce", Settings).unit(Seconds),
+    row("debounce_max", "Longest debounce", Settings).unit(Seconds),
+    row("debounced_since", "Debounced since", Times).unit(Time).added(
+        FieldKind::Time,
+        "string",
+        "The submission of the first of the jobs that replaced each other, by debounce",
+    ),
+    row("graph_callback", "Callback", Settings).added(
+        FieldKind::Text,
+        "string",
+        "The callback of its graph or batch that it is: on_success, on_failure or on_end",
+    ),
     row("limit_key", "Limit key", Settings),
     row("shard_key", "Shard key", Settings),
     row("reply", "Reply", Settings),

@@ -198,6 +198,27 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "its overlap says that"),
                 ],
             }
+            /// Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started:
+            /// of jobs that come in quick succession the last one runs
+            debounce as debounce(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+                absent: &[
+                    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
+                    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
+                    (Entrance::PeriodicJob, STARTED_BY_TIME),
+                ],
+            }
+            /// The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m
+            debounce_max as debounce_max(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+                absent: &[
+                    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
+                    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
+                    (Entrance::PeriodicJob, STARTED_BY_TIME),
+                ],
+            }
             /// A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the
             /// jobs of each word apart
             limit_key as limit_key(key: &str): Option<LimitKey> = None => { value_name: "KEY" }

@@ -87,11 +87,10 @@ impl ListJobs {
             queue: self.queue.map(|Spelled(queue)| queue),
             held: self.held,
             cancelled: self.cancelled,
-            any_end: false,
             since: self.since.map(|Spelled(time)| time),
             until: self.until.map(|Spelled(time)| time),
-            error_kind: None,
             cause: self.failed_because.map(|Spelled(cause)| cause),
+            ..JobSearch::default()
         };
         (query, search)
     }

@@ -4,7 +4,7 @@
 use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use crate::client::ClientError;
-use crate::proto::job::{Job, JobId, OnDuplicate, unique_scope};
+use crate::proto::job::{Job, JobId, unique_scope};
 use crate::proto::pattern::matches;
 
 impl CallContext {
@@ -22,7 +22,7 @@ impl CallContext {
             job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
             return Ok(());
         }
-        if job.spec.on_duplicate != Some(OnDuplicate::Replace) {
+        if !job.spec.replaces() {
             return Ok(());
         }
         let message = format!(

@@ -11,7 +11,7 @@
 --                some: call again after a moment; else 0
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
--- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting queue wake
+-- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake
 -- rarely: foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
@@ -98,7 +98,7 @@ local function place(id, f, queue)
   local prerequisites = f.prerequisites or f.dependencies
   -- The actor rejects a job that waits for more.
   if #list_of_ids(prerequisites) + #list_of_ids(f.after_any) <= PREREQUISITES_MAX then
-    local pending, failed, looked, newest = look_at_own_prerequisites(prerequisites, f.after_any)
+    local pending, failed, looked, newest, _, over = look_at_own_prerequisites(prerequisites, f.after_any)
     if looked > 0 then note_looked_at(id, newest, at) end
     local text = failed and PREREQUISITE_FAILED .. failed
     if failed then
@@ -114,6 +114,8 @@ local function place(id, f, queue)
       state, score = 'waiting_for_prerequisites', at
       add_dependent(id, pending)
     end
+    keep_all_for(id, over)
+    note_latest_start(id)
   end
   local run_at = microseconds(f.run_at)
   if not state and run_at > at then state, score = 'scheduled', run_at end

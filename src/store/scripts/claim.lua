@@ -65,7 +65,7 @@ local under_limits
 
 -- The fields that decide about a claim.
 local DECIDING = { status = true, attempt = true, script_type = true, boot_id = true, legacy = true,
-  concurrent = true, crashes = true }
+  concurrent = true, crashes = true, expires = true }
 
 -- Decides about an id of a list. Returns true if the job may not be claimed ahead, and stays.
 local function take(id, list, queue)
@@ -113,6 +113,7 @@ local function take(id, list, queue)
     end
     return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
   end
+  if f.expires then redis.pcall('ZREM', EXPIRING, id) end
   attempt = attempt + 1
   log_event(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,

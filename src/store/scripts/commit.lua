@@ -8,7 +8,7 @@
 --       2 its number of jobs, to decide; else ''  3 retention
 --       4 to decide: the graph that it becomes, with its fields and values, or ''
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
--- needs: wrong_type time names job counters index events ending prerequisites waiting dependents graph_start graph_end
+-- needs: wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
 
 -- What one step does: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
@@ -66,6 +66,7 @@ local function begin(job, staged)
   if job.unique_key then redis.call('SET', UNIQUE .. job.unique_key, id) end
   -- As `submit_jobs` does.
   if job.files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
+  if job.expires then note_latest_start(id) end
   count(job.script_type, 'submitted')
   number = number + 1
   if job.others then redis.call('SADD', PENDING .. id, GUARD) end
@@ -88,10 +89,11 @@ local function go_on(job, others)
     and (redis.call('SISMEMBER', PENDING .. id, GUARD) == 1 or has_wrong_type[PENDING .. id])
   local entries = waits and redis.call('LPOP', others, math.max(work, 1)) or {}
   work = work - #entries
-  local pending, failed, unknown, newest = look_at_prerequisites(entries, 1, #entries)
+  local pending, failed, unknown, newest, over = look_at_prerequisites(entries, 1, #entries)
   if newest > at then note_looked_at(id, newest, at) end
   if waits and not failed and not unknown then
     add_dependent(id, pending)
+    keep_all_for(id, over)
     if redis.call('EXISTS', others) == 1 then return true end
     redis.call('SREM', PENDING .. id, GUARD)
     if redis.call('SCARD', PENDING .. id) == 0 and not has_wrong_type[PENDING .. id] then

@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
--- needs: wrong_type time names job counters events leave ending dependents graph_end
+-- needs: wrong_type time names job counters events leave ending dependents awaited graph_end
 
 local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
@@ -21,6 +21,9 @@ log_event(id, 'deleted', script_type)
 redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id)
 -- An access list of an older version does not permit the key.
 if f[11] then redis.pcall('DEL', OUTPUT .. id) end
+redis.pcall('DEL', AWAITING .. id)
+redis.pcall('ZREM', AWAITED, id)
+redis.pcall('ZREM', EXPIRING, id)
 -- What has ended counts as before; what has not never will.
 if present(f[10]) and status ~= 'finished' and status ~= 'error' then
   note_in_graph(f[10], id, 'error', 'stopped', now_us(), 0)

@@ -95,6 +95,10 @@ local function take_output(id, key, job)
   return OUTPUT .. id
 end
 
+-- The machine of the boot. An access list of an older version does not permit the key.
+local hostname = redis.pcall('HGET', BOOT_HOSTS, boot)
+hostname = type(hostname) == 'string' and present(hostname)
+
 -- Where the attempts begin in ARGV; what the fence says of each: 'owned', 'again' if the boot has claimed
 -- its job again after that claim, or what is to be staged first.
 local attempts, fence = {}, {}
@@ -154,10 +158,8 @@ local function finish(number)
     return 'ok'
   end
   local status = (kind == 'finished' or kind == 'apart') and 'finished' or 'error'
-  if status == 'error' then
-    local hostname = rarely().hostname_of(boot)
-    if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
-  elseif ran_before then
+  if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
+  if status == 'finished' and ran_before then
     redis.call('HDEL', JOB .. id, 'error')
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],

@@ -3,8 +3,8 @@
 -- ARGV: 1 limit on the bytes of one output, then for each its id, and the time after which a job of this id is
 --       another one, or ''
 -- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, from which the
---         caller reads it; or false if the job did not finish or is gone. What is said of a job that left files
---         is in an array. If the answer gets too long it ends early: call again for the other jobs
+--         caller reads it; false if the job failed; -2 if it is gone; or -3 if it has not ended. What is said of a
+--         job that left files is in an array. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job later_owner
 
 local BYTES_PER_STEP = 1048576
@@ -19,7 +19,14 @@ for number = 2, #ARGV, 2 do
   local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at')
     or read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'output')
   local output = is_too_large and size or f[5] or f[3] and -1 or ''
-  local is_given = f[1] == 'finished' and not is_later_owner(f[4], ARGV[number + 1])
-  outputs[#outputs + 1] = is_given and (f[2] and { output } or output)
+  if not f[1] or is_later_owner(f[4], ARGV[number + 1]) then
+    outputs[#outputs + 1] = -2
+  elseif f[1] == 'error' then
+    outputs[#outputs + 1] = false
+  elseif f[1] ~= 'finished' then
+    outputs[#outputs + 1] = -3
+  else
+    outputs[#outputs + 1] = f[2] and { output } or output
+  end
 end
 return outputs

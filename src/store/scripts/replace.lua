@@ -1,14 +1,43 @@
--- Submits a job in place of the one that holds its unique key. That one ends in `error`, if it waits.
+-- Submits a job in place of the one that holds its unique key. That one ends in `error`, if it waits. A job with
+-- `debounce` is due after that time, or at the end of `debounce_max` since the first of those that replaced each
+-- other; it does not wait for one that has started.
 --
 -- ARGV: as submit.lua, for one job that has a unique key
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait
--- needs: wrong_type job unique submit_jobs stop_job
+-- needs: wrong_type time job unique submit_jobs stop_job
 
 local id, key = ARGV[5], UNIQUE .. ARGV[11]
+local fields = 13 + ARGV[12]
 local holder = holder_of(ARGV[11])
 local status = holder and read(holder, 'status')[1]
 local waits = { created = true, scheduled = true, waiting_for_prerequisites = true, dispatched = true }
-if not waits[status or ''] then return submit_jobs(ARGV) end
+local is_replaced = waits[status or ''] or false
+
+local function seconds_of(name)
+  for place = fields + 1, #ARGV, 2 do
+    if ARGV[place] == name then return tonumber(ARGV[place + 1]) end
+  end
+  return nil
+end
+
+-- Sets the time at which a debounced job is due.
+local function debounce(wait_s)
+  local at, most_s = now_us(), seconds_of('debounce_max')
+  local f = is_replaced and read(holder, 'debounced_since', 'debounce') or {}
+  local since = f[2] and microseconds(f[1]) or 0
+  if since == 0 then since = at end
+  local due = at + wait_s * 1000000
+  if most_s then due = math.min(due, since + most_s * 1000000) end
+  ARGV[10] = integer(math.floor(due))
+  ARGV[fields] = tostring(ARGV[fields] + 4)
+  for _, text in ipairs({ rfc3339(since), 'debounced_since', rfc3339(due), 'run_at' }) do
+    table.insert(ARGV, fields + 1, text)
+  end
+end
+
+local wait_s = seconds_of('debounce')
+if wait_s then debounce(wait_s) end
+if not is_replaced and not (wait_s and status == 'started') then return submit_jobs(ARGV) end
 
 redis.call('DEL', key)
 local result = submit_jobs(ARGV)
@@ -18,5 +47,5 @@ if refusals[result[1]] then
   return result
 end
 -- A bare id is a control message: stop this job. An old worker may have it already.
-stop_job({ holder, ARGV[2], holder, '', 'replaced by job ' .. id })
+if is_replaced then stop_job({ holder, ARGV[2], holder, '', 'replaced by job ' .. id }) end
 return result

@@ -4,7 +4,7 @@
 -- ARGV: 1 id  2 its state in the backup  3 its queue in the backup, or ''  4 retention
 --       5... its pending prerequisites in the backup
 -- returns its new state; 'illegal' if its fields name no queue, and it stays `created`; 'missing'
--- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting dependents
+-- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting awaited expiring dependents
 
 local id, before, retention, at = ARGV[1], ARGV[2], ARGV[4], now_us()
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
@@ -22,25 +22,29 @@ local function state_of(prerequisite)
   return not is_later_owner(of[2], f[16]) and of[1] or nil
 end
 
--- Returns the entries of the pending set, and the prerequisite by which the job fails.
+-- Returns the entries of the pending set, the prerequisite by which the job fails, and those that have ended.
 local function look_again()
-  local was_pending, pending = {}, {}
+  local was_pending, pending, ended = {}, {}, {}
   for place = 5, #ARGV do was_pending[ARGV[place]] = true end
   for _, prerequisite in ipairs(list_of_ids(f[7] or f[15])) do
     local status = state_of(prerequisite)
     if status and status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = prerequisite
     elseif status ~= 'finished' and was_pending[prerequisite] then
-      return pending, prerequisite
+      return pending, prerequisite, ended
+    elseif status then
+      ended[#ended + 1] = prerequisite
     end
   end
   for _, prerequisite in ipairs(list_of_ids(f[11])) do
     local status = state_of(prerequisite)
     if status and status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = ANY .. prerequisite
+    elseif status then
+      ended[#ended + 1] = prerequisite
     end
   end
-  return pending, nil
+  return pending, nil, ended
 end
 
 local function fail(text)
@@ -52,9 +56,13 @@ local function fail(text)
   return 'error'
 end
 
-local pending, failed = look_again()
+local pending, failed, over = look_again()
 redis.call('ZREM', index_of('created', script_type), id)
 local state
+if not failed then
+  keep_all_for(id, over)
+  note_latest_start(id)
+end
 if before == 'started' and present(f[14]) then
   state = fail('stopped_by_request')
 elseif failed then

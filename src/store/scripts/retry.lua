@@ -10,7 +10,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting graph_end
+-- needs: wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
@@ -51,7 +51,7 @@ local function retry(id)
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
   local queue = queue_of(f[2], f[3], f[4], f[5])
   if not queue then return 'illegal', '' end
-  local pending, failed, number, _, is_lost = look_at_own_prerequisites(f[7] or f[9], f[8], f[14])
+  local pending, failed, number, _, is_lost, over = look_at_own_prerequisites(f[7] or f[9], f[8], f[14])
   looked = looked + number
   if is_lost then return 'lost_prerequisite', failed end
   if failed then return refusal_for(failed) end
@@ -76,6 +76,7 @@ local function retry(id)
   log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
   if present(f[12]) then note_in_graph(f[12], id, state, nil, at) end
+  keep_all_for(id, over)
   if #pending > 0 then
     enter(state, f[2], id, at)
     add_dependent(id, pending)

@@ -35,7 +35,7 @@ local function call_back(ended, name, state)
   local shard = string.match(ended.graph, '^s[1-9]%d*%-') or ''
   local id = shard .. redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
   local given, variables = cjson.decode(f[1]), {}
-  local fields = { 'id', id, 'graph_id', ended.graph }
+  local fields = { 'id', id, 'graph_id', ended.graph, 'graph_callback', name }
   for place = 6, #given, 2 do
     if given[place] == 'env_vars' then
       variables = cjson.decode(given[place + 1])

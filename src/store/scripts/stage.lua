@@ -78,13 +78,15 @@ end
 
 for _, job in ipairs(jobs) do
   local key = batch .. ':' .. job.id
+  local expires = false
+  for place = job.fields[1], job.fields[2], 2 do expires = expires or ARGV[place] == 'expires' end
   ARGV[job.fields[2]] = when
   redis.call('HSET', key, unpack(ARGV, job.fields[1], job.fields[2]))
   redis.call('EXPIRE', key, kept_s)
   local entry = {
     id = job.id, script_type = job.script_type, queue = job.queue, due = job.due,
     unique_key = job.unique_key, graph = job.graph, place = job.place,
-    files = ARGV[job.fields[2] - 5] == 'input_files',
+    files = ARGV[job.fields[2] - 5] == 'input_files', expires = expires or nil,
     others = add('RPUSH', key .. ':others', job.others),
     within = add('SADD', key .. ':pending', job.pending),
     more = add('RPUSH', key .. ':dependents', job.dependents),

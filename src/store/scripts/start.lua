@@ -3,7 +3,7 @@
 -- ARGV: 1 id  2 retention, should a prerequisite have failed
 -- returns two strings: the new state; or 'missing'; or 'illegal' if its fields name no queue; or
 --         'refused' and the state that forbids it
--- needs: wrong_type time names routing job counters index events ending prerequisites waiting dependents
+-- needs: wrong_type time names routing job counters index events ending prerequisites waiting awaited expiring dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
@@ -15,10 +15,14 @@ local script_type = f[2]
 local queue = queue_of(script_type, f[3], f[4], f[5])
 if not queue then return { 'illegal', '' } end
 
-local pending, failed, _, _, is_lost = look_at_own_prerequisites(f[7], f[11], f[13])
+local pending, failed, _, _, is_lost, over = look_at_own_prerequisites(f[7], f[11], f[13])
 redis.call('ZREM', index_of('created', script_type), id)
 redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
 local state
+if not failed then
+  keep_all_for(id, over)
+  note_latest_start(id)
+end
 if failed then
   state = 'error'
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }

@@ -1,10 +1,10 @@
 -- Says which contents of the folder no job names. Forgets jobs that are gone, and the files of jobs that
--- ended longer ago than files stay.
+-- ended longer ago than files stay, unless other jobs may need them.
 --
 -- ARGV: 1 key of the contents  2 time in s that files stay after the end of their job, 0 for as long as it
 --       3... hashes
 -- returns a list: for each hash 1 if no job names it, else 0
--- needs: time
+-- needs: time names job prerequisites awaited
 
 local contents, retention_us = ARGV[1], ARGV[2] * 1000000
 local now = now_us()
@@ -16,7 +16,7 @@ local function keeps(id)
   if retention_us == 0 then return true end
   local f = redis.call('HMGET', JOB .. id, 'status', 'finished_at')
   if f[1] ~= 'finished' and f[1] ~= 'error' then return true end
-  if microseconds(f[2]) + retention_us > now then return true end
+  if microseconds(f[2]) + retention_us > now or is_awaited(id, now) then return true end
   for _, field in ipairs(redis.call('HKEYS', files)) do
     if string.sub(field, 1, 2) == 'a:' then redis.call('HDEL', files, field) end
   end

@@ -1,5 +1,5 @@
 -- Tells dependents that their prerequisite has ended.
--- needs: wrong_type time names routing job index events queue ending prerequisites
+-- needs: wrong_type time names routing job index events queue ending prerequisites awaited
 
 -- Dependents that one script tells; `settle` tells the others.
 local DEPENDENTS_PER_STEP = 250
@@ -47,11 +47,16 @@ local function tell_dependents(ended, at, retention)
     return redis.call('SREM', PENDING .. id, ANY .. prerequisite) == 1, false
   end
 
-  -- Tells one dependent. Returns its own dependents if it failed.
-  local function tell(id, prerequisite, outcome, at, retention)
+  -- Tells one dependent; `is_late` if the hash of its prerequisite may not name it. Returns its own dependents if
+  -- it failed.
+  local function tell(id, prerequisite, outcome, at, retention, is_late)
     local waited, in_vain = no_longer_pending(id, prerequisite, outcome)
     local is_lost = has_wrong_type[PENDING .. id]
-    if not waited and not is_lost then return nil end
+    if not waited and not is_lost then
+      -- The prerequisite ran again while it waits for something else.
+      if has_not_ended(id) then keep_for(prerequisite, is_late and id) end
+      return nil
+    end
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
       'reply', 'unique_key', 'dependents', 'retention', 'graph_id')
     local job = {
@@ -68,6 +73,7 @@ local function tell_dependents(ended, at, retention)
       note_end(id, job.script_type, text)
       return present(f[9])
     end
+    keep_for(prerequisite, is_late and id)
     if redis.call('SCARD', PENDING .. id) == 0 then
       redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
       redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
@@ -105,10 +111,11 @@ local function tell_dependents(ended, at, retention)
       own.left, list = {}, nil
     end
     local dependents = own.left or list_of_ids(own.dependents)
-    local place = 1
+    local place, is_late = 1, own.left ~= nil
     while true do
       if place > #dependents and list then
         if is_over() then break end
+        is_late = true
         dependents, place = redis.call('LPOP', DEPENDENTS .. list, budget) or {}, 1
         if #dependents == 0 then list = nil end
       end
@@ -116,7 +123,7 @@ local function tell_dependents(ended, at, retention)
       if not id or is_over() then break end
       budget = budget - 1
       place = place + 1
-      local theirs = tell(id, own.id, own.status, at, retention)
+      local theirs = tell(id, own.id, own.status, at, retention, is_late)
       if theirs then ended[#ended + 1] = { id = id, status = 'error', dependents = theirs } end
     end
     settle_later(own, dependents, place, list)

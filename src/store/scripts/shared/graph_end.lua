@@ -1,7 +1,7 @@
 -- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
 -- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
 -- 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
--- needs: wrong_type time names
+-- needs: wrong_type time names awaited
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
 -- the graph with its last job, unless it is a batch that gets more jobs, and opens it again with a job that runs again. Returns true if `settle`
@@ -21,9 +21,11 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   else
     local kept = math.max(tonumber(info[2] or 0) or 0, kept_ms)
     redis.call('HSET', key, 'kept_ms', integer(kept))
+    -- The callbacks get its output.
+    if info[4] then keep_for(id) end
     if not info[5] and redis.call('ZCOUNT', jobs, 0, step - 1) == 0
       and redis.call('ZCARD', jobs) == tonumber(info[1] or 0) then
-      ttl_ms = kept
+      ttl_ms = kept + (info[4] and AWAITED_MS or 0)
       if not info[3] then
         redis.call('HSET', key, 'ended_at', rfc3339(at))
         redis.pcall('RPUSH', REPLY .. graph, '{}')

@@ -1,5 +1,5 @@
 -- Runs an ended job again whose id a program has pushed: the way of the older dispatcher to requeue it.
--- needs: wrong_type time names routing job attempts index events unique legacy prerequisites waiting leftovers graph_end
+-- needs: wrong_type time names routing job attempts index events unique legacy prerequisites waiting awaited leftovers graph_end
 
 -- In `dual`, a program may have pushed the id into two queues, and an old worker may have run the job: then
 -- the other copy is left. For so long after an end that Hero did not record, the first id is that copy.
@@ -29,12 +29,13 @@ local function run_again(id, hash, queue, own_type, at)
   local key = present(f.unique_key) and unique_name(f.unique_key, f.unique_scope)
   local holder = key and holder_of(key)
   if holder and holder ~= id then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
-  local pending, failed =
+  local pending, failed, _, _, _, over =
     look_at_own_prerequisites(present(f.prerequisites) or f.dependencies, f.after_any, f.prerequisites_at)
   if failed or #pending > 0 then
     return 'it was pushed again, and its prerequisite ' .. (failed or prerequisite_of(pending[1]))
       .. ' has not finished'
   end
+  keep_all_for(id, over)
   if key then redis.call('SET', UNIQUE .. key, id) end
   redis.call('ZREM', index_of(status, script_type), id)
   redis.call('ZREM', index_of('started', script_type), id)

@@ -1,6 +1,6 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
 -- needs: wrong_type time names routing job counters index events reserved legacy wake
--- rarely: unique ending prerequisites waiting graph_start
+-- rarely: unique ending prerequisites waiting awaited expiring graph_start
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
@@ -9,6 +9,13 @@ local function submit_jobs(args)
   local results = {}
   local graph = args[4] ~= '' and args[4]
   local next_arg = 5
+
+  local function has_field(first, last, name)
+    for place = first, last, 2 do
+      if args[place] == name then return true end
+    end
+    return false
+  end
 
   -- Jobs of one queue are pushed together.
   local pushes = {}
@@ -31,7 +38,7 @@ local function submit_jobs(args)
     next_arg = last + 1
 
     local code, detail = nil, ''
-    local pending, failed, unknown, newest = {}, nil, nil, nil
+    local pending, failed, unknown, newest, ended = {}, nil, nil, nil, nil
     if is_taken(id) then
       code = 'exists'
     elseif unique_key ~= '' then
@@ -39,7 +46,7 @@ local function submit_jobs(args)
       if holder then code, detail = 'duplicate', holder end
     end
     if not code and fields > a + 8 then
-      pending, failed, unknown, newest = rarely().look_at_prerequisites(args, a + 8, fields - 1)
+      pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 8, fields - 1)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
@@ -71,7 +78,9 @@ local function submit_jobs(args)
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
+      if code ~= 'error' and has_field(first, last, 'expires') then rarely().note_latest_start(id) end
       if newest then rarely().note_looked_at(id, newest, at) end
+      if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end
       count(script_type, 'submitted')
       if graph then rarely().join_graph(graph, id) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end

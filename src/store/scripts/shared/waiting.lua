@@ -19,29 +19,31 @@ local function note_looked_at(id, newest, at)
 end
 
 -- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
--- that is unknown, and the time at which the newest was created.
+-- that is unknown, the time at which the newest was created, and those that have ended.
 local function look_at_prerequisites(entries, first, last)
-  local pending, failed, unknown, newest = {}, nil, nil, 0
+  local pending, failed, unknown, newest, ended = {}, nil, nil, 0, {}
   for place = first, last do
     local prerequisite = prerequisite_of(entries[place])
     local status, _, created_us = state_of_prerequisite(prerequisite)
     newest = math.max(newest, created_us)
     if not status then
       unknown = unknown or prerequisite
-    elseif status == 'error' then
-      if prerequisite == entries[place] then failed = failed or prerequisite end
-    elseif status ~= 'finished' then
+    elseif status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = entries[place]
+    else
+      if status == 'error' and prerequisite == entries[place] then failed = failed or prerequisite end
+      ended[#ended + 1] = prerequisite
     end
   end
-  return pending, failed, unknown, newest
+  return pending, failed, unknown, newest, ended
 end
 
 -- Looks at the prerequisites in the fields of a job, which were looked at before, at `looked_at`, if that is not
 -- nil. Returns the entries of its pending set, the first one that failed or is gone, how many it looked at, the
--- time at which the newest was created, and true if the one that is gone has left its id to another job.
+-- time at which the newest was created, true if the one that is gone has left its id to another job, and those
+-- that have ended.
 local function look_at_own_prerequisites(prerequisites, after_any, looked_at)
-  local pending, looked, newest = {}, 0, 0
+  local pending, looked, newest, ended = {}, 0, 0, {}
   local function state_of(prerequisite)
     local status, created_at, created_us = state_of_prerequisite(prerequisite)
     looked = looked + 1
@@ -51,17 +53,20 @@ local function look_at_own_prerequisites(prerequisites, after_any, looked_at)
   for _, prerequisite in ipairs(list_of_ids(prerequisites)) do
     local status, is_another = state_of(prerequisite)
     if not status or status == 'error' or is_another then
-      return pending, prerequisite, looked, newest, is_another
+      return pending, prerequisite, looked, newest, is_another, ended
     end
-    if status ~= 'finished' then pending[#pending + 1] = prerequisite end
+    local list = status == 'finished' and ended or pending
+    list[#list + 1] = prerequisite
   end
   for _, prerequisite in ipairs(list_of_ids(after_any)) do
     local status, is_another = state_of(prerequisite)
-    if status and status ~= 'finished' and status ~= 'error' and not is_another then
-      pending[#pending + 1] = ANY .. prerequisite
+    if status and not is_another then
+      local has_ended = status == 'finished' or status == 'error'
+      local list = has_ended and ended or pending
+      list[#list + 1] = has_ended and prerequisite or ANY .. prerequisite
     end
   end
-  return pending, nil, looked, newest, false
+  return pending, nil, looked, newest, false, ended
 end
 
 -- Adds a job to the field `dependents` of its prerequisite.

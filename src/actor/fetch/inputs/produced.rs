@@ -1,0 +1,95 @@
+//! What a graph or batch produced: the input of its callbacks.
+
+use std::sync::Arc;
+
+use crate::config::JobConfig;
+use crate::engine::Inputs;
+use crate::proto::graph::GraphJobOutcome;
+use crate::proto::job::{Job, JobId};
+use crate::store::{GraphMember, Store, StoreError};
+
+/// The field of a job that a graph or batch started at its end: which callback it is.
+const CALLBACK: &str = "graph_callback";
+/// The input with the counts, and the ids of the jobs.
+const SUMMARY: &str = "batch";
+/// The ids that the summary names.
+const IDS_MAX: usize = 10_000;
+/// The jobs whose outputs are inputs.
+const OUTPUTS_MAX: usize = 1000;
+/// The outputs that one call reads.
+const OUTPUTS_PER_CALL: usize = 20;
+
+/// Reads what the graph or batch of a callback produced; `None` for any other job, and once the graph is gone.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) async fn read(
+    store: &Store,
+    config: &JobConfig,
+    job: &Job,
+) -> Result<Option<Inputs>, StoreError> {
+    let Some(graph) = job.graph_id.as_ref().filter(|_| job.extra.contains_key(CALLBACK)) else {
+        return Ok(None);
+    };
+    let Some(info) = store.graph(graph).await? else { return Ok(None) };
+    let members = members(store, graph).await?;
+    let mut inputs = Inputs::default();
+    let given = outputs(store, config, &members, &mut inputs).await?;
+    let ids: Vec<&JobId> = members.iter().map(|member| &member.id).collect();
+    let counts = info.counts;
+    let summary = serde_json::json!({
+        "id": graph,
+        "jobs": counts.jobs,
+        "finished": counts.finished,
+        "failed": counts.failed,
+        "cancelled": counts.cancelled,
+        "ids": ids,
+        "outputs": given,
+    });
+    inputs.by_name.insert(SUMMARY.to_owned(), Some(summary.to_string().into()));
+    inputs.prerequisites.insert(0, SUMMARY.to_owned());
+    Ok(Some(inputs))
+}
+
+/// The first jobs of a graph, in its order.
+async fn members(store: &Store, graph: &JobId) -> Result<Vec<GraphMember>, StoreError> {
+    let mut all: Vec<GraphMember> = Vec::new();
+    while all.len() < IDS_MAX {
+        let after = all.last().map(|member| member.score);
+        let page = Store::GRAPHS_PER_PAGE_MAX;
+        let found = store.graph_members(graph, &GraphJobOutcome::ALL, after, page).await?;
+        let is_last = found.len() < page;
+        all.extend(found);
+        if is_last {
+            break;
+        }
+    }
+    all.sort_by_key(GraphMember::place);
+    Ok(all)
+}
+
+/// Adds the outputs of jobs, up to the bounds. Returns how many it added.
+async fn outputs(
+    store: &Store,
+    config: &JobConfig,
+    members: &[GraphMember],
+    inputs: &mut Inputs,
+) -> Result<usize, StoreError> {
+    let (mut given, mut left) = (0, config.inputs_size_max);
+    for chunk in members[..members.len().min(OUTPUTS_MAX)].chunks(OUTPUTS_PER_CALL) {
+        let asked: Vec<_> = chunk.iter().map(|member| vec![member.id.clone()].into()).collect();
+        let (found, _) = store.inputs(&asked, left).await?;
+        for (member, outputs) in chunk.iter().zip(found) {
+            // One that is too large for the rest, or cannot be read, is the end of them.
+            let Ok(mut outputs) = outputs else { return Ok(given) };
+            let output = outputs.remove(&member.id).flatten();
+            let size = output.as_ref().map_or(0, |text| text.len() as u64);
+            let Some(rest) = left.checked_sub(size) else { return Ok(given) };
+            left = rest;
+            given += usize::from(output.is_some());
+            inputs.prerequisites.push(member.id.to_string());
+            inputs.by_name.insert(member.id.to_string(), output.map(Arc::from));
+        }
+    }
+    Ok(given)
+}

@@ -1,0 +1,107 @@
+//! A line of a batch: a job as JSON, with the files that it names. Their paths are relative to the batch's file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::cli::given_files::{folder_of, named};
+use crate::cli::script::ScriptSource;
+use crate::client::job_of_line;
+use crate::config::Config;
+use crate::proto::job::{InvalidJob, Job};
+use crate::proto::json_text::{refuse_wide_integers, without_mark};
+use crate::proto::target::ScriptType;
+
+/// The files that a line names, by their names in the folder of the script, and its standard input.
+#[derive(Clone, Default)]
+pub(super) struct LineFiles {
+    pub(super) inputs: BTreeMap<String, PathBuf>,
+    pub(super) stdin: Option<PathBuf>,
+}
+
+impl LineFiles {
+    pub(super) fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.stdin.is_none()
+    }
+}
+
+/// Reads the job of a line, the script that it names by `file`, and the names of its files: `input` or `inputs`, and
+/// `stdin`.
+///
+/// # Errors
+/// [`InvalidJob`] names the key that is wrong.
+pub(super) fn read(
+    text: &[u8],
+    batch: &Path,
+    config: &Config,
+) -> Result<(Job, LineFiles), InvalidJob> {
+    let text = without_mark(text);
+    refuse_wide_integers(text)
+        .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
+    let Ok(Value::Object(mut line)) = serde_json::from_slice(text) else {
+        return job_of_line(text).map(|job| (job, LineFiles::default()));
+    };
+    let files = files_of(&mut line)?;
+    let script = line.remove("file");
+    let mut job = Job::from_json(&line)?;
+    match script {
+        Some(Value::String(file)) => read_script(&mut job, folder_of(batch).join(file), config)?,
+        Some(_) => return Err(InvalidJob::new("file", "is not the path of a script")),
+        None => {}
+    }
+    Ok((job, files))
+}
+
+fn files_of(line: &mut Map<String, Value>) -> Result<LineFiles, InvalidJob> {
+    let mut files = LineFiles::default();
+    for key in ["input", "inputs"] {
+        let Some(value) = line.remove(key) else { continue };
+        for (name, path) in inputs(key, value)? {
+            if files.inputs.insert(name.clone(), path).is_some() {
+                return Err(InvalidJob::new(key, format!("names two files `{name}`")));
+            }
+        }
+    }
+    let stdin = line.remove("stdin").map(serde_json::from_value).transpose();
+    files.stdin = stdin.map_err(|_| InvalidJob::new("stdin", "does not name a file"))?;
+    Ok(files)
+}
+
+/// Reads an object of names and paths, or texts as those of `--input`.
+fn inputs(key: &str, value: Value) -> Result<Vec<(String, PathBuf)>, InvalidJob> {
+    let wrong = |why: &str| InvalidJob::new(key, format!("does not name files: {why}"));
+    match value {
+        Value::String(text) => Ok(vec![named(&text).map_err(|why| wrong(&why))?]),
+        Value::Array(texts) => {
+            let one = |text: &Value| match text {
+                Value::String(text) => named(text).map_err(|why| wrong(&why)),
+                _ => Err(wrong("expected texts")),
+            };
+            texts.iter().map(one).collect()
+        }
+        value => serde_json::from_value::<BTreeMap<String, PathBuf>>(value)
+            .map(|files| files.into_iter().collect())
+            .map_err(|_| wrong("expected an object of names and paths, or a list of paths")),
+    }
+}
+
+/// Reads the script of a file, and finds its type by the file's extension where none is named.
+fn read_script(job: &mut Job, file: PathBuf, config: &Config) -> Result<(), InvalidJob> {
+    let spec = &mut job.spec;
+    if !spec.script.is_empty() {
+        return Err(InvalidJob::new("file", "cannot be set beside script"));
+    }
+    let from = ScriptSource::of(Some(file), None);
+    let wrong = |error: crate::error::Error| {
+        InvalidJob::new("file:", error.message.replace("--type", "`type`"))
+    };
+    let given = spec.script_type.as_ref().map(ScriptType::as_str);
+    let script_type = from.script_type(given, config).map_err(wrong)?;
+    if spec.extension.is_empty() {
+        spec.extension = from.extension(&script_type, config);
+    }
+    spec.script_type = Some(script_type);
+    spec.script = from.read(config.job.script_size_max).map_err(wrong)?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Jobs whose time comes while nobody touches them: those that others need beyond their retention, and those that
+//! did not start within their time.
+
+use std::time::Duration;
+
+use super::attempts::kept;
+use super::{Store, StoreError};
+use crate::proto::job::Retention;
+
+/// The result of a look at jobs whose time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookedAt {
+    /// Jobs that it looked at.
+    pub jobs: usize,
+    /// Those of them that it ended.
+    pub ended: usize,
+    /// The time until the next look, if there is a job to look at.
+    pub next: Option<Duration>,
+}
+
+impl Store {
+    /// Looks at ended jobs that would have expired, up to `limit`: one that another job may need is kept on, any
+    /// other goes.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn keep_awaited(&self, limit: usize) -> Result<LookedAt, StoreError> {
+        let mut script = self.scripts.keep_awaited.prepare_invoke();
+        script.arg(limit);
+        let (jobs, next_us): (usize, i64) =
+            self.invoke("keeping the outputs that jobs wait for", &script).await?;
+        Ok(LookedAt { jobs, ended: 0, next: until(next_us) })
+    }
+
+    /// Ends jobs that did not start within their time, up to `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn expire_jobs(
+        &self,
+        limit: usize,
+        retention: impl Into<Retention>,
+    ) -> Result<LookedAt, StoreError> {
+        let mut script = self.scripts.expire_jobs.prepare_invoke();
+        script.arg(limit).arg(kept(retention));
+        let (jobs, ended, next_us): (usize, usize, i64) =
+            self.invoke("ending jobs that did not start in time", &script).await?;
+        Ok(LookedAt { jobs, ended, next: until(next_us) })
+    }
+}
+
+fn until(next_us: i64) -> Option<Duration> {
+    u64::try_from(next_us).ok().map(Duration::from_micros)
+}
