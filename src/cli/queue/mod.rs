@@ -95,7 +95,7 @@ pub(super) struct Purge {
 impl QueueCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         match self {
             Self::List => list::run(&client, global).await,
             Self::Pause(which) => {
