@@ -104,5 +104,5 @@ fn waiting_jobs_are_edited_with_a_script_one_or_many() {
         assert_eq!(field(&redis, id, "timeout").as_deref(), Some("9"));
         assert_eq!(field(&redis, id, "priority").as_deref(), Some("2"));
     }
-    hero.run(&["job", "edit", "a"]).code(64).says("nothing to change");
+    hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
 }
