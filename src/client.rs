@@ -22,6 +22,7 @@
 mod actors;
 mod added_cron;
 mod attempts;
+mod audit;
 mod backup;
 mod batch_document;
 mod builder;
@@ -40,6 +41,7 @@ mod files;
 mod follow;
 mod graph;
 mod graph_around;
+mod graph_retry;
 mod graphs;
 mod limits;
 mod logs;
@@ -61,10 +63,11 @@ mod tokens;
 mod wait;
 
 pub use actors::UntoldShard;
+pub use audit::AuditFilter;
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
-pub use change_many::{ChangedJob, JobChange, ManyChanged};
+pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
 pub use dead::DeadTally;
 pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
@@ -79,6 +82,7 @@ pub use files::JobFile;
 pub use follow::{JobFollower, JobNews};
 pub use graph::{Graph, GraphNode};
 pub use graph_around::{GraphJob, JobGraph};
+pub use graph_retry::GraphRetry;
 pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument};
 pub use logs::LogFollower;
 pub use migration::blockers;
@@ -98,6 +102,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
+use crate::proto::audit::Author;
 use crate::proto::cron::is_id_of_firing;
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::target::ScriptType;
@@ -130,6 +135,8 @@ pub struct Client {
     waiters: Arc<[Waiters]>,
     /// The name under which Redis keeps what belongs to the brokers of RabbitMQ, if they are configured.
     broker_scope: Option<Arc<str>>,
+    /// The author of its changes, for their record.
+    author: Arc<Author>,
 }
 
 impl Client {

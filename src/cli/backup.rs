@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Global, output};
-use crate::client::{BackupError, BackupReader, BackupWriter, Client, restore};
+use crate::client::{BackupError, BackupReader, BackupWriter, restore};
 use crate::error::{Error, Exit, reason};
 use crate::proto::text::counted;
 
@@ -41,7 +41,7 @@ pub(super) struct Restore {
 impl Backup {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let failed = |error| failed("write", &self.file, error);
         let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         // Its mode is 0600. A backup that is cut off never has the name of a complete one.
@@ -77,7 +77,7 @@ impl Restore {
             config.redis.namespace =
                 namespace.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
         }
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let failed = |error| failed("restore", &self.file, error);
         let mut file = File::open(&self.file).map_err(|error| {
             let exit = match error.kind() {

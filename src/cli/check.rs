@@ -221,8 +221,8 @@ fn redis_warnings(config: &Config) -> Result<Vec<String>, Error> {
     if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
         return Ok(vec![format!("{error}; the user of the daemon may be allowed to read it")]);
     }
-    let client =
-        Client::open(config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let client = crate::cli::author::open_client(config)
+        .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     super::block_on(async {
         // The check itself needs no Redis.
         const PATIENCE: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use super::cron_edit::{Add, Delete, Edit, user};
 use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
-use crate::client::{Client, FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
+use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::{Config, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::Job;
@@ -89,7 +89,7 @@ impl CronCommand {
 }
 
 async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
-    let client = Client::open(config)?;
+    let client = crate::cli::author::open_client(config)?;
     let crontab = client.whole_crontab(&config.crontab()).await?;
     let documents = client.periodic_job_documents(&crontab).await?;
     let now = client.now().await?;
@@ -106,7 +106,7 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
 }
 
 async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
-    let client = Client::open(config)?;
+    let client = crate::cli::author::open_client(config)?;
     let crontab = client.whole_crontab(&config.crontab()).await?;
     let found = client.periodic_job_history(&crontab, name).await?;
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
@@ -116,7 +116,8 @@ async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error
 }
 
 async fn run_now(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
-    let id = Client::open(config)?.run_periodic_job(&config.crontab(), name).await?;
+    let id =
+        crate::cli::author::open_client(config)?.run_periodic_job(&config.crontab(), name).await?;
     output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -127,7 +128,8 @@ async fn enable(
     enabled: bool,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let (client, crontab, by) = (Client::open(config)?, config.crontab(), user());
+    let (client, crontab, by) =
+        (crate::cli::author::open_client(config)?, config.crontab(), user());
     let done = if enabled { "enabled" } else { "disabled" };
     let mut changed = Vec::new();
     for name in names {

@@ -10,7 +10,6 @@ use super::given::Given;
 use super::job_options::SettingOptions;
 use super::output;
 use super::script::ScriptSource;
-use crate::client::Client;
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronChange;
@@ -110,7 +109,7 @@ impl Add {
         }
         spec.script_type = Some(script_type);
         let new = self.options.change(Some(self.schedule.clone()), &spec);
-        let client = Client::open(config)?;
+        let client = crate::cli::author::open_client(config)?;
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
         said(&self.name, "added", json)
     }
@@ -128,7 +127,7 @@ impl Edit {
             let message = "nothing to change: give an option, such as --schedule, or a file";
             return Err(Error::new(Exit::Usage, message));
         }
-        let client = Client::open(config)?;
+        let client = crate::cli::author::open_client(config)?;
         client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
         said(&self.name, "changed", json)
     }
@@ -136,7 +135,7 @@ impl Edit {
 
 impl Delete {
     pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
-        let (client, crontab) = (Client::open(config)?, config.crontab());
+        let (client, crontab) = (crate::cli::author::open_client(config)?, config.crontab());
         for name in &self.names {
             client.delete_periodic_job(&crontab, name).await?;
             if !json {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::exec::parsed;
 use super::job::{Show, apply, show};
@@ -125,7 +125,13 @@ impl DeadCommand {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)
             }
             Self::Retry(RetryDead { which, with_dependents }) => {
-                which.each(global, &client, &JobChange::Retry { with_dependents }).await
+                which
+                    .each(
+                        global,
+                        &client,
+                        &JobChange::Retry { with_dependents, changes: Map::new() },
+                    )
+                    .await
             }
             Self::Delete(DeleteDead { which, yes }) if which.all => {
                 if !yes {
@@ -228,7 +234,7 @@ impl DeadChoice {
         apply(client, &self.ids, global, async |id| {
             client.dead_letter(id).await?;
             let told = client.change_job(id, change).await?;
-            if matches!(change, JobChange::Retry { with_dependents: true }) {
+            if matches!(change, JobChange::Retry { with_dependents: true, .. }) {
                 return Ok(told);
             }
             let done = |of: Result<String, ClientError>| of.map(|_| change.done().to_owned());

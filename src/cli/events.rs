@@ -42,7 +42,7 @@ impl EventsCommand {
 
     pub(super) async fn run(mut self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let mut unknown = None;
         if let Some(job) = &mut self.job {
             let id = client.job_id(job).await?;

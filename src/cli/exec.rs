@@ -57,7 +57,7 @@ impl Exec {
         if self.explain {
             explain::print_allowed(&config, &job)?;
         }
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         job_notes::print(&job.spec, &config);
         let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
         let view = View::of_lines(&client, &awaited.id);

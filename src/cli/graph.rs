@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::correction::GraphCorrection;
 use super::exec::{SIGNALLED, parsed};
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
@@ -31,10 +32,17 @@ pub(super) enum GraphCommand {
     Show(GraphShow),
     Wait(GraphWait),
     /// Run those jobs of a graph again that failed or were stopped
-    #[command(after_help = "Example:\n  hero graph retry 7f9c2ba4\n\n\
-                            Jobs that finished stay as they are. Each other job waits again for its \
+    #[command(after_help = "Examples:\n  hero graph retry 7f9c2ba4\n  \
+                            hero graph retry 7f9c2ba4 --file transform=tr.py --set transform.timeout=5m\n  \
+                            hero graph retry 7f9c2ba4 --from transform\n\n\
+                            Without --from, jobs that finished stay as they are. Each other job waits again for its \
                             prerequisites.")]
-    Retry(OneGraph),
+    Retry {
+        /// The graph or batch: its id, or the unique beginning of it
+        id: String,
+        #[command(flatten)]
+        correction: GraphCorrection,
+    },
     /// Stop all jobs of a graph that have not ended
     #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4")]
     Stop(OneGraph),
@@ -106,8 +114,10 @@ impl GraphCommand {
             Self::List(list) => list.run(&client, global).await,
             Self::Show(show) => show.run(&client, global).await,
             Self::Wait(wait) => wait.run(&client, json).await,
-            Self::Retry(OneGraph { id }) => {
-                let change = client.retry_graph(&client.graph_id(&id).await?).await?;
+            Self::Retry { id, correction } => {
+                let id = client.graph_id(&id).await?;
+                let how = correction.checked(&client, &id, &global.config()?).await?;
+                let change = client.retry_graph(&id, &how).await?;
                 told(&change, &format!("{} retried", counted(change.done, "job", "jobs")), json)
             }
             Self::Stop(OneGraph { id }) => {

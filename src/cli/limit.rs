@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::table::TextTable;
 use super::{Global, output};
-use crate::client::{Client, LimitDocument};
+use crate::client::LimitDocument;
 use crate::error::Error;
 
 /// List limits: what runs under each, and what it holds
@@ -29,7 +29,8 @@ impl LimitCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let Self::List = self;
         let config = global.config()?;
-        let limits = Client::open(&config)?.limit_documents(&config.limits).await?;
+        let limits =
+            crate::cli::author::open_client(&config)?.limit_documents(&config.limits).await?;
         output::print(
             global.json,
             || json!({ "limits": limits }),

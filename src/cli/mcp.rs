@@ -12,11 +12,12 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::author::of_command;
 use super::exec::parsed;
 use super::script::check_configured;
 use super::{Global, output};
-use crate::client::Client;
 use crate::error::{Error, Exit};
+use crate::proto::audit::Author;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, ScriptType};
@@ -82,7 +83,7 @@ impl Mcp {
         for ScriptTypeName(name) in &self.types {
             check_configured(&parsed(name)?, &config)?;
         }
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let address = config.redis.redacted_url();
         let caller = match &self.token {
             Some(token) => {
@@ -92,8 +93,9 @@ impl Mcp {
             }
             None => self.caller(),
         };
+        let author = Author { who: caller.name.clone(), through: "agent", ..of_command() };
         let context = CallContext {
-            client,
+            client: client.as_author(author),
             address: address.into(),
             config: Arc::new(config),
             caller: Arc::new(caller),

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Global, output};
-use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::metrics::{Format, Metrics};
 use crate::view::HealthRules;
@@ -31,7 +30,7 @@ impl MetricsCommand {
             return Err(Error::new(Exit::Usage, message));
         }
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let address = config.redis.redacted_url();
         let metrics = Metrics::read(&client, address, &HealthRules::from(&config)).await?;
         let format = if self.openmetrics { Format::OpenMetrics } else { Format::Classic };

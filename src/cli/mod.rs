@@ -2,10 +2,13 @@
 
 mod actor;
 mod amqp;
+mod audit;
+mod author;
 mod backup;
 mod bench;
 mod check;
 mod check_shards;
+mod correction;
 mod cron;
 mod cron_edit;
 mod dead;
@@ -123,6 +126,7 @@ enum Command {
     Cron(cron::CronCommand),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
+    Audit(audit::Audit),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
     Events(events::EventsCommand),
@@ -203,6 +207,7 @@ impl Cli {
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Cron(cron) => block_on(cron.run(global)),
+            Command::Audit(audit) => block_on(audit.run(global)),
             Command::Limit(limit) => block_on(limit.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
@@ -258,7 +263,7 @@ impl Global {
     }
 
     fn client(&self) -> Result<Client, Error> {
-        Ok(Client::open(&self.config()?)?)
+        Ok(crate::cli::author::open_client(&self.config()?)?)
     }
 }
 

@@ -37,7 +37,7 @@ impl ScriptSource {
         match (&self.eval, self.path()) {
             (Some(code), _) => Ok(code.clone()),
             (None, Some(path)) => {
-                let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+                let file = File::open(path).map_err(|error| not_a_file(path, &error))?;
                 read_text(file, path, bytes_max)
             }
             (None, None) => read_text(io::stdin().lock(), Path::new("standard input"), bytes_max),
@@ -116,6 +116,16 @@ impl ScriptSource {
     fn path(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| *file != Path::new("-"))
     }
+}
+
+/// Returns the error of a script that cannot be read. A text in its place was meant for --eval.
+fn not_a_file(path: &Path, error: &io::Error) -> Error {
+    let mut of_file = unreadable(path, error);
+    let text = path.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound && text.contains([' ', '(', ';', '=', '\n']) {
+        of_file.message += "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
+    }
+    of_file
 }
 
 /// Rejects a script type that is not configured.

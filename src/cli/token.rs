@@ -13,7 +13,7 @@ use super::script::check_configured;
 use super::table::TextTable;
 use super::time::age;
 use super::{Global, output};
-use crate::client::{Client, NewToken};
+use crate::client::NewToken;
 use crate::config::{Config, parse_duration};
 use crate::error::Error;
 use crate::proto::access::{Bounds, Scope, TokenName, TokenRecord};
@@ -76,7 +76,7 @@ pub(super) struct TokenNames {
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         match self {
             Self::New(new) => {
                 let name = new.name.clone();

@@ -59,6 +59,22 @@ impl Client {
         actor: &ActorId,
         message: &Control,
     ) -> Result<Vec<UntoldShard>, ClientError> {
+        let untold = self.tell_shards(actor, message).await?;
+        let what = match message {
+            Control::Drain => "actor.drain",
+            Control::Resume => "actor.resume",
+            Control::Shutdown => "actor.stop",
+            _ => return Ok(untold),
+        };
+        self.note(what, actor).await;
+        Ok(untold)
+    }
+
+    async fn tell_shards(
+        &self,
+        actor: &ActorId,
+        message: &Control,
+    ) -> Result<Vec<UntoldShard>, ClientError> {
         if let [only] = self.shards.all() {
             only.tell_actor(actor, message).await?;
             return Ok(Vec::new());

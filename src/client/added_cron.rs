@@ -26,7 +26,9 @@ impl Client {
         let name = free_name(files, name)?;
         let added = self.signed(AddedCron::default().with(new), by).await?;
         let text = checked(files, &name, &added)?;
-        self.edit(&name, CronEdit::Add(&text)).await
+        self.edit(&name, CronEdit::Add(&text)).await?;
+        self.note("cron.add", &name).await;
+        Ok(())
     }
 
     /// Changes a periodic job in Redis: what is given replaces what it has; `by` is who asks.
@@ -48,7 +50,9 @@ impl Client {
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
-        self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await
+        self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
+        self.note("cron.edit", &name).await;
+        Ok(())
     }
 
     /// Deletes a periodic job in Redis, with its history. Its jobs stay.
@@ -57,7 +61,9 @@ impl Client {
     /// [`Exit::NotFound`] if Redis has none of this name; [`Exit::Data`] if it is in a file.
     pub async fn delete_periodic_job(&self, files: &Crontab, name: &str) -> Result<(), Error> {
         let name = free_name(files, name)?;
-        self.edit(&name, CronEdit::Delete).await
+        self.edit(&name, CronEdit::Delete).await?;
+        self.note("cron.delete", &name).await;
+        Ok(())
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {

@@ -1,9 +1,13 @@
 //! Changes of one job or of many: the same for the command line, the API and the page.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
 
 use super::{Client, ClientError, Matching};
 use crate::proto::job::{JobId, JobStatus};
+use crate::proto::text::counted;
 use crate::store::{JobEdit, JobSearch, JobSummary, ListQuery};
 
 /// A change of a job.
@@ -13,13 +17,30 @@ pub enum JobChange {
     Retry {
         /// Also its dependents that failed because it did.
         with_dependents: bool,
+        /// New values of settings, by the names of the hash.
+        changes: Map<String, Value>,
     },
     /// Stops a job that has not ended.
     Stop,
     /// Deletes a job that does not run.
     Delete,
     /// Changes a job that has not started.
-    Edit(JobEdit),
+    Edit(JobValues),
+}
+
+/// New values of a job that has not started. What is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobValues {
+    /// Its place: priority, group, earliest time.
+    pub place: JobEdit,
+    /// Further settings, by the names of the hash; null takes one away.
+    pub changes: Map<String, Value>,
+}
+
+impl From<JobEdit> for JobValues {
+    fn from(place: JobEdit) -> Self {
+        Self { place, changes: Map::new() }
+    }
 }
 
 /// A job, and what was done to it.
@@ -54,6 +75,26 @@ impl JobChange {
             Self::Stop => "stopped",
             Self::Delete => "deleted",
             Self::Edit(_) => "edited",
+        }
+    }
+
+    /// The new values of settings that it gives jobs.
+    pub fn changes(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        match self {
+            Self::Retry { changes, .. } => changes,
+            Self::Edit(values) => &values.changes,
+            Self::Stop | Self::Delete => &NONE,
+        }
+    }
+
+    /// Its name in the record of changes.
+    fn method(&self) -> &'static str {
+        match self {
+            Self::Retry { .. } => "job.retry",
+            Self::Stop => "job.stop",
+            Self::Delete => "job.delete",
+            Self::Edit(_) => "job.edit",
         }
     }
 
@@ -100,19 +141,33 @@ impl Client {
         id: &JobId,
         change: &JobChange,
     ) -> Result<Vec<ChangedJob>, ClientError> {
+        let told = self.change_unrecorded(id, change).await?;
+        let further = told.len().saturating_sub(1) as u64;
+        let further = if further == 0 { String::new() } else { format!(" and {further} more") };
+        self.note(change.method(), format!("{id}{further}")).await;
+        Ok(told)
+    }
+
+    async fn change_unrecorded(
+        &self,
+        id: &JobId,
+        change: &JobChange,
+    ) -> Result<Vec<ChangedJob>, ClientError> {
         let told = match change {
-            JobChange::Stop if self.stop_job(id).await? => "stopped",
+            JobChange::Stop if self.stop_one(id).await? => "stopped",
             JobChange::Stop => "told to stop",
-            JobChange::Retry { with_dependents: false } => self.retry_job(id).await?.as_str(),
-            JobChange::Retry { with_dependents: true } => {
-                let jobs = self.retry_job_with_dependents(id).await?.into_iter();
+            JobChange::Retry { with_dependents: false, changes } => {
+                self.retry_one(id, changes).await?.as_str()
+            }
+            JobChange::Retry { with_dependents: true, changes } => {
+                let jobs = self.retry_tree(id, changes).await?.into_iter();
                 return Ok(jobs.map(|(id, of)| (id, of.map(|of| of.to_string()))).collect());
             }
             JobChange::Delete => {
-                self.delete_job(id).await?;
+                self.delete_one(id).await?;
                 "deleted"
             }
-            JobChange::Edit(edit) => self.edit_job(id, edit).await?.as_str(),
+            JobChange::Edit(edit) => self.edit_one(id, edit).await?.as_str(),
         };
         Ok(vec![(id.clone(), Ok(told.to_owned()))])
     }
@@ -127,12 +182,27 @@ impl Client {
         change: &JobChange,
         changed: &mut ManyChanged,
     ) -> Result<(), ClientError> {
+        let end = self.change_each(ids, change, changed).await;
+        if !changed.done.is_empty() {
+            let jobs = counted(changed.done.len() as u64, "job", "jobs");
+            let ids: Vec<&str> = changed.done.iter().map(JobId::as_str).take(10).collect();
+            self.note(change.method(), format!("{jobs}: {}", ids.join(", "))).await;
+        }
+        end
+    }
+
+    async fn change_each(
+        &self,
+        ids: impl IntoIterator<Item = &JobId>,
+        change: &JobChange,
+        changed: &mut ManyChanged,
+    ) -> Result<(), ClientError> {
         for id in ids {
             // A retry with dependents has changed some of the others.
             if changed.done.contains(id) {
                 continue;
             }
-            let told = match self.change_job(id, change).await {
+            let told = match self.change_unrecorded(id, change).await {
                 Err(error @ ClientError::Store(_)) => return Err(error),
                 told => told.unwrap_or_else(|error| vec![(id.clone(), Err(error))]),
             };

@@ -1,7 +1,10 @@
 //! Changes of one job: stop, retry, delete; and the deletion of all.
 
+use serde_json::{Map, Value};
+
 use super::{Client, ClientError, moved};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{Corrections, Job, JobId, JobStatus};
+use crate::proto::text::counted;
 use crate::store::{DeleteOutcome, ListQuery, StopOutcome};
 
 impl Client {
@@ -12,12 +15,19 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it ended before, or its hash
     /// does not name its actor.
     pub async fn stop_job(&self, id: &JobId) -> Result<bool, ClientError> {
+        let has_ended = self.stop_one(id).await?;
+        self.note("job.stop", id).await;
+        Ok(has_ended)
+    }
+
+    /// Stops a job without a record of it.
+    pub(super) async fn stop_one(&self, id: &JobId) -> Result<bool, ClientError> {
         let wrong = |status: &str| ClientError::WrongState {
             doing: "stop",
             id: id.clone(),
             status: status.to_owned(),
         };
-        match self.of(id)?.stop(id, self.job.kept(), None).await? {
+        match self.of(id)?.stop_by(id, self.job.kept(), &self.author.signature()).await? {
             StopOutcome::Stopped => Ok(true),
             StopOutcome::Requested | StopOutcome::Own => Ok(false),
             StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
@@ -34,11 +44,63 @@ impl Client {
     /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
     /// without an input.
     pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        moved("retry", id, self.of(id)?.retry(id).await?)
+        self.retry_job_corrected(id, &Map::new()).await
+    }
+
+    /// The same with changes: members named as the fields of the hash, where null takes one away. The script of its
+    /// last attempt stays in the record of that attempt.
+    ///
+    /// # Errors
+    /// As [`Client::retry_job`]; [`ClientError::Invalid`] for a change that is not legal.
+    pub async fn retry_job_corrected(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<JobStatus, ClientError> {
+        let state = self.retry_one(id, changes).await?;
+        self.note("job.retry", with_fields(id, changes)).await;
+        Ok(state)
+    }
+
+    /// Retries a job without a record of it.
+    pub(super) async fn retry_one(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<JobStatus, ClientError> {
+        let corrections = self.corrections(id, changes).await?;
+        moved("retry", id, self.of(id)?.retry_corrected(id, &corrections).await?)
+    }
+
+    /// Returns a job as these changes would leave it, for further checks. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a change that is not legal.
+    pub async fn corrected_job(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<Job, ClientError> {
+        let job = self.get_job(id).await?.corrected(changes)?;
+        job.spec.check(&self.job.bounds())?;
+        Ok(job)
+    }
+
+    /// Returns the corrections that changes make of a job.
+    pub(super) async fn corrections(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<Corrections, ClientError> {
+        if changes.is_empty() {
+            return Ok(Corrections::new());
+        }
+        let corrected = self.corrected_job(id, changes).await?;
+        Ok(self.get_job(id).await?.corrections_to(&corrected))
     }
 
     /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that
-    /// failed because a prerequisite did. Returns each with its new state, the job itself first,
+    /// failed because a prerequisite did. With changes the job itself is retried however it ended. Returns each with its new state, the job itself first,
     /// or the reason why a dependent stays as it is.
     ///
     /// # Errors
@@ -46,8 +108,22 @@ impl Client {
     pub async fn retry_job_with_dependents(
         &self,
         id: &JobId,
+        changes: &Map<String, Value>,
     ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
-        let graph = self.of(id)?.retry_with_dependents(id).await?;
+        let jobs = self.retry_tree(id, changes).await?;
+        let dependents = counted(jobs.len().saturating_sub(1) as u64, "dependent", "dependents");
+        self.note("job.retry", format!("{} with {dependents}", with_fields(id, changes))).await;
+        Ok(jobs)
+    }
+
+    /// Retries a job with its dependents without a record of it.
+    pub(super) async fn retry_tree(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
+        let corrections = self.corrections(id, changes).await?;
+        let graph = self.of(id)?.retry_with_dependents(id, &corrections).await?;
         let own = moved("retry", id, graph.outcome)?;
         let mut jobs = vec![(id.clone(), Ok(own))];
         jobs.extend(graph.retried.into_iter().map(|(id, status)| (id, Ok(status))));
@@ -63,6 +139,13 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
     pub async fn delete_job(&self, id: &JobId) -> Result<(), ClientError> {
+        self.delete_one(id).await?;
+        self.note("job.delete", id).await;
+        Ok(())
+    }
+
+    /// Deletes a job without a record of it.
+    pub(super) async fn delete_one(&self, id: &JobId) -> Result<(), ClientError> {
         match self.of(id)?.delete(id, self.job.kept()).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
@@ -99,6 +182,13 @@ impl Client {
                 }
             }
         }
+        self.note("job.clear", counted(deleted, "job", "jobs")).await;
         Ok(deleted)
     }
+}
+
+/// Returns a job for the record of its change, with the names of the fields that change.
+pub(super) fn with_fields(id: &JobId, changes: &Map<String, Value>) -> String {
+    let names: Vec<&str> = changes.keys().map(String::as_str).collect();
+    if names.is_empty() { id.to_string() } else { format!("{id} ({})", names.join(", ")) }
 }

@@ -2,6 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
+use crate::proto::text::counted;
 use crate::store::{DeadCursor, DeadFilter, DeadPage, DeleteOutcome, RetryOutcome, Shards, Store};
 
 /// The result of an operation on many dead letters.
@@ -61,7 +62,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it have moved.
     pub async fn retry_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, DeadLetterChange::Retry).await
+        let tally = self.each_dead(filter, DeadLetterChange::Retry).await?;
+        self.note("dead.retry", counted(tally.done, "dead letter", "dead letters")).await;
+        Ok(tally)
     }
 
     /// Deletes every dead letter that matches the filter, and its log.
@@ -69,7 +72,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it are deleted.
     pub async fn delete_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, DeadLetterChange::Delete).await
+        let tally = self.each_dead(filter, DeadLetterChange::Delete).await?;
+        self.note("dead.delete", counted(tally.done, "dead letter", "dead letters")).await;
+        Ok(tally)
     }
 
     /// Changes a dead letter. Returns whether it could; `None` if another client was faster.

@@ -212,6 +212,16 @@ pub enum ClientError {
     /// Another graph or batch has the id.
     #[error("the id {0} belongs to another graph or batch; leave it out to get a new one")]
     GraphTaken(JobId),
+    /// The name is of no job of the graph, or of one that would not run.
+    #[error("cannot retry graph {graph}: `{step}` {why}")]
+    Step {
+        /// The graph.
+        graph: JobId,
+        /// The name that was given.
+        step: String,
+        /// The reason.
+        why: String,
+    },
     /// A job of the graph runs.
     #[error("cannot delete graph {id}: its job {job} runs; stop it first: hero graph stop {id}")]
     GraphRuns {
@@ -325,6 +335,7 @@ impl ClientError {
             | Self::WrongState { .. }
             | Self::GraphTaken(_)
             | Self::GraphRuns { .. }
+            | Self::Step { .. }
             | Self::FailedPrerequisite { .. }
             | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,

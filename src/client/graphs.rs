@@ -9,9 +9,8 @@ use serde::Serialize;
 use super::{Client, ClientError};
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
-use crate::store::{
-    DeleteOutcome, GraphMember, GraphPage, JobSummary, RetryOutcome, StopOutcome, Store,
-};
+use crate::proto::text::counted;
+use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
 
 /// A graph or batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -142,7 +141,7 @@ pub struct GraphProblem {
 impl GraphChange {
     const PROBLEMS_MAX: usize = 100;
 
-    fn problem(&mut self, id: &JobId, error: &ClientError) {
+    pub(super) fn problem(&mut self, id: &JobId, error: &ClientError) {
         self.left += 1;
         if self.problems.len() < Self::PROBLEMS_MAX {
             self.problems.push(GraphProblem { id: id.to_string(), problem: error.to_string() });
@@ -151,7 +150,8 @@ impl GraphChange {
 }
 
 /// The outcomes of jobs that may run again.
-const NOT_FINISHED: [GraphJobOutcome; 2] = [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
+pub(super) const NOT_FINISHED: [GraphJobOutcome; 2] =
+    [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
 
 impl Client {
     /// Reads a graph or batch with its counts.
@@ -218,36 +218,16 @@ impl Client {
         tokio::time::timeout(patience, ended).await.map_err(gave_up)?
     }
 
-    /// Runs those jobs of a graph or batch again that failed or were stopped. Each waits for its
-    /// prerequisites again.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchGraph`], [`ClientError::Store`]; the jobs before it were retried.
-    pub async fn retry_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
-        let mut change = GraphChange::default();
-        // In the order of the graph: a job is retried after its prerequisites.
-        for member in self.all_members(id, &NOT_FINISHED).await? {
-            match self.of(id)?.retry(&member.id).await? {
-                RetryOutcome::Moved(_) => change.done += 1,
-                other => {
-                    if let Err(error) = super::moved("retry", &member.id, other) {
-                        change.problem(&member.id, &error);
-                    }
-                }
-            }
-        }
-        Ok(change)
-    }
-
     /// Stops all jobs of a graph or batch that have not ended.
     ///
     /// # Errors
     /// As [`Client::retry_graph`].
     pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        let by = self.author.signature();
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match self.of(id)?.stop(&member.id, self.job.kept(), None).await? {
+            match self.of(id)?.stop_by(&member.id, self.job.kept(), &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
@@ -259,6 +239,8 @@ impl Client {
                 }
             }
         }
+        let jobs = counted(change.done + change.told, "job", "jobs");
+        self.note("graph.stop", format!("{id}: {jobs}")).await;
         Ok(change)
     }
 
@@ -289,6 +271,7 @@ impl Client {
             }
         }
         self.of(id)?.drop_graph(id).await?;
+        self.note("graph.delete", format!("{id}: {}", counted(change.done, "job", "jobs"))).await;
         Ok(change)
     }
 
@@ -304,7 +287,7 @@ impl Client {
     }
 
     /// Lists all jobs of a graph with these outcomes, in the order of the graph.
-    async fn all_members(
+    pub(super) async fn all_members(
         &self,
         id: &JobId,
         outcomes: &[GraphJobOutcome],

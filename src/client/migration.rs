@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::audit::of_process;
 use super::wait::Waiters;
 use super::{Client, ClientError};
 use crate::config::{JobConfig, format_duration};
@@ -15,7 +16,14 @@ impl Client {
         let waiters: Vec<Waiters> = shards.all().iter().cloned().map(Waiters::new).collect();
         let shards = shards.map(Store::unawaited);
         let store = shards.home().clone();
-        Self { waiters: waiters.into(), store, shards, job, broker_scope: None }
+        Self {
+            waiters: waiters.into(),
+            store,
+            shards,
+            job,
+            broker_scope: None,
+            author: of_process().into(),
+        }
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.

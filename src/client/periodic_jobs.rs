@@ -73,7 +73,9 @@ impl Client {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         // Its id is fixed, and so on the home shard.
-        Ok(self.submit(job_of(entry, self.now().await?)).await?)
+        let id = self.submit(job_of(entry, self.now().await?)).await?;
+        self.note("cron.run", format!("{}: job {id}", entry.name)).await;
+        Ok(id)
     }
 
     /// Enables or disables a periodic job, which does not fire while it is disabled; `by` is who asks. Returns
@@ -91,7 +93,9 @@ impl Client {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         let changed = self.store.enable_periodic_job(&entry.name, enabled, by).await;
-        Ok(changed.map_err(ClientError::from)?)
+        let changed = changed.map_err(ClientError::from)?;
+        self.note(if enabled { "cron.enable" } else { "cron.disable" }, &entry.name).await;
+        Ok(changed)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
-use crate::proto::text::{did_you_mean, nearest};
+use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::store::{Hindrance, JobSummary, ListQuery, QueueState, Store};
 
 /// The start of the names of all queues.
@@ -88,7 +88,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, ClientError> {
-        Ok(self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true))
+        let is_new = self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true);
+        self.note("queue.pause", rule).await;
+        Ok(is_new)
     }
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
@@ -102,6 +104,7 @@ impl Client {
             ended.queues.extend(of.queues);
             ended.rules.extend(of.rules);
         }
+        self.note("queue.resume", rule).await;
         Ok(ended)
     }
 
@@ -168,8 +171,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn pause_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let queue = std::slice::from_ref(queue);
-        let news = self.shards.each(|store| store.pause(queue)).await?;
+        let one = std::slice::from_ref(queue);
+        let news = self.shards.each(|store| store.pause(one)).await?;
+        self.note("queue.pause", queue).await;
         Ok(news.concat().contains(&true))
     }
 
@@ -180,6 +184,7 @@ impl Client {
     pub async fn resume_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
         let one = std::slice::from_ref(queue);
         let news = self.shards.each(|store| store.resume(one)).await?;
+        self.note("queue.resume", queue).await;
         let pauses = self.pauses().await?;
         if let Some(rule) = pauses.rules.into_iter().find(|rule| rule.covers(queue)) {
             return Err(ClientError::PausedByRule { queue: queue.clone(), rule });
@@ -194,6 +199,8 @@ impl Client {
     /// [`ClientError::Store`]; the jobs before it are stopped.
     pub async fn purge_queue(&self, queue: &Queue) -> Result<u64, ClientError> {
         let kept = self.job.kept();
-        Ok(self.shards.each(|store| store.purge(queue, kept)).await?.into_iter().sum())
+        let purged = self.shards.each(|store| store.purge(queue, kept)).await?.into_iter().sum();
+        self.note("queue.purge", format!("{queue}: {}", counted(purged, "job", "jobs"))).await;
+        Ok(purged)
     }
 }

@@ -114,7 +114,10 @@ impl Client {
             expires_s: lifetime_s.map(|time| now.as_second().saturating_add(time)),
         };
         match self.store.add_token(&hash(token.reveal()), &record).await? {
-            TokenAdded::Yes => Ok(token),
+            TokenAdded::Yes => {
+                self.note("token.new", &record.name).await;
+                Ok(token)
+            }
             TokenAdded::NameInUse => Err(TokenError::NameInUse(record.name)),
             TokenAdded::Full => Err(TokenError::TooMany),
         }
@@ -134,6 +137,7 @@ impl Client {
     /// [`TokenError::NoSuchToken`], [`TokenError::Store`].
     pub async fn revoke_token(&self, name: &TokenName) -> Result<(), TokenError> {
         if self.store.remove_token(name).await? {
+            self.note("token.revoke", name).await;
             Ok(())
         } else {
             Err(TokenError::NoSuchToken(name.clone()))

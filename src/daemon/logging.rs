@@ -75,6 +75,16 @@ impl Logging {
     }
 }
 
+/// Writes the records of changes of this process to the journal, if the machine has one. Has no effect in a process
+/// that logs already.
+pub(crate) fn audit_to_journal() {
+    let of_audit = |event: &Metadata<'_>| event.target() == "hero::audit";
+    if let Some(journal) = to_journal(Priority::Notice) {
+        let layer = Escaped(journal).with_filter(filter_fn(of_audit));
+        drop(tracing_subscriber::registry().with(layer).try_init());
+    }
+}
+
 /// Returns a layer that writes to the journal, with its priority of lines of the level INFO. The journal stores
 /// fields separately, so that `journalctl JOB_ID=…` finds a job.
 fn to_journal(info: Priority) -> Option<tracing_journald::Layer> {

@@ -38,7 +38,7 @@ use crate::store::{Shards, Store, StoreError};
 use crate::supervisor::Supervisor;
 use api::Api;
 use logging::Logging;
-pub(crate) use logging::reads_journal;
+pub(crate) use logging::{audit_to_journal, reads_journal};
 use reload::{LiveSettings, Reload};
 use serving::{Serving, ServingRole};
 use settings::{actor_settings, broker_settings, supervisor_settings};

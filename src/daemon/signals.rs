@@ -25,8 +25,8 @@ impl Signals {
     }
 }
 
-/// The signals that ask a command to end: SIGINT, SIGTERM and SIGHUP. Once it is made, they no
-/// longer end the process.
+/// The signals that ask a command to end: SIGINT, SIGTERM, and SIGHUP unless its caller ignores that, as nohup does.
+/// Once it is made, they no longer end the process.
 pub struct Interrupts(Signals);
 
 impl Interrupts {
@@ -35,7 +35,10 @@ impl Interrupts {
     /// # Errors
     /// The signal handlers cannot be installed.
     pub fn listen() -> io::Result<Self> {
-        Signals::of(&[SIGINT, SIGTERM, SIGHUP]).map(Self)
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let kinds = [SIGINT, SIGTERM, SIGHUP];
+        let heard = if ignores(&status, SIGHUP) { &kinds[..2] } else { &kinds[..] };
+        Signals::of(heard).map(Self)
     }
 
     /// Returns the number of the next signal. Cancelling the call loses no signal.
@@ -70,4 +73,23 @@ pub(super) fn shutdown(end: watch::Sender<Shutdown>) -> io::Result<()> {
 /// The signal handler cannot be installed.
 pub(super) fn hangups() -> io::Result<Signals> {
     Signals::of(&[SIGHUP])
+}
+
+/// Returns true if a process ignores a signal, by its file `status` in `/proc`.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    u32::try_from(signal - 1).is_ok_and(|bit| mask.checked_shr(bit).unwrap_or_default() & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status_of_a_process() {
+        let status = "Name:\thero\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001001\n";
+        assert!(ignores(status, SIGHUP));
+        assert!(!ignores(status, SIGTERM) && !ignores(status, SIGINT) && !ignores("", SIGHUP));
+    }
 }

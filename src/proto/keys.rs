@@ -248,6 +248,11 @@ impl Keys {
         self.key(format_args!("meta:job:events"))
     }
 
+    /// Stream: records of changes that people and programs make.
+    pub fn audit(&self) -> String {
+        self.key(format_args!("meta:api:audit"))
+    }
+
     /// Hash: the records of the tokens of the API, by the SHA-256 of each.
     pub fn tokens(&self) -> String {
         self.key(format_args!("meta:api:tokens"))
@@ -421,6 +426,7 @@ mod tests {
             (keys.slow_queues(), "hero:meta:queue:slow"),
             (keys.events(), "hero:meta:job:events"),
             (keys.tokens(), "hero:meta:api:tokens"),
+            (keys.audit(), "hero:meta:api:audit"),
             (keys.amqp_ended("prod_@/"), "hero:meta:amqp:ended:prod_@/"),
             (keys.amqp_bell("prod_@/"), "hero:meta:amqp:ended:@prod_@/"),
             (keys.amqp_shutdown("prod_@/"), "hero:meta:amqp:shutdown:prod_@/"),

@@ -2,6 +2,7 @@
 //! No tokio, no redis, no clock.
 
 pub mod access;
+pub mod audit;
 pub mod backup;
 pub mod cron;
 pub mod env_file;

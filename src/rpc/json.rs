@@ -8,6 +8,7 @@ use tracing::debug;
 
 use super::caller::Caller;
 use super::error::{RpcError, code, shown};
+use super::login::PEER;
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::json_text::refuse_wide_integers;
@@ -182,7 +183,8 @@ pub(super) async fn call(
     {
         return result;
     }
-    service.call(Arc::clone(caller), method, params).await
+    let call = service.call(Arc::clone(caller), method, params);
+    PEER.scope(Arc::clone(&sender.peer), call).await
 }
 
 /// The refusal of a caller that is not known.

@@ -22,6 +22,11 @@ tokio::task_local! {
     pub(super) static PEER: Arc<str>;
 }
 
+/// Returns the address of the client whose request is being answered, or its user over the socket.
+pub(super) fn peer() -> String {
+    PEER.try_with(|peer| peer.to_string()).unwrap_or_else(|_| "an unknown client".to_owned())
+}
+
 /// Checks tokens.
 pub struct TokenLogin {
     check: TokenCheck,

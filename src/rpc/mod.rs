@@ -43,5 +43,6 @@ pub use method::{CallContext, Method};
 pub use nonce::{LOGIN_LIFETIME, Logins};
 pub(crate) use seen::{moment_within, sees_whole_types};
 pub use service::ApiService;
+pub(crate) use service::author;
 pub use table::MethodTable;
 pub use tokens::Tokens;

@@ -11,13 +11,14 @@ use tracing::info;
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code, shown};
 use super::follow::{FollowHub, Following};
-use super::login::{TokenCheck, TokenLogin};
+use super::login::{TokenCheck, TokenLogin, peer};
 use super::method::CallContext;
 use super::nonce::Logins;
 use super::table::MethodTable;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
+use crate::proto::audit::Author;
 use crate::view::HealthRules;
 
 /// The time for which metrics that were read are served again.
@@ -94,8 +95,17 @@ impl ApiService {
 
     /// Returns what a method works with.
     pub fn context(&self, caller: Arc<Caller>) -> CallContext {
+        self.context_through(caller, "API")
+    }
+
+    /// Returns the same for a caller that comes through another entrance.
+    pub(super) fn context_through(
+        &self,
+        caller: Arc<Caller>,
+        through: &'static str,
+    ) -> CallContext {
         CallContext {
-            client: self.0.client.clone(),
+            client: self.0.client.clone().as_author(author(&caller, through)),
             address: Arc::clone(&self.0.address),
             config: self.config(),
             caller,
@@ -177,6 +187,11 @@ impl ApiService {
         drop(kept);
         Ok(metrics.text(format, &bounds))
     }
+}
+
+/// Returns a caller as the author of changes, with the client whose request is being answered.
+pub(crate) fn author(caller: &Caller, through: &'static str) -> Author {
+    Author { who: caller.name.clone(), from: peer(), through }
 }
 
 fn is_refusal(error: &RpcError) -> bool {

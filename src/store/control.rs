@@ -60,12 +60,37 @@ impl Store {
         retention: impl Into<Retention>,
         asking: Option<&BootId>,
     ) -> Result<StopOutcome, StoreError> {
+        self.stop_step(id, retention, asking, "").await
+    }
+
+    /// Stops a job for a person or program, whose name its hash then has.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn stop_by(
+        &self,
+        id: &JobId,
+        retention: impl Into<Retention>,
+        by: &str,
+    ) -> Result<StopOutcome, StoreError> {
+        self.stop_step(id, retention, None, by).await
+    }
+
+    async fn stop_step(
+        &self,
+        id: &JobId,
+        retention: impl Into<Retention>,
+        asking: Option<&BootId>,
+        by: &str,
+    ) -> Result<StopOutcome, StoreError> {
         let mut script = self.scripts.stop.prepare_invoke();
         script
             .arg(id.as_str())
             .arg(kept(retention))
             .arg(Control::Stop(id.clone()).to_json())
-            .arg(asking.map_or("", BootId::as_str));
+            .arg(asking.map_or("", BootId::as_str))
+            .arg("stopped")
+            .arg(by);
         let code: String = self.invoke("stopping a job", &script).await?;
         match code.as_str() {
             "stopped" => Ok(StopOutcome::Stopped),

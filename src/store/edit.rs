@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::jobs::correction_words;
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{Corrections, JobId, JobStatus};
 use crate::proto::target::{Group, Priority};
 
 /// The changes of a job that waits. What is absent stays as it is.
@@ -15,6 +16,8 @@ pub struct JobEdit {
     pub group: Option<Option<Group>>,
     /// The earliest time to start; one in the past means now.
     pub run_at: Option<Timestamp>,
+    /// Further settings with new values, such as a corrected script.
+    pub corrections: Corrections,
 }
 
 /// The answer to a change.
@@ -52,7 +55,8 @@ impl Store {
             .arg(id.as_str())
             .arg(edit.priority.map_or("", |priority| priority.as_str()))
             .arg(group)
-            .arg(due.unwrap_or_default());
+            .arg(due.unwrap_or_default())
+            .arg(correction_words(&edit.corrections));
         let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         let state = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
         Ok(match code.as_str() {

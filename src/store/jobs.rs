@@ -9,7 +9,7 @@ use super::submission::{
     Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
 };
 use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
-use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
+use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
 
 const RETRYING: &str = "retrying a job";
 /// The values by which one step of a retry continues another: an id and a place for each job.
@@ -147,18 +147,37 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
-        let (code, detail, ..) = self.retry_step(id.as_str(), "alone", &[]).await?;
+        self.retry_corrected(id, &Corrections::new()).await
+    }
+
+    /// Runs an ended job again with other settings. The script that its last attempt ran stays in the record of
+    /// that attempt.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn retry_corrected(
+        &self,
+        id: &JobId,
+        corrections: &Corrections,
+    ) -> Result<RetryOutcome, StoreError> {
+        let corrections = correction_words(corrections);
+        let (code, detail, ..) = self.retry_step(id.as_str(), "alone", &corrections).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(RETRYING))
     }
 
     /// Retries a job if it failed, and all its dependents that failed because a prerequisite did.
-    /// Each step is atomic and takes bounded time.
+    /// Each step is atomic and takes bounded time. A job with corrections is retried however it ended.
     ///
     /// # Errors
     /// [`StoreError`]; some of the dependents may have been retried.
-    pub async fn retry_with_dependents(&self, id: &JobId) -> Result<RetriedGraph, StoreError> {
+    pub async fn retry_with_dependents(
+        &self,
+        id: &JobId,
+        corrections: &Corrections,
+    ) -> Result<RetriedGraph, StoreError> {
         let unexpected = || StoreError::unexpected(RETRYING);
-        let mut step = self.retry_step(id.as_str(), "dependents", &[]).await?;
+        let corrections = correction_words(corrections);
+        let mut step = self.retry_step(id.as_str(), "dependents", &corrections).await?;
         let outcome = moved(&step.0, &step.1).ok_or_else(unexpected)?;
         let (mut retried, mut stay) = (Vec::new(), BTreeMap::new());
         let mut left = Vec::new();
@@ -189,10 +208,10 @@ impl Store {
         &self,
         id: &str,
         what: &str,
-        left: &[String],
+        more: &[String],
     ) -> Result<RetryStep, StoreError> {
         let mut script = self.scripts.retry.prepare_invoke();
-        script.arg(id).arg(what).arg(left);
+        script.arg(id).arg(what).arg(more);
         self.invoke(RETRYING, &script).await
     }
 
@@ -242,6 +261,12 @@ impl Store {
             }
         }
     }
+}
+
+/// Returns corrections as the arguments of a script: fields and texts, an empty one to take the field away.
+pub(super) fn correction_words(corrections: &Corrections) -> Vec<String> {
+    let pairs = corrections.iter();
+    pairs.flat_map(|(name, text)| [(*name).to_owned(), text.clone().unwrap_or_default()]).collect()
 }
 
 fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {

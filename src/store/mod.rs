@@ -8,6 +8,7 @@ mod amqp_presence;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;
+mod audit;
 mod backoff;
 mod backup;
 mod bell;

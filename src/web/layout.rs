@@ -26,6 +26,7 @@ pub(super) enum Nav {
     Objects,
     Brokers,
     LogRecords,
+    Audit,
     Submit,
     /// None of them.
     Nowhere,
@@ -196,6 +197,9 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                     (entry(Nav::Brokers, "/brokers", "Brokers", counts.brokers))
                     (entry(Nav::LogRecords, "/records", "Log records", html! {}))
                 }
+            }
+            @if visitor.may(Scope::Admin) && !visitor.is_bound() {
+                ul { (entry(Nav::Audit, "/audit", "Audit", html! {})) }
             }
             @if visitor.may(Scope::Submit) {
                 div.sep {}

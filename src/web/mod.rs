@@ -5,6 +5,7 @@
 
 mod actors;
 mod assets;
+mod audit;
 mod bonds;
 mod brokers;
 mod cookie;
@@ -30,6 +31,7 @@ mod parts;
 mod queues;
 mod records;
 mod refused;
+mod retry_form;
 mod session;
 mod site;
 mod snapshot;
@@ -76,6 +78,11 @@ fn routes(site: Site) -> Router {
         .route("/jobs/{id}/log", get(job::log))
         .route("/jobs/{id}/files/{name}", get(job::download))
         .route("/jobs/{id}/delete", get(job::ask_delete))
+        .route(
+            "/jobs/{id}/correct",
+            get(retry_form::show).post(retry_form::change).layer(body.clone()),
+        )
+        .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
         .route("/graphs/{id}/stop", get(graph::ask_stop))

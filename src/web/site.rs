@@ -23,7 +23,7 @@ use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
 use crate::proto::job::JobFiles;
-use crate::rpc::{CallContext, Caller, MethodTable, RpcError, TokenCheck};
+use crate::rpc::{CallContext, Caller, MethodTable, RpcError, TokenCheck, author};
 
 /// Settings of the pages.
 pub struct SiteSettings {
@@ -223,7 +223,7 @@ impl Site {
 
     fn context(&self, visitor: &Visitor) -> CallContext {
         CallContext {
-            client: self.parts.client.clone(),
+            client: self.parts.client.clone().as_author(author(&visitor.caller, "page")),
             address: self.parts.address.clone(),
             config: self.config(),
             caller: visitor.caller.clone(),

@@ -92,9 +92,7 @@ fn callback_of_a_batch_gets_its_counts_ids_and_outputs_though_it_starts_late() {
     let _supervisor = hero.supervisor().start();
     let osis = hero.actor("osis-default-1").start();
     let line = |id: &str, script: &str| {
-        format!(
-            r#"{{"id":"{id}","script_type":"osis","script":"{script}","retention":1}}"#
-        )
+        format!(r#"{{"id":"{id}","script_type":"osis","script":"{script}","retention":1}}"#)
     };
     let lines = [line("a", "40 + 2"), line("b", "throw 1"), line("c", "7")].join("\n");
     fs::write(redis.folder().join("b.jsonl"), lines).expect("writing");
@@ -231,7 +229,9 @@ fn debounced_job_does_not_get_lost_while_the_one_before_runs() {
     let bash = hero.actor("bash-default-1").tasks(2).start();
     let submit = |id: &str, script: &str| {
         let more = ["--unique-key", "k", "--debounce", "1ms", "--id", id, "-e", script];
-        hero.run(&[&["submit", "-t", "bash"], &more[..]].concat()).code(0).stdout(&format!("{id}\n"));
+        hero.run(&[&["submit", "-t", "bash"], &more[..]].concat())
+            .code(0)
+            .stdout(&format!("{id}\n"));
     };
     submit("a", "sleep 1000");
     until(&redis, "a", "started");

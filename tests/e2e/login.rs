@@ -36,6 +36,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("graph show", Some(&["a"])),
     ("graph wait", Some(&["a"])),
     ("graph retry", Some(&["a"])),
+    ("audit", Some(&[])),
     ("graph stop", Some(&["a"])),
     ("graph delete", Some(&["a"])),
     ("queue list", Some(&[])),

@@ -10,6 +10,7 @@ mod bounds;
 mod commands;
 mod control;
 mod cookbook;
+mod corrections;
 mod cron;
 mod cron_times;
 mod deaths;

@@ -88,9 +88,12 @@ fn purge_ends_waiting_jobs_and_prints_their_number() {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
     }
     hero.run(&["submit", "-t", "osis", "--id", "urgent", "--priority", "0", "-e", "1"]).code(0);
-    hero.run(&["queue", "purge", "type:osis:prio:1"]).code(0).stdout("2 jobs purged\n");
+    hero.run(&["queue", "purge", "type:osis:prio:1"]).code(2).stdout("").says("--yes");
+    hero.run(&["queue", "purge", "--yes", "type:osis:prio:1"]).code(0).stdout("2 jobs purged\n");
     hero.run(&["job", "wait", "a"]).code(1).says("stopped");
     assert_eq!(field(&redis, "urgent", "status").as_deref(), Some("dispatched"));
-    hero.run(&["queue", "purge", "--json", "type:osis"]).code(0).stdout("{\"purged\":1}\n");
+    hero.run(&["queue", "purge", "--yes", "--json", "type:osis"])
+        .code(0)
+        .stdout("{\"purged\":1}\n");
     hero.run(&["queue", "purge", "osis"]).code(65).says("type:T");
 }

@@ -354,7 +354,7 @@ impl Walk {
             return "retry nothing".to_owned();
         };
         if self.rng.bool() {
-            let graph = self.world.store.retry_with_dependents(&legal(&id)).await;
+            let graph = self.world.store.retry_with_dependents(&legal(&id), &Vec::new()).await;
             let graph = graph.expect("redis answers");
             let (expected, dependents) = self.model.retry_with_dependents(&id);
             assert_eq!(retried(&graph.outcome), expected, "retry {id} with dependents");

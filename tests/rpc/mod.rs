@@ -1,6 +1,7 @@
 //! The API: its methods, called through the listener of the program, on a real Redis with the real actor.
 
 mod access;
+mod audit;
 mod discover;
 mod doors;
 mod mcp;

@@ -64,7 +64,7 @@ async fn counts_of_a_graph_follow_its_jobs_through_failure_retry_and_success() {
     let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!((info.name.as_deref(), info.caller.as_str()), (Some("nightly"), "me"));
     assert!(info.ended_at.is_some());
-    world.store.retry_with_dependents(&id("b")).await.expect("retrying");
+    world.store.retry_with_dependents(&id("b"), &Vec::new()).await.expect("retrying");
     assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
     let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!((info.ended_at, info.counts.state()), (None, GraphState::Running));

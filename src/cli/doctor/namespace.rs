@@ -19,7 +19,7 @@ const ROUND_TRIPS: usize = 5;
 /// Asks Redis.
 pub(super) async fn findings(config: &Config) -> Vec<DoctorFinding> {
     let address = config.redis.redacted_url();
-    let client = match Client::open(config) {
+    let client = match crate::cli::author::open_client(config) {
         Ok(client) => client,
         Err(error) => return vec![unreachable(&error, &address)],
     };

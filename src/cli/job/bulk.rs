@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::each::apply;
 use super::filter::JobFilters;
 use super::list::table;
+use crate::cli::correction::check;
 use crate::cli::{Global, output};
 use crate::client::{Client, JobChange, ManyChanged, Matching};
 use crate::error::{Error, Exit};
@@ -36,6 +38,19 @@ pub(in crate::cli) struct JobChoice {
 }
 
 impl JobChoice {
+    /// Returns the id if one job is named and nothing else.
+    pub(super) fn only_id(&self) -> Option<&str> {
+        match self.ids.as_slice() {
+            [id] if !self.filter.is_given() => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Returns the time zone in which times are read.
+    pub(super) fn zone(&self) -> Option<&TimeZone> {
+        self.filter.zone.zone()
+    }
+
     /// Applies an operation to each job, also after failures. The exit code is that of the first
     /// failure.
     pub(super) async fn each(
@@ -46,6 +61,10 @@ impl JobChoice {
     ) -> Result<ExitCode, Error> {
         match (self.ids.is_empty(), self.filter.is_given()) {
             (false, false) => {
+                let config = global.config()?;
+                for id in &self.ids {
+                    check(client, &client.job_id(id).await?, change.changes(), &config).await?;
+                }
                 let act = async |id: &JobId| client.change_job(id, change).await;
                 apply(client, &self.ids, global, act).await
             }
@@ -90,6 +109,10 @@ impl JobChoice {
             );
             return Err(Error::new(Exit::Usage, message));
         }
+        let config = global.config()?;
+        for job in &found.jobs {
+            check(client, &job.id, change.changes(), &config).await?;
+        }
         let (ids, mut changed) = (found.jobs.iter().map(|job| &job.id), ManyChanged::default());
         client.change_many(ids, change, &mut changed).await.map_err(|error| {
             let error = Error::from(error);
@@ -131,7 +154,7 @@ mod tests {
     fn sentence_counts_what_was_done_and_says_why_the_rest_stays() {
         let id = |name: &str| name.parse().expect("legal");
         let mut changed = ManyChanged { done: [id("a"), id("b")].into(), left: 0, reason: None };
-        let retry = JobChange::Retry { with_dependents: false };
+        let retry = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
         assert_eq!(sentence(&changed, &retry), "2 jobs retried\n");
         changed.leave("it runs");
         assert_eq!(

@@ -4,29 +4,33 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use jiff::tz::TimeZone;
+use jiff::Timestamp;
 use serde_json::json;
 
+use super::bulk::JobChoice;
+use crate::cli::correction::{Correction, check};
 use crate::cli::exec::parsed;
 use crate::cli::job_options::{TIME_HELP, priority_of, spoken_time};
 use crate::cli::time::{local, local_zone};
 use crate::cli::{Global, output};
-use crate::client::Client;
-use crate::config::{parse_duration, time_zone};
+use crate::client::{Client, JobChange, JobValues};
+use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobStatus;
 use crate::store::JobEdit;
 
-/// Change a job that has not started: its priority, its group, or its earliest time
+/// Change jobs that have not started: priority, group, earliest time, script and other settings
 ///
-/// A job that moves to another queue goes to its end.
+/// Jobs are named, or chosen by filters. A job that moves to another queue goes to its end.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job edit 7f9c2ba4 --priority 0\n  \
                         hero job edit 7f9c2ba4 --delay 2h --group io\n  \
+                        hero job edit 7f9c2ba4 --file tr.py --set timeout=5m\n  \
+                        hero job edit --type python --status waiting --priority low --dry-run\n  \
                         hero job edit 7f9c2ba4 --at \"tomorrow 09:00\" --timezone Europe/Brussels")]
 pub(in crate::cli) struct EditJob {
-    /// The job: its id, or the unique beginning of it, of 4 characters or more
-    id: String,
+    #[command(flatten)]
+    jobs: JobChoice,
     /// The priority: urgent (0), normal (1) or background (2)
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<String>,
@@ -35,27 +39,33 @@ pub(in crate::cli) struct EditJob {
     group: Option<String>,
     #[arg(long, value_name = "TIME", help = TIME_HELP)]
     at: Option<String>,
-    /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
-    #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
-    #[arg(requires = "at")]
-    timezone: Option<TimeZone>,
     /// The earliest time to start, this long from now by Redis's clock
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "at")]
     delay: Option<Duration>,
+    #[command(flatten)]
+    correction: Correction,
 }
 
 impl EditJob {
     pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let edit = self.edit()?;
-        if edit == JobEdit::default() && self.delay.is_none() {
-            let message = "nothing to change: give --priority, --group, --at or --delay";
+        let mut place = self.place()?;
+        if let Some(delay) = self.delay {
+            let now = client.now().await?;
+            place.run_at = Some(now.checked_add(delay).unwrap_or(Timestamp::MAX));
+        }
+        let changes = self.correction.changes(&global.config()?)?;
+        let values = JobValues { place, changes };
+        if values == JobValues::default() {
+            let message =
+                "nothing to change: give --priority, --group, --at, --delay, --file or --set";
             return Err(Error::new(Exit::Usage, message));
         }
-        let id = client.job_id(&self.id).await?;
-        let state = match self.delay {
-            Some(delay) => client.edit_job_after(&id, edit, delay).await?,
-            None => client.edit_job(&id, &edit).await?,
+        let Some(id) = self.jobs.only_id() else {
+            return self.jobs.each(client, global, &JobChange::Edit(values)).await;
         };
+        let id = client.job_id(id).await?;
+        check(client, &id, &values.changes, &global.config()?).await?;
+        let state = client.edit_job(&id, &values).await?;
         let is_scheduled = state == JobStatus::Scheduled;
         let start = if is_scheduled { client.get_job(&id).await?.spec.run_at } else { None };
         output::print(
@@ -74,7 +84,7 @@ impl EditJob {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn edit(&self) -> Result<JobEdit, Error> {
+    fn place(&self) -> Result<JobEdit, Error> {
         let group = self.group.as_deref();
         let group = group.map(|name| (!name.is_empty()).then(|| parsed(name)).transpose());
         Ok(JobEdit {
@@ -82,11 +92,12 @@ impl EditJob {
             group: group.transpose()?,
             run_at: match &self.at {
                 Some(text) => Some(
-                    spoken_time(text, self.timezone.as_ref())
+                    spoken_time(text, self.jobs.zone())
                         .map_err(|error| Error::new(Exit::Data, format!("--at: {error}")))?,
                 ),
                 None => None,
             },
+            ..JobEdit::default()
         })
     }
 }

@@ -21,13 +21,12 @@ use self::bulk::JobChoice;
 pub(super) use self::each::apply;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
+use super::correction::{Correction, of_hash, pair};
 use super::exec::explained;
-use super::job_options::priority_of;
 use super::{Global, output};
 use crate::client::{Client, ClientError, JobChange};
-use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::{FieldKind, JobId, Setting};
+use crate::proto::job::JobId;
 use crate::proto::text::counted;
 use crate::store::LogLine;
 
@@ -83,6 +82,7 @@ pub(super) struct Show {
 /// failed or does not exist any more, as it would run without an input.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job retry 7f9c2ba4\n  \
+                        hero job retry 7f9c2ba4 --file tr.py --set timeout=5m\n  \
                         hero job retry --with-dependents 7f9c2ba4\n  \
                         hero job retry --type python --since 24h --failed-because timeout")]
 pub(super) struct RetryJobs {
@@ -92,6 +92,8 @@ pub(super) struct RetryJobs {
     /// that failed because of a prerequisite
     #[arg(long)]
     with_dependents: bool,
+    #[command(flatten)]
+    correction: Correction,
 }
 
 /// Submit a copy of a job, and print its id
@@ -107,36 +109,13 @@ pub(super) struct CloneJob {
     /// The job
     id: String,
     /// A field of the copy that differs; may be repeated
-    #[arg(long, value_name = "FIELD=VALUE", value_parser = change)]
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
-}
-
-fn change(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected FIELD=VALUE".to_owned()),
-    }
-}
-
-/// Returns the field of the hash and its value, for one that may be written as the option of hero submit.
-fn of_hash(name: String, text: String) -> (String, Value) {
-    if text.is_empty() {
-        return (name, Value::Null);
-    }
-    let setting = Setting::of_field(&name);
-    let value = match setting.map(|setting| setting.kind) {
-        Some(FieldKind::Duration) => {
-            parse_duration(&text).map_or(text, |duration| duration.as_secs_f64().to_string())
-        }
-        _ if name == "priority" => priority_of(&text).to_owned(),
-        _ => text,
-    };
-    (name, Value::String(value))
 }
 
 impl CloneJob {
     async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let changes = self.set.into_iter().map(|(name, text)| of_hash(name, text));
+        let changes = self.set.into_iter().map(|(name, text)| of_hash(&name, text));
         let of = client.job_id(&self.id).await?;
         let copy = client.clone_of(&of, &changes.collect()).await?;
         let config = global.config()?;
@@ -204,8 +183,9 @@ impl JobCommand {
             Self::Files(files) => files.run(&client, global).await,
             Self::Fetch(fetch) => fetch.run(&client, global).await,
             Self::Stop(jobs) => jobs.each(&client, global, &JobChange::Stop).await,
-            Self::Retry(RetryJobs { jobs, with_dependents }) => {
-                jobs.each(&client, global, &JobChange::Retry { with_dependents }).await
+            Self::Retry(RetryJobs { jobs, with_dependents, correction }) => {
+                let changes = correction.changes(&global.config()?)?;
+                jobs.each(&client, global, &JobChange::Retry { with_dependents, changes }).await
             }
             Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,
@@ -337,23 +317,5 @@ impl Logs {
             text += if line.fd == 2 { "err " } else { "out " };
         }
         output::log_line(&(text + line.line.as_str()), self.raw)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_of_a_copy_may_be_durations_and_words() {
-        for (name, text, value) in [
-            ("timeout", "5m", json!("300")),
-            ("timeout", "60", json!("60")),
-            ("priority", "high", json!("0")),
-            ("name", "5m", json!("5m")),
-            ("limit_key", "", Value::Null),
-        ] {
-            assert_eq!(of_hash(name.to_owned(), text.to_owned()), (name.to_owned(), value));
-        }
     }
 }

@@ -30,6 +30,11 @@ impl PastZone {
         read.map_err(|error| Error::new(Exit::Data, format!("{option}: {error}")))
     }
 
+    /// Returns the zone that is given.
+    pub(super) fn zone(&self) -> Option<&TimeZone> {
+        self.timezone.as_ref()
+    }
+
     /// Returns the name of the zone that is given.
     pub(super) fn name(&self) -> Option<&str> {
         self.timezone.as_ref().and_then(TimeZone::iana_name)

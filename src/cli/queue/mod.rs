@@ -3,7 +3,6 @@
 mod drain;
 mod list;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -87,7 +86,7 @@ pub(super) struct QueueChoice {
 pub(super) struct Purge {
     #[command(flatten)]
     which: QueueNames,
-    /// Confirm; required on a terminal
+    /// Confirm that all waiting jobs of these queues end in error
     #[arg(long)]
     yes: bool,
 }
@@ -95,7 +94,7 @@ pub(super) struct Purge {
 impl QueueCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         match self {
             Self::List => list::run(&client, global).await,
             Self::Pause(which) => {
@@ -260,9 +259,9 @@ impl Purge {
     async fn run(&self, client: &Client, config: &Config, json: bool) -> Result<ExitCode, Error> {
         let QueueNames { queues, force } = &self.which;
         let queues = checked(queues, *force, client, config).await?;
-        if !self.yes && std::io::stdin().is_terminal() {
+        if !self.yes {
             let message = "cannot purge without confirmation: every waiting job of these queues ends \
-                           in error; add --yes to purge them";
+                           in error; add --yes to purge them, or hero queue list to count them";
             return Err(Error::new(Exit::Usage, message));
         }
         let mut purged = 0;

@@ -147,7 +147,7 @@ impl Stage {
             ..ServiceSpec::default()
         };
         let redis = StageChild::start("redis-server", spec, &folder, verbose)?;
-        let client = Client::open(&config)?;
+        let client = crate::cli::author::open_client(&config)?;
         let mut stage = Self {
             command: None,
             units: Vec::new(),

@@ -74,7 +74,7 @@ fn wrong(moment: &Moment, rules: &HealthRules) -> String {
 /// Reads the state, and the rules by which it is judged.
 fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
     let config = global.config()?;
-    let client = Client::open(&config)?;
+    let client = crate::cli::author::open_client(&config)?;
     let address = config.redis.redacted_url();
     let read = async {
         match Moment::read(&client, address).await {

@@ -112,7 +112,7 @@ impl Submit {
                 GraphSubmission { is_check: self.options.check, ids: self.ids, json: global.json };
             submit_graph(file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
-            let client = Client::open(&config)?;
+            let client = crate::cli::author::open_client(&config)?;
             let (id, name) = self.options.id_and_name()?;
             let callbacks = self.callbacks.jobs(&config)?;
             let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
@@ -123,7 +123,7 @@ impl Submit {
             };
             batch::run(&client, &config, file, new, self.all_or_none, printed).await?;
         } else {
-            let client = Client::open(&config)?;
+            let client = crate::cli::author::open_client(&config)?;
             let job = self.options.job(&config)?;
             let files = self.options.files(&job, &config)?;
             let spec = job.spec.clone();
@@ -181,7 +181,7 @@ async fn submit_graph(
     if let Some(name) = name {
         graph.set_name(name);
     }
-    let client = Client::open(config)?;
+    let client = crate::cli::author::open_client(config)?;
     if is_check {
         return check_graph(&client, &places, &graph, config, json);
     }

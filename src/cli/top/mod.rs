@@ -175,7 +175,7 @@ struct SnapshotSource {
 impl SnapshotSource {
     fn of(config: &Config) -> Result<Self, Error> {
         Ok(Self {
-            client: Client::open(config)?,
+            client: crate::cli::author::open_client(config)?,
             address: config.redis.redacted_url(),
             rules: HealthRules::from(config),
             redact: config.log.redact.clone(),

@@ -59,6 +59,9 @@ pub struct JobAttempt {
     /// The reason why it failed, cut after some hundred bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The script that it ran, if the script was corrected after it; the first 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
 }
 
 impl HashValue for Vec<JobAttempt> {

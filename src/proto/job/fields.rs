@@ -171,6 +171,11 @@ pub static JOB_FIELDS: &[JobField] = &[
         "string",
         "The limit that holds it",
     ),
+    row("stopped_by", "Stopped by", State).exported().added(
+        FieldKind::Text,
+        "string",
+        "The person or program that stopped it, and its machine or address",
+    ),
     row("created_at", "Created", Times).unit(Time).exported(),
     row("prerequisites_at", "Prerequisites from before", Times).unit(Time),
     row("run_at", "Due", Times).unit(Time).exported(),

@@ -26,6 +26,7 @@ impl Job {
             hostname: self.hostname.clone(),
             ended,
             error,
+            script: None,
         })
     }
 }

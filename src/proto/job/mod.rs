@@ -5,6 +5,7 @@ mod attempts;
 mod bounds;
 mod content_key;
 mod copy;
+mod corrections;
 mod exit_codes;
 mod fields;
 mod files;
@@ -30,6 +31,7 @@ mod value;
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
+pub use corrections::Corrections;
 pub use exit_codes::ExitCodes;
 pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 pub use files::{

@@ -118,6 +118,12 @@ impl Setting {
         SETTINGS.iter().find(|setting| setting.field == field)
     }
 
+    /// Returns the setting with this name in the hash, or this word of the command line and of TOML files.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        let of_word = || SETTINGS.iter().find(|setting| setting.word == name);
+        Self::of_field(name).or_else(of_word)
+    }
+
     /// Returns the reason why an entrance does not take it; `None` if it does.
     pub fn absent_at(&self, entrance: Entrance) -> Option<&'static str> {
         self.absent.iter().find(|(other, _)| *other == entrance).map(|(_, reason)| *reason)

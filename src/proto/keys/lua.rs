@@ -53,6 +53,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("AMQP_BROKERS", "meta:amqp:brokers:"),
     ("AMQP_REPEATS", "meta:amqp:repeats:"),
     ("AMQP_DONE", "meta:amqp:done:"),
+    ("AUDIT", "meta:api:audit"),
     ("EVENTS", "meta:job:events"),
     ("OSIS_CONTEXTS", "meta:osis:contexts"),
     ("OSIS_COUNT", "meta:osis:count:"),

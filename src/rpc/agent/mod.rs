@@ -60,7 +60,8 @@ impl AgentServer {
 
     /// Creates the server of an agent that calls the API of a supervisor.
     pub(super) fn of(service: &ApiService, caller: Arc<Caller>) -> Self {
-        let (table, context) = (Arc::clone(service.table()), service.context(caller));
+        let (table, context) =
+            (Arc::clone(service.table()), service.context_through(caller, "agent"));
         Self { table, context, service: Some(service.clone()) }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use serde_json::{Map, Value};
+
 use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
 use super::super::error::{RpcError, code};
@@ -112,6 +114,22 @@ impl CallContext {
         }
         self.scope_key(job)?;
         self.stays_within(job)
+    }
+
+    /// Refuses a correction of a job that the caller may not change, or whose new settings it may not use.
+    pub(super) async fn may_correct(
+        &self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+        doing: &str,
+    ) -> Result<(), RpcError> {
+        self.may_change(id, doing).await?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let job = self.client.corrected_job(id, changes).await?;
+        self.stays_within(&job)?;
+        self.has_type(&job)
     }
 
     /// Returns whether the caller may read jobs of others.

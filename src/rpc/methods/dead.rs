@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
@@ -174,7 +175,9 @@ async fn retry(context: CallContext, mut given: Choice) -> Result<ChangedDead, R
     if let Some(filter) = given.filter(&context)? {
         return Ok(context.client.retry_dead(&filter).await?.into());
     }
-    Ok(given.each(&context, &JobChange::Retry { with_dependents: false }).await)
+    Ok(given
+        .each(&context, &JobChange::Retry { with_dependents: false, changes: Map::new() })
+        .await)
 }
 
 async fn delete(context: CallContext, mut given: Choice) -> Result<ChangedDead, RpcError> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
@@ -12,7 +13,9 @@ use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
-use crate::client::{ClientError, Graph, GraphChange, GraphDocument, JobOfGraphDocument};
+use crate::client::{
+    ClientError, Graph, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument,
+};
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
@@ -47,7 +50,7 @@ pub(super) fn methods() -> [Method; 7] {
         Method::new(
             "graph.retry",
             Scope::Submit,
-            "Runs those jobs of a graph or batch again that failed or were stopped.",
+            "Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.",
             retry,
         ),
         Method::new(
@@ -296,13 +299,33 @@ struct NamedGraph {
     id: Spelled<JobId>,
 }
 
-async fn retry(
-    context: CallContext,
-    NamedGraph { id: Spelled(id) }: NamedGraph,
-) -> Result<GraphChange, RpcError> {
+/// A graph or batch to resume.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ResumeGraph {
+    /// The id of the graph or batch.
+    id: Spelled<JobId>,
+    /// The name or id of a job that runs again with all jobs that depend on it, also if they finished. Without it the
+    /// jobs that failed or were stopped run again.
+    from: Option<String>,
+    /// New settings of jobs that run again, by the names of the jobs, each with members as in a job to submit, such as
+    /// `{"transform": {"script": "…"}}`; null removes one.
+    #[serde(default)]
+    changes: BTreeMap<String, Map<String, Value>>,
+}
+
+async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
+    let Spelled(id) = given.id;
     let id = named(&context, id).await?;
     may_change(&context, &id, "retry").await?;
-    Ok(context.client.retry_graph(&id).await?)
+    if !given.changes.is_empty() {
+        let jobs = context.client.steps_named(&id, given.changes.keys()).await?;
+        for (job, changes) in jobs.iter().zip(given.changes.values()) {
+            context.may_correct(job, changes, "retry").await?;
+        }
+    }
+    let how = GraphRetry { from: given.from, changes: given.changes };
+    Ok(context.client.retry_graph(&id, &how).await?)
 }
 
 async fn stop(

@@ -63,7 +63,12 @@ pub(super) fn methods() -> Vec<Method> {
         ),
         Method::new("job.file", Scope::Read, "Returns a file of a job.", job_files::file),
         Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
-        Method::new("job.retry", Scope::Submit, "Runs an ended job again.", retry),
+        Method::new(
+            "job.retry",
+            Scope::Submit,
+            "Runs an ended job again, with a corrected script or other settings if they are given.",
+            retry,
+        ),
         Method::new(
             "job.delete",
             Scope::Submit,
@@ -79,7 +84,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "job.edit",
             Scope::Submit,
-            "Changes the priority, the group or the earliest time of a job that has not started.",
+            "Changes the priority, the group, the earliest time, the script or other settings of a job that has not started.",
             job_edit::edit,
         ),
         Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
@@ -277,6 +282,10 @@ struct RetryOne {
     /// Retries also its dependents that failed because it did; for this the job may have any state.
     #[serde(default)]
     with_dependents: bool,
+    /// New settings: members as in a job to submit, such as a corrected `script`; null removes one. The old script stays
+    /// in the record of the last attempt.
+    #[serde(default)]
+    changes: Map<String, Value>,
 }
 
 /// Jobs that run again.
@@ -302,12 +311,12 @@ struct RetriedJob {
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
     let Spelled(id) = given.id;
     let id = context.job_named(id).await?;
-    context.may_change(&id, "retry").await?;
+    context.may_correct(&id, &given.changes, "retry").await?;
     let jobs = if given.with_dependents {
         context.may_retry_dependents()?;
-        context.client.retry_job_with_dependents(&id).await?
+        context.client.retry_job_with_dependents(&id, &given.changes).await?
     } else {
-        let status = context.client.retry_job(&id).await?;
+        let status = context.client.retry_job_corrected(&id, &given.changes).await?;
         vec![(id, Ok(status))]
     };
     let jobs = jobs.into_iter().map(|(id, result)| {

@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use super::params::Spelled;
 use super::told_job::ToldJob;
+use crate::client::JobValues;
 use crate::proto::job::JobId;
 use crate::proto::target::IllegalName;
 use crate::store::JobEdit;
@@ -24,6 +26,9 @@ pub(super) struct EditOne {
     group: Option<String>,
     /// The earliest time to start.
     run_at: Option<Spelled<Timestamp>>,
+    /// Further settings: members as in a job to submit, such as a corrected `script`; null removes one.
+    #[serde(default)]
+    changes: Map<String, Value>,
 }
 
 /// New values of jobs. What is left out stays as it is.
@@ -36,31 +41,36 @@ pub(super) struct EditedValues {
     group: Option<String>,
     /// The earliest time to start.
     run_at: Option<Spelled<Timestamp>>,
+    /// Further settings: members as in a job to submit, such as a corrected `script`; null removes one.
+    #[serde(default)]
+    changes: Map<String, Value>,
 }
 
 impl EditedValues {
     /// Returns the change; there must be one.
-    pub(super) fn edit(self) -> Result<JobEdit, RpcError> {
+    pub(super) fn edit(self) -> Result<JobValues, RpcError> {
         let group = self.group.map(|name| (!name.is_empty()).then(|| name.parse()).transpose());
         let priority = self.priority.map(|number| number.to_string().parse());
         let edit = JobEdit {
             priority: priority.transpose().map_err(|error: IllegalName| error)?,
             group: group.transpose().map_err(|error: IllegalName| error)?,
             run_at: self.run_at.map(|Spelled(time)| time),
+            ..JobEdit::default()
         };
-        if edit == JobEdit::default() {
-            let message = "the edit changes nothing: give priority, group or run_at";
+        let values = JobValues { place: edit, changes: self.changes };
+        if values == JobValues::default() {
+            let message = "the edit changes nothing: give priority, group, run_at or changes";
             return Err(RpcError::new(code::INVALID_PARAMS, message));
         }
-        Ok(edit)
+        Ok(values)
     }
 }
 
 pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob, RpcError> {
     let Spelled(id) = given.id;
     let id = context.job_named(id).await?;
-    let (priority, group, run_at) = (given.priority, given.group, given.run_at);
-    let edit = EditedValues { priority, group, run_at }.edit()?;
+    let EditOne { priority, group, run_at, changes, .. } = given;
+    let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     may_edit(&context, &id, &edit).await?;
     Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
 }
@@ -69,10 +79,10 @@ pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob
 pub(super) async fn may_edit(
     context: &CallContext,
     id: &JobId,
-    edit: &JobEdit,
+    values: &JobValues,
 ) -> Result<(), RpcError> {
-    context.may_change(id, "edit").await?;
-    if let Some(group) = &edit.group {
+    context.may_correct(id, &values.changes, "edit").await?;
+    if let Some(group) = &values.place.group {
         let mut job = context.visible(id).await?;
         job.spec.group.clone_from(group);
         job.spec.instance = None;

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
@@ -52,6 +53,9 @@ struct ChangeMany {
     /// With retry: also the dependents that failed because a job did.
     #[serde(default)]
     with_dependents: bool,
+    /// With retry: new settings of all these jobs, members as in a job to submit; null removes one.
+    #[serde(default)]
+    changes: Map<String, Value>,
     /// With edit: the new values.
     #[serde(default)]
     edit: EditedValues,
@@ -88,7 +92,9 @@ async fn change_many(
         Err(RpcError::new(code::INVALID_PARAMS, message).with("field", field))
     };
     let change = match given.change {
-        ChangeWord::Retry => JobChange::Retry { with_dependents: given.with_dependents },
+        ChangeWord::Retry => {
+            JobChange::Retry { with_dependents: given.with_dependents, changes: given.changes }
+        }
         ChangeWord::Stop => JobChange::Stop,
         ChangeWord::Delete => JobChange::Delete,
         ChangeWord::Edit => JobChange::Edit(given.edit.edit()?),
@@ -150,9 +156,11 @@ async fn named(
 async fn may_change(context: &CallContext, id: &JobId, change: &JobChange) -> Result<(), RpcError> {
     match change {
         JobChange::Edit(edit) => may_edit(context, id, edit).await,
-        JobChange::Retry { with_dependents: true } => {
-            context.may_retry_dependents()?;
-            context.may_change(id, change.word()).await
+        JobChange::Retry { with_dependents, changes } => {
+            if *with_dependents {
+                context.may_retry_dependents()?;
+            }
+            context.may_correct(id, changes, change.word()).await
         }
         _ => context.may_change(id, change.word()).await,
     }

@@ -3,6 +3,7 @@
 
 mod access;
 mod actor;
+mod audit;
 mod batch;
 mod cron;
 mod dead;
@@ -35,6 +36,7 @@ pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(super) fn all() -> Vec<Method> {
     let mut all = job::methods();
     all.extend(job_many::methods());
+    all.extend(audit::methods());
     all.extend(batch::methods());
     all.extend(graph::methods());
     all.extend(queue::methods());

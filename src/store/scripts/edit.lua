@@ -1,11 +1,12 @@
--- Changes the priority, the group or the earliest time of a job that has not started, and moves it to the
--- queue or the index where it then belongs.
+-- Changes the priority, the group, the earliest time or settings of a job that has not started, and moves it to
+-- the queue or the index where it then belongs.
 --
 -- ARGV: 1 id  2 priority or ''  3 group, '' to leave it, or '-' for any group  4 earliest time in us, or ''
+--       5... settings to correct, as field, text, …
 -- returns two strings: 'edited' and the new state; 'missing'; 'illegal' if its fields name no queue; 'refused'
 --         and the state that forbids it; 'taken' if an actor is about to start it; 'long' and the queue that
 --         is too long to take it out of the middle
--- needs: wrong_type time names routing job index events queue legacy leave
+-- needs: wrong_type time names routing job attempts index events queue legacy leave
 
 local id, priority, group, due = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local at = now_us()
@@ -47,6 +48,7 @@ if moves then
   if why_not then return { why_not, old_queue } end
 end
 
+correct(id, ARGV, 5)
 local fields = { 'updated_at', rfc3339(at) }
 local function set(name, value)
   fields[#fields + 1] = name

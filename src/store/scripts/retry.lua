@@ -2,7 +2,8 @@
 -- their prerequisites have finished.
 --
 -- ARGV: 1 id, or '' to continue  2 'alone', or 'dependents' to retry the job only if it failed, and
---       all dependents that failed because a prerequisite did  3... to continue: what was left to do
+--       all dependents that failed because a prerequisite did  3... to continue: what was left to do; else
+--       settings to correct, as field, text, …: the job is then retried whatever its end was
 -- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
 --       state: 'dispatched', 'waiting_for_prerequisites'
 --       refusal: 'missing'; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
@@ -71,7 +72,7 @@ local function retry(id)
   note_attempt(id, status, status == 'error' and f[10], f[11])
   redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line',
-    'limits', 'held_by')
+    'limits', 'held_by', 'stopped_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
   log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
@@ -119,8 +120,9 @@ if id == '' then
 else
   local is_done = true
   state = read(id, 'status')[1] or 'missing'
-  if ARGV[2] == 'alone' or state == 'error' or state == 'missing' then
+  if ARGV[2] == 'alone' or ARGV[3] or state == 'error' or state == 'missing' then
     state, detail, is_done = retry(id)
+    if is_done then correct(id, ARGV, 3) end
   end
   if ARGV[2] == 'dependents' and is_done then append(left, id, '1') end
 end

@@ -28,6 +28,7 @@ use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::parts::{duration, percent, was};
+use super::retry_form;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -91,6 +92,7 @@ pub(super) async fn show(
                 (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
                 (source::script(&job))
+                (retry_form::link(&job, links))
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.moment.at))

@@ -2,10 +2,12 @@
 -- oldest first. The other fields tell the last attempt, so a job that ends at its first has no such field.
 -- needs: time names job
 
-local hostname_of, note_attempt
+local hostname_of, note_attempt, correct
 do
   local ATTEMPTS_MAX, ATTEMPT_ERROR_BYTES, ATTEMPT_NAME_BYTES = 10, 300, 200
   local ATTEMPTS_BYTES_MAX = 65536
+  -- The scripts of attempts leave room for what else the list has.
+  local ATTEMPT_SCRIPT_BYTES, SCRIPTS_BYTES_MAX = 16384, 49152
 
   -- The machine of a boot; nil if it is unknown. An access list of an older version does not permit the key.
   function hostname_of(boot)
@@ -56,5 +58,36 @@ do
       error = legible(text, ATTEMPT_ERROR_BYTES) }
     while #attempts > ATTEMPTS_MAX do table.remove(attempts, 1) end
     redis.call('HSET', JOB .. id, 'attempts', cjson.encode(attempts))
+  end
+
+  -- Writes the script into the record of the last attempt, which ran it, before another replaces it.
+  local function note_script(id)
+    local f = read(id, 'attempts', 'script')
+    if not present(f[1]) or not present(f[2]) or #f[1] > ATTEMPTS_BYTES_MAX then return end
+    local is_json, list = pcall(cjson.decode, f[1])
+    local last = is_json and type(list) == 'table' and list[#list]
+    if type(last) ~= 'table' or last.script then return end
+    last.script = legible(f[2], ATTEMPT_SCRIPT_BYTES)
+    local text = cjson.encode(list)
+    for place = 1, #list do
+      if #text <= SCRIPTS_BYTES_MAX then break end
+      list[place].script = nil
+      text = cjson.encode(list)
+    end
+    redis.call('HSET', JOB .. id, 'attempts', text)
+  end
+
+  -- Gives settings of a job that does not run new values: field, text, … from a place of a list on; an empty text
+  -- takes a field away.
+  function correct(id, list, from)
+    for place = from, #list, 2 do
+      local name, text = list[place], list[place + 1]
+      if name == 'script' then note_script(id) end
+      if text == '' then
+        redis.call('HDEL', JOB .. id, name)
+      else
+        redis.call('HSET', JOB .. id, name, text)
+      end
+    end
   end
 end

@@ -1,4 +1,4 @@
--- Stops a job. Takes the arguments of stop.lua and the error of a job that waits, and returns what that
+-- Stops a job. Takes the arguments of stop.lua, and returns what that
 -- script returns.
 -- needs: wrong_type time names routing job owner counters legacy leave ending dependents control foreign_actors
 
@@ -41,6 +41,7 @@ local function stop_job(args)
     for _, queue in ipairs(LEGACY) do redis.pcall('LREM', queue.list, 1, id) end
   end
 
+  if present(args[6]) then redis.call('HSET', JOB .. id, 'stopped_by', args[6]) end
   if status == 'started' then
     if args[4] ~= '' then
       if f[6] == args[4] then return 'yours' end

@@ -1,0 +1,83 @@
+//! `hero audit`: lists the changes that people and programs made.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::job::PastZone;
+use super::table::TextTable;
+use super::time::{local_text, local_zone};
+use super::{Global, output};
+use crate::client::AuditFilter;
+use crate::error::Error;
+use crate::proto::audit::AuditRecord;
+
+/// List who stopped, retried, changed, deleted, paused, purged or drained what, from where and when
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero audit --since yesterday\n  \
+                        hero audit --who ann --what job.stop\n  \
+                        journalctl HERO_AUDIT=1   # the same in the journal of a machine\n\n\
+                        Changes by commands, the API, the page and agents, kept for 90 days, at most 20 000.")]
+pub(super) struct Audit {
+    /// Only changes since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
+    #[arg(long, value_name = "DURATION|TIME")]
+    since: Option<String>,
+    /// Only changes until then
+    #[arg(long, value_name = "DURATION|TIME")]
+    until: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
+    /// Only changes by those whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    who: Option<String>,
+    /// Only this change, such as job.stop, or those of one noun, such as queue
+    #[arg(long, value_name = "WORD")]
+    what: Option<String>,
+    /// The most changes, the latest
+    #[arg(long, default_value_t = 100, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    limit: u32,
+}
+
+impl Audit {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        let now = client.now().await?;
+        let time = |option: &str, text: Option<&String>| -> Result<Option<Timestamp>, Error> {
+            text.map(|text| self.zone.read(option, text, now)).transpose()
+        };
+        let filter = AuditFilter {
+            since: time("--since", self.since.as_ref())?,
+            until: time("--until", self.until.as_ref())?,
+            who: self.who.clone(),
+            what: self.what.clone(),
+            limit: self.limit as usize,
+        };
+        let records = client.audit(&filter).await?;
+        if records.is_empty() && !global.json {
+            output::note("hero: no change is recorded that fits; hero audit --help");
+            return Ok(ExitCode::SUCCESS);
+        }
+        let text = || table(&records).show(global.look());
+        output::print(global.json, || json!({ "records": records }), text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(records: &[AuditRecord]) -> TextTable {
+    let mut table = TextTable::new(&["WHEN", "~WHO", "WHAT", "~TO", "?~FROM", "?BY"]);
+    let zone = local_zone();
+    for record in records {
+        table.row([
+            local_text(&record.at, &zone),
+            record.who.clone(),
+            record.what.clone(),
+            record.to.clone(),
+            record.from.clone(),
+            record.through.clone(),
+        ]);
+    }
+    table
+}

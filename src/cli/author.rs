@@ -1,0 +1,28 @@
+//! The client of a command. Its changes are recorded as those of the user who gives the command.
+
+use std::env;
+
+use nix::unistd::{User, getuid};
+
+use crate::client::{Client, ClientError};
+use crate::config::Config;
+use crate::daemon::audit_to_journal;
+use crate::proto::audit::Author;
+
+/// Opens the client of a command.
+pub(super) fn open_client(config: &Config) -> Result<Client, ClientError> {
+    audit_to_journal();
+    Ok(Client::open(config)?.as_author(of_command()))
+}
+
+/// Returns the user of this command: `ann (uid 1000)`, and after sudo `root (uid 0, sudo by ann)`.
+pub(super) fn of_command() -> Author {
+    let uid = getuid();
+    let entry = User::from_uid(uid).ok().flatten();
+    let name = entry.map_or_else(|| "user".to_owned(), |user| user.name);
+    let by = env::var("SUDO_USER").ok().filter(|by| uid.is_root() && !by.is_empty());
+    let by = by.map(|by| format!(", sudo by {by}")).unwrap_or_default();
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    let from = host.to_string_lossy().into_owned();
+    Author { who: format!("{name} (uid {uid}{by})"), from, through: "command line" }
+}

@@ -1,0 +1,74 @@
+//! The record of changes. Every function of the client that changes what is there already notes it here, so that
+//! no entrance can forget it.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::{Client, ClientError};
+use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
+
+/// A choice of records.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Only records since then.
+    pub since: Option<Timestamp>,
+    /// Only records until then.
+    pub until: Option<Timestamp>,
+    /// Only records of authors whose name contains this text.
+    pub who: Option<String>,
+    /// Only records of this change, such as `job.stop`, or of one noun, such as `job`.
+    pub what: Option<String>,
+    /// The most records.
+    pub limit: usize,
+}
+
+/// Returns the user of this process, on this machine.
+pub(super) fn of_process() -> Author {
+    let uid = nix::unistd::geteuid();
+    let from = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    Author { who: format!("uid {uid}"), from, through: "library" }
+}
+
+impl Client {
+    /// Returns a client whose changes are recorded as those of an author; by default that is the user of the process.
+    #[must_use]
+    pub fn as_author(mut self, author: Author) -> Self {
+        self.author = Arc::new(author);
+        self
+    }
+
+    /// Records a change that was made. A failure is logged, since the change is made.
+    pub(super) async fn note(&self, what: &'static str, to: impl Display) {
+        let (by, to) = (&*self.author, to.to_string());
+        let (who, from, through) = (&*by.who, &*by.from, by.through);
+        info!(
+            target: "hero::audit",
+            hero_audit = 1, who, what, to, from, through,
+            "{} by {through}: {what} {to}", by.signature()
+        );
+        if let Err(error) = self.store.add_audit(by, what, &to).await {
+            warn!("cannot record in hero audit that {who} called {what} of {to}: {error}");
+        }
+    }
+
+    /// Lists records of changes, the newest first.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, ClientError> {
+        let ms = |time: Timestamp| u64::try_from(time.as_millisecond()).unwrap_or_default();
+        let kept_since = ms(self.now().await?).saturating_sub(AUDIT_DAYS * 24 * 3_600_000);
+        let since = filter.since.map_or(kept_since, |time| ms(time).max(kept_since));
+        let wanted = |record: &AuditRecord| {
+            filter.who.as_ref().is_none_or(|who| record.who.contains(who.as_str()))
+                && filter.what.as_ref().is_none_or(|what| {
+                    let rest = record.what.strip_prefix(what.as_str());
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                })
+        };
+        Ok(self.store.audit(since, filter.until.map(ms), filter.limit, wanted).await?)
+    }
+}

@@ -1,0 +1,98 @@
+//! New values for settings of a job that was submitted before: a corrected script, another timeout.
+
+use serde_json::{Map, Value};
+
+use super::bounds::InvalidJob;
+use super::record::Job;
+use super::spec::{SETTINGS, Setting};
+
+/// Settings that decide where a job is, who waits for it and whom it belongs to.
+const FIXED: [&str; 18] = [
+    "id",
+    "caller_id",
+    "context_id",
+    "script_type",
+    "group",
+    "instance",
+    "priority",
+    "prerequisites",
+    "after_any",
+    "prerequisite_names",
+    "run_at",
+    "expires",
+    "unique_key",
+    "unique_for",
+    "unique_by",
+    "on_duplicate",
+    "limit_key",
+    "shard_key",
+];
+
+/// Fields of the hash with their new texts; `None` takes a field away.
+pub type Corrections = Vec<(&'static str, Option<String>)>;
+
+impl Job {
+    /// Returns this job with other settings: members named as the fields of the hash, or as the words of the command
+    /// line, where null takes one away.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] names the first member that is unknown, not legal, or that no correction may change.
+    pub fn corrected(&self, changes: &Map<String, Value>) -> Result<Self, InvalidJob> {
+        let mut named = Map::new();
+        for (name, value) in changes {
+            let field = Setting::named(name).map_or(name.as_str(), |setting| setting.field);
+            if FIXED.contains(&field) {
+                let why = "stays as it was submitted; hero job clone submits a copy with another";
+                return Err(InvalidJob::new(field, why));
+            }
+            named.insert(field.to_owned(), value.clone());
+        }
+        Ok(Self { spec: self.copy_with(&named, &[])?.spec, ..self.clone() })
+    }
+
+    /// Returns the fields in which the settings of another job differ from this one.
+    pub fn corrections_to(&self, other: &Self) -> Corrections {
+        let fields = SETTINGS.iter().filter(|setting| !FIXED.contains(&setting.field));
+        let texts = fields.map(|of| (of.field, of.text(&self.spec), of.text(&other.spec)));
+        texts.filter(|(_, old, new)| old != new).map(|(field, _, new)| (field, new)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn correction_changes_what_differs_and_nothing_that_decides_where_a_job_is() {
+        let given = json!({
+            "id": "a", "script": "1", "script_type": "osis", "unique_key": "k", "retries": 2,
+            "timeout": 5,
+        });
+        let job = Job::from_json(given.as_object().expect("an object")).expect("a job");
+        let corrected = |changes: Value| job.corrected(changes.as_object().expect("an object"));
+        let changed =
+            corrected(json!({ "script": "2", "timeout": null, "retries": 2, "env": {"A": "b"} }));
+        let changed = changed.expect("legal");
+        assert_eq!(changed.id, job.id);
+        let fields = job.corrections_to(&changed);
+        let expected =
+            [("script", Some("2")), ("timeout", None), ("env_vars", Some(r#"{"A":"b"}"#))];
+        let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, text.as_deref())).collect();
+        assert_eq!(fields, expected);
+        for wrong in [
+            json!({ "script_type": "sal" }),
+            json!({ "type": "sal" }),
+            json!({ "scrip": "1" }),
+            json!({ "script": null }),
+            json!({ "unique_key": "other" }),
+        ] {
+            assert!(corrected(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_fixed_name_is_a_setting() {
+        assert!(FIXED.iter().all(|name| Setting::of_field(name).is_some()));
+    }
+}

@@ -1,0 +1,59 @@
+//! `audit.list`: the changes that people and programs made.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::method::{CallContext, Method};
+use super::params::{Spelled, page_size};
+use crate::client::AuditFilter;
+use crate::proto::audit::AuditRecord;
+
+/// The most records of one call.
+const RECORDS_MAX: usize = 1000;
+
+pub(super) fn methods() -> [Method; 1] {
+    [Method::new(
+        "audit.list",
+        Scope::Admin,
+        "Lists the changes that people and programs made, the newest first: who, what, to what, from where, when.",
+        list,
+    )]
+}
+
+/// The changes to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListAudit {
+    /// Only changes since then.
+    since: Option<Spelled<Timestamp>>,
+    /// Only changes until then.
+    until: Option<Spelled<Timestamp>>,
+    /// Only changes by those whose name contains this text.
+    who: Option<String>,
+    /// Only this change, such as `job.stop`, or those of one noun, such as `job`.
+    what: Option<String>,
+    /// The most changes, up to 1000; 50 without it.
+    limit: Option<usize>,
+}
+
+/// Changes.
+#[derive(Serialize, JsonSchema)]
+struct AuditList {
+    /// The changes, the newest first.
+    records: Vec<AuditRecord>,
+}
+
+async fn list(context: CallContext, given: ListAudit) -> Result<AuditList, RpcError> {
+    context.needs_no_bounds("read the record of changes")?;
+    let filter = AuditFilter {
+        since: given.since.map(|Spelled(time)| time),
+        until: given.until.map(|Spelled(time)| time),
+        who: given.who,
+        what: given.what,
+        limit: page_size(given.limit, RECORDS_MAX)?,
+    };
+    Ok(AuditList { records: context.client.audit(&filter).await? })
+}

@@ -1,0 +1,75 @@
+//! Records of changes that people and programs make: a capped stream.
+
+use std::time::Duration;
+
+use redis::streams::{StreamId, StreamRangeReply};
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
+
+/// The records that one call reads.
+const RECORDS_PER_READ: usize = 1000;
+
+impl Store {
+    /// Adds a record of a change.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn add_audit(&self, by: &Author, what: &str, to: &str) -> Result<(), StoreError> {
+        let mut script = self.scripts.audit.prepare_invoke();
+        let kept = Duration::from_secs(AUDIT_DAYS * 24 * 3600);
+        script.arg(AUDIT_LEN_MAX).arg(millis(kept));
+        script.arg(bounded(&by.who)).arg(what).arg(bounded(to)).arg(bounded(&by.from));
+        script.arg(by.through);
+        self.invoke::<u8>("recording a change", &script).await.map(drop)
+    }
+
+    /// Reads records, the newest first, of those after a time and until another in milliseconds since 1970, until
+    /// `limit` of them are `wanted`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn audit(
+        &self,
+        since_ms: u64,
+        until_ms: Option<u64>,
+        limit: usize,
+        wanted: impl Fn(&AuditRecord) -> bool,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        let mut until = until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string());
+        let mut records = Vec::new();
+        loop {
+            let mut command = redis::cmd("XREVRANGE");
+            command.arg(self.keys.audit()).arg(&until).arg(since_ms);
+            command.arg("COUNT").arg(RECORDS_PER_READ);
+            let page: StreamRangeReply = self.link.query("reading the audit", &command).await?;
+            let Some(last) = page.ids.last().map(|entry| entry.id.clone()) else { break };
+            let is_last = page.ids.len() < RECORDS_PER_READ;
+            records.extend(page.ids.iter().map(record).filter(&wanted));
+            if is_last || records.len() >= limit {
+                break;
+            }
+            until = format!("({last}");
+        }
+        records.truncate(limit);
+        Ok(records)
+    }
+}
+
+fn record(entry: &StreamId) -> AuditRecord {
+    let text = |name: &str| {
+        let bytes = entry.get::<Vec<u8>>(name).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
+    let at = jiff::Timestamp::from_millisecond(ms).map(|at| format!("{at:.3}")).unwrap_or_default();
+    AuditRecord {
+        at,
+        who: text("who"),
+        what: text("what"),
+        to: text("to"),
+        from: text("from"),
+        through: text("through"),
+    }
+}

@@ -1,0 +1,96 @@
+//! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change one
+//! that has not started.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::doc::JobDoc;
+use super::error::PageError;
+use super::fields::Fields;
+use super::job::read;
+use super::layout::{Nav, WebPage};
+use super::links::{SiteLinks, encoded};
+use super::site::Site;
+use super::visitor::Visitor;
+use crate::proto::job::JobStatus;
+
+/// Returns the link to the form, for a job that can be corrected.
+pub(super) fn link(job: &JobDoc, links: &SiteLinks) -> Markup {
+    let verb = match job.status() {
+        JobStatus::Started => return html! {},
+        status if status.is_terminal() => "Correct and run again",
+        _ => "Correct",
+    };
+    let place = links.to(&format!("/jobs/{}/correct", encoded(job.text("id"))));
+    html! { p { a.btn #correct href=(place) { (verb) } } }
+}
+
+/// Shows the form.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let job = read(&site, &visitor, &id).await?;
+    let has_ended = job.status().is_terminal();
+    let links = site.links();
+    let place = links.to(&format!("/jobs/{}/correct", encoded(job.text("id"))));
+    let main = html! {
+        div.head {
+            div {
+                p.crumb {
+                    a href=(links.to("/jobs")) { "Jobs" } " / "
+                    a href=(links.job(&id)) title=(id) { (job.label()) } " / Correct"
+                }
+                h1.plain-h { "Correct " (job.label()) }
+                p.meta { "The script that its last attempt ran stays in the record of that attempt." }
+            }
+        }
+        form method="post" action=(place) {
+            (visitor.forgery_field())
+            label for="f-script" { "Script" }
+            textarea #f-script name="script" rows="20" spellcheck="false" autocapitalize="off" required {
+                "\n" (job.text("script"))
+            }
+            label for="f-timeout" { "Timeout in seconds" }
+            input #f-timeout name="timeout" inputmode="decimal" value=(job.text("timeout"));
+            @if has_ended {
+                label { input type="checkbox" name="dependents" value="1"; " also the dependents that failed because it did" }
+            }
+            button.primary { @if has_ended { "Run again" } @else { "Change" } }
+        }
+    };
+    let title = format!("Correct {}", job.label());
+    Ok(site.page(&visitor, &now, &WebPage::still(title, Nav::Jobs(None), main)))
+}
+
+/// Corrects the job.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let job = read(&site, &visitor, &id).await?;
+    let id = job.text("id");
+    // A browser sends each end of a line as two characters.
+    let mut changes = json!({ "script": fields.get("script").replace("\r\n", "\n") });
+    let timeout = fields.get("timeout").trim();
+    if timeout != job.text("timeout") {
+        changes["timeout"] = if timeout.is_empty() { json!(null) } else { json!(timeout) };
+    }
+    let said = if job.status().is_terminal() {
+        let dependents = !fields.get("dependents").is_empty();
+        let params = json!({ "id": id, "changes": changes, "with_dependents": dependents });
+        site.call(&visitor, "job.retry", params).await?;
+        "The corrected job runs again."
+    } else {
+        site.call(&visitor, "job.edit", json!({ "id": id, "changes": changes })).await?;
+        "The job is changed."
+    };
+    site.snapshots_are_old();
+    Ok(site.done(&format!("/jobs/{}", encoded(id)), said))
+}

@@ -1,0 +1,146 @@
+//! The record of changes: who, what, to what, from where.
+
+use std::collections::BTreeSet;
+
+use hero::rpc::{MethodTable, Scope, code};
+use serde_json::{Value, json};
+
+use super::{Api, admin, caller};
+
+/// Methods that leave no record: what they make tells itself who made it, or belongs to its caller.
+const MAKE_NEW: [&str; 15] = [
+    "batch.submit",
+    "create_job",
+    "graph.submit",
+    "job.clone",
+    "job.create",
+    "job.run",
+    "job.start",
+    "job.submit",
+    "object.delete",
+    "play",
+    "run_job",
+    "run_job_and_await_result",
+    "script.check",
+    "script.functions",
+    "start_job",
+];
+
+/// Prepares a call of each other method with a scope above `read`. Returns the method, its parameters and the name of
+/// its record.
+fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
+    let submit = |id: &str, script: &str, more: Value| {
+        let mut job = json!({ "id": id, "script": script, "script_type": "osis" });
+        job.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        api.call("job.submit", json!({ "job": job }));
+    };
+    let later = json!({ "run_at": "2100-01-01T00:00:00Z" });
+    for id in ["edited", "stopped", "many", "old-stop", "old-delete", "gone"] {
+        submit(id, "1", later.clone());
+    }
+    for id in ["dead-1", "dead-2", "again"] {
+        submit(id, "throw \"no luck\"", json!({}));
+        api.call("job.wait", json!({ "id": id, "wait": 30 }));
+    }
+    let graph = |id: &str| {
+        let job = json!({ "script": "1", "script_type": "osis", "run_at": "2100-01-01T00:00:00Z" });
+        api.call("graph.submit", json!({ "id": id, "jobs": [{ "name": "a", "job": job }] }));
+    };
+    graph("g");
+    let cron = json!({ "name": "more", "schedule": "0 3 * * *", "job": { "script": "1", "script_type": "osis" } });
+    let (queue, actor) = (json!({ "queue": "type:osis" }), json!({ "actor": "osis:default:1" }));
+    vec![
+        ("job.edit", json!({ "id": "edited", "priority": 0 }), "job.edit"),
+        ("job.stop", json!({ "id": "stopped" }), "job.stop"),
+        ("job.retry", json!({ "id": "again" }), "job.retry"),
+        ("job.change_many", json!({ "change": "stop", "ids": ["many"] }), "job.stop"),
+        ("job.delete", json!({ "id": "gone" }), "job.delete"),
+        ("stop_job", json!(["old-stop"]), "job.stop"),
+        ("delete_job", json!(["old-delete"]), "job.delete"),
+        ("graph.stop", json!({ "id": "g" }), "graph.stop"),
+        ("graph.retry", json!({ "id": "g" }), "graph.retry"),
+        ("graph.delete", json!({ "id": "g" }), "graph.delete"),
+        ("dead.retry", json!({ "all": true, "error": "no luck" }), "dead.retry"),
+        ("dead.delete", json!({ "all": true }), "dead.delete"),
+        ("queue.pause", queue.clone(), "queue.pause"),
+        ("queue.resume", queue.clone(), "queue.resume"),
+        ("queue.purge", queue, "queue.purge"),
+        ("cron.add", cron, "cron.add"),
+        ("cron.edit", json!({ "name": "more", "schedule": "0 4 * * *" }), "cron.edit"),
+        ("cron.disable", json!({ "name": "more" }), "cron.disable"),
+        ("cron.enable", json!({ "name": "more" }), "cron.enable"),
+        ("cron.run", json!({ "name": "more" }), "cron.run"),
+        ("cron.delete", json!({ "name": "more" }), "cron.delete"),
+        ("actor.drain", actor.clone(), "actor.drain"),
+        ("actor.resume", actor.clone(), "actor.resume"),
+        ("job.clear", json!({ "yes": true }), "job.clear"),
+        ("clear_all_jobs", json!({}), "job.clear"),
+        ("actor.stop", actor, "actor.stop"),
+    ]
+}
+
+#[test]
+fn every_method_that_changes_something_leaves_a_record() {
+    let api = Api::start(&["osis-default-1"]);
+    let table = MethodTable::new();
+    let changes = changes(&api);
+    let covered: BTreeSet<&str> =
+        changes.iter().map(|(method, ..)| *method).chain(MAKE_NEW).chain(["audit.list"]).collect();
+    for method in table.methods() {
+        let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
+        let name = method.name;
+        assert!(!changes || covered.contains(name), "{name} has no record in this test");
+    }
+    let latest =
+        || api.call("audit.list", json!({ "limit": 1000, "who": "root" }))["records"].clone();
+    let number = |records: &Value| records.as_array().map_or(0, Vec::len);
+    for (method, params, what) in changes {
+        let before = number(&latest());
+        api.call(method, params);
+        let after = latest();
+        // A queue without a priority stands for those of all priorities, each with a record.
+        let new = number(&after) - before;
+        assert!(new > 0, "{method} leaves no record: {after}");
+        for record in after.as_array().into_iter().flatten().take(new) {
+            let named = (&record["what"], &record["through"], &record["from"]);
+            assert_eq!(named, (&json!(what), &json!("API"), &json!("127.0.0.1")), "{method}");
+        }
+    }
+}
+
+#[test]
+fn record_of_changes_is_for_admins_and_has_filters() {
+    let api = Api::start(&[]);
+    for id in ["a", "b"] {
+        let job = json!({ "id": id, "script": "1", "script_type": "osis" });
+        api.call("job.submit", json!({ "job": job }));
+    }
+    api.call("job.stop", json!(["a"]));
+    let done = api.site.hero.run(&["job", "stop", "b"]).code(0);
+    assert_eq!(done.stdout, "b stopped\n");
+    api.call("queue.pause", json!(["type:osis:prio:0"]));
+    let found = |filter: Value| -> Vec<String> {
+        let records = api.call("audit.list", filter);
+        let to = records["records"].as_array().expect("records").iter().map(|of| of["to"].clone());
+        to.map(|to| to.as_str().expect("a text").to_owned()).collect()
+    };
+    assert_eq!(found(json!({ "what": "job.stop" })), ["b", "a"]);
+    assert_eq!(found(json!({ "what": "queue" })), ["type:osis:prio:0"]);
+    assert_eq!(found(json!({ "what": "jo" })), [""; 0]);
+    assert_eq!(found(json!({ "what": "job", "who": "uid" })), ["b"]);
+    assert_eq!(found(json!({ "since": "2100-01-01T00:00:00Z" })), [""; 0]);
+    let operator = caller("op", &[Scope::Read, Scope::Submit, Scope::Operate]);
+    assert_eq!(api.fails(&operator, "audit.list", json!({})).0, code::NOT_PERMITTED);
+    let by_command = api.site.hero.run(&["audit", "--what", "job.stop", "--json"]).code(0).stdout;
+    let by_command: Value = serde_json::from_str(&by_command).expect("JSON");
+    let by_api =
+        api.call_as(&admin(), "audit.list", json!({ "what": "job.stop" })).expect("permitted");
+    assert_eq!(by_command["records"], by_api["records"]);
+    let shown = api.call("job.get", json!(["a"]));
+    assert_eq!(shown["stopped_by"], "root from 127.0.0.1");
+    api.site.hero.run(&["audit", "--who", "nobody at all"]).code(0).says("no change is recorded");
+    let page = api.site.hero.run(&["job", "show", "b"]).code(0).stdout;
+    assert!(page.contains("(uid "), "{page}");
+}
