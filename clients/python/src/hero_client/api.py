@@ -51,6 +51,15 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     """The overload of its machine for which it claims no jobs, though it is ready."""
 
 
+class AuditList(TypedDict):
+    """Changes."""
+    records: List[AuditRecord]
+    """The changes, the newest first."""
+
+
+AuditRecord = TypedDict("AuditRecord", {'at': 'str', 'who': 'str', 'what': 'str', 'to': 'str', 'from': 'str', 'through': 'str'}, total=False)
+
+
 class ChangedDead(TypedDict):
     """The number of dead letters that were retried or deleted."""
     done: int
@@ -133,6 +142,8 @@ class EditedValues(TypedDict, total=False):
     """The group that may run them; empty for any group. A job for one instance is then for none."""
     run_at: Optional[str]
     """The earliest time to start."""
+    changes: Dict[str, Any]
+    """Further settings: members as in a job to submit, such as a corrected `script`; null removes one."""
 
 
 class FileContent(TypedDict):
@@ -386,6 +397,12 @@ class Job(_JobRequired, total=False):
     on_duplicate: Literal['return', 'replace', 'reject']
     """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
     not started) or reject (this job)."""
+    debounce: float
+    """Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started: of
+    jobs that come in quick succession the last one runs; in seconds."""
+    debounce_max: float
+    """The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m; in
+    seconds."""
     limit_key: str
     """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
     each word apart."""
@@ -447,6 +464,12 @@ class Job(_JobRequired, total=False):
     """The queue to which it was sent first."""
     held_by: str
     """The limit that holds it."""
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
+    debounced_since: str
+    """The submission of the first of the jobs that replaced each other, by debounce."""
+    graph_callback: str
+    """The callback of its graph or batch that it is: on_success, on_failure or on_end."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
@@ -496,16 +519,18 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The machine of the actor."""
     error: Optional[str]
     """The reason why it failed, cut after some hundred bytes."""
+    script: Optional[str]
+    """The script that it ran, if the script was corrected after it; the first 16 KiB."""
 
 
 class JobFile(TypedDict):
     """One file of a job."""
     name: str
-    """Its name."""
+    """Its name; `-` for standard input."""
     size: int
     """Its size in bytes."""
     kind: FileSide
-    """Its side: `input` or `output`."""
+    """Its side: `input`, `output` or `stdin`."""
 
 
 class _JobOfGraphDocumentRequired(TypedDict):
@@ -623,6 +648,12 @@ class JobSettings(_JobSettingsRequired, total=False):
     on_duplicate: Literal['return', 'replace', 'reject']
     """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
     not started) or reject (this job)."""
+    debounce: float
+    """Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started: of
+    jobs that come in quick succession the last one runs; in seconds."""
+    debounce_max: float
+    """The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m; in
+    seconds."""
     limit_key: str
     """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
     each word apart."""
@@ -785,8 +816,12 @@ class ListedJob(_ListedJobRequired, total=False):
     """Attempts so far, the running one included."""
     actor: str
     """The actor that runs it, or ran it last."""
+    hostname: str
+    """The machine of the actor, if the job ended in `error`."""
     held_by: str
     """The limit that holds it."""
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
     created_at: str
     """The time at which it was stored."""
     run_at: str
@@ -1188,7 +1223,7 @@ ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
-FileSide = Literal['input', 'output']
+FileSide = Literal['input', 'output', 'stdin']
 """The side of a job on which a file is."""
 
 GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
@@ -1242,6 +1277,12 @@ class Methods:
     def actor_stop(self, *, actor: str) -> ToldActors:
         """Drains an actor, then ends its process."""
         answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
+        return answer
+
+    def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
     def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
@@ -1319,9 +1360,10 @@ class Methods:
         answer: ListedGraphs = self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = self._call("graph.retry", _given({"id": id}))
+    def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     def graph_stop(self, *, id: str) -> GraphChange:
@@ -1340,9 +1382,9 @@ class Methods:
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -1365,9 +1407,10 @@ class Methods:
         answer: ToldJob = self._call("job.delete", _given({"id": id}))
         return answer
 
-    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1400,9 +1443,9 @@ class Methods:
         answer: GivenOutput = self._call("job.output", _given({"id": id}))
         return answer
 
-    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
@@ -1539,6 +1582,12 @@ class AsyncMethods:
         answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
+    async def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
+        return answer
+
     async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
@@ -1614,9 +1663,10 @@ class AsyncMethods:
         answer: ListedGraphs = await self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    async def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = await self._call("graph.retry", _given({"id": id}))
+    async def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = await self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     async def graph_stop(self, *, id: str) -> GraphChange:
@@ -1635,9 +1685,9 @@ class AsyncMethods:
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -1660,9 +1710,10 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.delete", _given({"id": id}))
         return answer
 
-    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1695,9 +1746,9 @@ class AsyncMethods:
         answer: GivenOutput = await self._call("job.output", _given({"id": id}))
         return answer
 
-    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     async def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
