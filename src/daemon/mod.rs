@@ -181,7 +181,7 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
             let client = Client::open(config)?;
             let settings = Arc::new(broker_settings(config)?);
             let (store, unit) = (home.clone(), unit.to_owned());
-            let live = LiveSettings::Broker(Arc::clone(&settings), client.clone());
+            let live = LiveSettings::Broker(Arc::clone(&settings), Box::new(client.clone()));
             let broker = Broker { store, client, unit, node, settings, report, beat_within };
             (PreparedRole::Broker(Box::new(broker)), live)
         }

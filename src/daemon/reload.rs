@@ -25,7 +25,7 @@ pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
     /// The settings in force, of which every change needs a restart, and what has the login.
-    Broker(Arc<BrokerSettings>, Client),
+    Broker(Arc<BrokerSettings>, Box<Client>),
 }
 
 /// Reloads one unit.

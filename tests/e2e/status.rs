@@ -112,6 +112,19 @@ fn check_without_an_answer_or_a_login_is_critical_and_of_a_wrong_file_unknown() 
 }
 
 #[test]
+fn status_begins_with_what_is_wrong_the_worst_first() {
+    let redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    redis.push_job("osis", "a", "1");
+    hero.run(&["submit", "-t", "python", "-e", "1"]).code(0);
+    let text = hero.run(&["status"]).code(0).stdout;
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}: {text}"));
+    assert!(text.starts_with("WRONG: 0 live supervisors"), "{text}");
+    assert!(at("LOOK: queue type:python has 1 job") < at("remedies: hero doctor"), "{text}");
+    assert!(at("remedies: hero doctor") < at("redis   "), "{text}");
+}
+
+#[test]
 fn failures_and_dead_letters_of_the_last_hour_are_counted() {
     let redis = Redis::that_keeps();
     let hero = Hero::on(&redis).set("check.failed_critical", "2");

@@ -37,8 +37,16 @@ pub(super) fn findings() -> Vec<DoctorFinding> {
 /// Returns the units of this machine that have failed or are stopped, each in a few words.
 pub(in crate::cli) fn not_running() -> Vec<String> {
     let answer = if has_systemd() { asked(&LIST).unwrap_or_default() } else { String::new() };
-    let told = of_units(&answer).into_iter().skip_while(|found| found.state == FindingState::Ok);
-    told.map(|found| found.text).filter(|_| !answer.trim().is_empty()).collect()
+    units_that_rest(&answer)
+}
+
+/// Returns the units that have failed or are stopped, of an answer of systemctl.
+fn units_that_rest(answer: &str) -> Vec<String> {
+    if answer.trim().is_empty() {
+        return Vec::new();
+    }
+    let told = of_units(answer).into_iter().filter(|found| found.state != FindingState::Ok);
+    told.map(|found| found.text).collect()
 }
 
 /// Looks at the folders of jobs as the running units see them: each has a file system of its own there. Root alone may.
@@ -145,5 +153,14 @@ mod tests {
         assert_eq!(found[0].text, "running: hero@osis-default-1");
         assert!(found[1].remedy.contains("journalctl -u hero@supervisor -n 50"), "{found:?}");
         assert_eq!(of_units("").len(), 1);
+        assert_eq!(
+            units_that_rest(answer),
+            [
+                "hero@supervisor has failed",
+                "hero@v-default-1 fails and is started again and again",
+                "hero@sal-io-3 is stopped"
+            ]
+        );
+        assert!(units_that_rest("").is_empty(), "no unit is configured");
     }
 }
