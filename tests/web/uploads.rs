@@ -53,7 +53,7 @@ fn files_of_a_form_are_kept_in_the_folder_and_refused_beyond_their_bounds() {
     let listed = redis.field(&keys::job("one"), "input_files");
     assert_eq!(listed.as_deref(), Some("[\"large.bin\",\"-\"]"));
     assert_eq!(redis.field(&keys::job("one"), "script").as_deref(), Some("true\n"));
-    let kept = redis.field("hero:meta:job:files:one", "a:i:large.bin").unwrap_or_default();
+    let kept = redis.field(&keys::files("one"), "a:i:large.bin").unwrap_or_default();
     assert!(kept.ends_with(&format!(" {}", large.len())), "it is in the folder: {kept}");
     let sent = send(&site, "GET", "/jobs/one/files/large.bin", &cookie, "");
     assert!(sent.body == large, "{} bytes", sent.body.len());

@@ -14,7 +14,7 @@ use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
-use crate::proto::error_kind::FailureCause;
+use crate::proto::error_kind::{FailureCause, failed_prerequisite};
 use crate::proto::job::{
     FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
 };
@@ -99,10 +99,24 @@ pub(in crate::cli) fn readable(
     }
     for JobField { name, .. } in JOB_FIELDS.iter().filter(|of| of.group == FieldGroup::Texts) {
         if let Some(value) = fields.get(*name) {
-            let _ = write!(text, "\n{name}:\n  {}\n", indented(&shown(value)));
+            let value = match *name {
+                "error" => with_prerequisite(&shown(value), trees),
+                _ => shown(value),
+            };
+            let _ = write!(text, "\n{name}:\n  {}\n", indented(&value));
         }
     }
     text
+}
+
+/// Returns an error with the name of the job of which it tells, if a tree has it.
+fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
+    let Some(id) = failed_prerequisite(error) else { return error.to_owned() };
+    let mut others = trees.iter().flat_map(|(_, root)| &root.branches);
+    match others.find(|other| other.id == id).and_then(|other| other.name.as_deref()) {
+        Some(name) => format!("{error} ({name})"),
+        None => error.to_owned(),
+    }
 }
 
 /// Returns the word for the state of a job in lists: one that was stopped is cancelled.

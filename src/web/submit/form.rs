@@ -27,6 +27,8 @@ const FIRST: [&str; 10] = [
     "run_at",
     "caller_id",
 ];
+/// The tags stand on one line.
+const TAGS: &str = "tags";
 /// The number of those that stand above the script.
 const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
@@ -80,7 +82,10 @@ impl JobDraft {
         let copied = settings().filter(|setting| !NOT_COPIED.contains(&setting.field));
         let texts = copied.filter_map(|setting| {
             let text = text_of(setting.kind, job.get(setting.field)?);
-            Some((setting.field, text))
+            Some((
+                setting.field,
+                if setting.field == TAGS { text.replace('\n', " ") } else { text },
+            ))
         });
         let mut draft = Self(texts.filter(|(_, text)| !text.is_empty()).collect());
         // The time of the job that is copied has passed.
@@ -159,6 +164,7 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
             let ids = trimmed.split(|letter: char| letter == ',' || letter.is_whitespace());
             Ok(ids.filter(|id| !id.is_empty()).collect())
         }
+        FieldKind::Texts if setting.field == TAGS => Ok(text.split_whitespace().collect()),
         FieldKind::Texts => Ok(text.lines().collect()),
         FieldKind::Object => serde_json::from_str(trimmed)
             .ok()
@@ -253,7 +259,7 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &Dra
                         " " (label(setting))
                     }
                 }
-                (_, kind) if example(kind).is_some() => {
+                (_, kind) if field != TAGS && example(kind).is_some() => {
                     textarea #(id) name=(field) rows="3" placeholder=[example(kind)] spellcheck="false"
                         aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
                         autofocus[is_wrong] { "\n" (text) }
@@ -310,6 +316,7 @@ fn placeholder(setting: &Setting) -> &'static str {
 fn hint_of(setting: &Setting) -> String {
     match setting.field {
         "run_at" => "10m, or a time with its zone".to_owned(),
+        TAGS => "Words for lists and searches, with spaces between them".to_owned(),
         // A choice says all.
         "priority" | "script_type" => String::new(),
         _ if !setting.negated.is_empty() => String::new(),
@@ -338,6 +345,7 @@ mod tests {
             ("retries", " 3 "),
             ("run_at", "1h"),
             ("prerequisites", "a, b\nc"),
+            ("tags", " x y=1 "),
             ("env_vars", "A=1\n\nB=x=y\n"),
             ("concurrent", "false"),
         ]);
@@ -346,7 +354,7 @@ mod tests {
             members,
             json!({
                 "script": "\n  print(1)\n", "script_type": "python", "timeout": 600.0, "retries": "3",
-                "run_at": "2026-01-31T14:00:00Z", "prerequisites": ["a", "b", "c"],
+                "run_at": "2026-01-31T14:00:00Z", "prerequisites": ["a", "b", "c"], "tags": ["x", "y=1"],
                 "env_vars": { "A": "1", "B": "x=y" }, "concurrent": "false",
             })
         );

@@ -41,8 +41,6 @@ impl FromRequest<Site> for SubmitForm {
         }
         let visitor = request.extensions().get::<Visitor>().cloned();
         let visitor = visitor.ok_or_else(PageError::unknown)?;
-        // Nobody else writes to the disk.
-        visitor.needs(Scope::Submit, "submit jobs")?;
         let parts = Multipart::from_request(request, site)
             .await
             .map_err(|error| PageError::wrong(error.body_text()))?;
@@ -82,14 +80,19 @@ impl<'a> FormReader<'a> {
         while let Some(part) = parts.next_field().await.map_err(unreadable)? {
             let name = part.name().unwrap_or_default().to_owned();
             if [INPUTS, STDIN_FILE].contains(&name.as_str()) {
-                self.check_forgery()?;
-                self.file(&name, part).await?;
+                // Nobody else writes to the disk. What comes is read, as a browser shows no answer before its end.
+                if self.visitor.may(Scope::Submit) && self.check_forgery().is_ok() {
+                    self.file(&name, part).await?;
+                } else {
+                    skip(part).await?;
+                }
             } else {
                 let text = self.text(part).await?;
                 self.fields.push((name, text));
             }
         }
         self.check_forgery()?;
+        self.visitor.needs(Scope::Submit, "submit jobs")?;
         let Self { fields, files, refused, .. } = self;
         Ok(SubmitForm { fields: Fields::of(fields), files, refused })
     }
@@ -171,6 +174,12 @@ impl<'a> FormReader<'a> {
         drop(pieces);
         taking.await.map_err(|error| PageError::wrong(error.to_string()))
     }
+}
+
+/// Reads a part and forgets it.
+async fn skip(mut part: Field<'_>) -> Result<(), PageError> {
+    while part.chunk().await.map_err(unreadable)?.is_some() {}
+    Ok(())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
