@@ -64,7 +64,7 @@ fn graph_is_resumed_with_a_corrected_script_and_setting() {
 }
 
 #[test]
-fn job_runs_again_with_a_corrected_script_whatever_its_end_was() {
+fn ended_job_runs_again_with_a_corrected_script_however_it_ended() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     file(&redis, "new.rhai", "40 + 2");

@@ -51,6 +51,15 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     foreign programs."""
 
 
+class AuditList(TypedDict):
+    """Changes."""
+    records: List[AuditRecord]
+    """The changes, the newest first."""
+
+
+AuditRecord = TypedDict("AuditRecord", {'at': 'str', 'from': 'str', 'through': 'str', 'to': 'str', 'what': 'str', 'who': 'str'}, total=False)
+
+
 class ChangedDead(TypedDict):
     """The number of dead letters that were retried or deleted."""
     done: int
@@ -127,6 +136,8 @@ class Documented(TypedDict):
 
 class EditedValues(TypedDict, total=False):
     """New values of jobs. What is left out stays as it is."""
+    changes: Dict[str, Any]
+    """Further settings: members as in a job to submit, such as a corrected `script`; null removes one."""
     group: Optional[str]
     """The group that may run them; empty for any group. A job for one instance is then for none."""
     priority: Optional[int]
@@ -457,6 +468,8 @@ class Job(_JobRequired, total=False):
     """The signal that ended its process."""
     started_at: str
     """The start of its last attempt."""
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
     tags: List[str]
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
@@ -496,6 +509,8 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The reason why it failed, cut after some hundred bytes."""
     hostname: Optional[str]
     """The machine of the actor."""
+    script: Optional[str]
+    """The script that it ran, if the script was corrected after it; the first 16 KiB."""
 
 
 class JobFile(TypedDict):
@@ -800,6 +815,8 @@ class ListedJob(_ListedJobRequired, total=False):
     started_at: str
     """The start of its last attempt."""
     status: JobStatus
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
     tags: List[str]
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
 
@@ -1244,6 +1261,12 @@ class Methods:
         answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
         return answer
 
+    def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
+        return answer
+
     def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
@@ -1319,9 +1342,10 @@ class Methods:
         answer: ListedGraphs = self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = self._call("graph.retry", _given({"id": id}))
+    def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     def graph_stop(self, *, id: str) -> GraphChange:
@@ -1340,9 +1364,9 @@ class Methods:
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -1365,9 +1389,10 @@ class Methods:
         answer: ToldJob = self._call("job.delete", _given({"id": id}))
         return answer
 
-    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1400,9 +1425,9 @@ class Methods:
         answer: GivenOutput = self._call("job.output", _given({"id": id}))
         return answer
 
-    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
@@ -1539,6 +1564,12 @@ class AsyncMethods:
         answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
+    async def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
+        return answer
+
     async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
@@ -1614,9 +1645,10 @@ class AsyncMethods:
         answer: ListedGraphs = await self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    async def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = await self._call("graph.retry", _given({"id": id}))
+    async def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = await self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     async def graph_stop(self, *, id: str) -> GraphChange:
@@ -1635,9 +1667,9 @@ class AsyncMethods:
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -1660,9 +1692,10 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.delete", _given({"id": id}))
         return answer
 
-    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1695,9 +1728,9 @@ class AsyncMethods:
         answer: GivenOutput = await self._call("job.output", _given({"id": id}))
         return answer
 
-    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     async def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
