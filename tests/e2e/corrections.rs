@@ -106,3 +106,26 @@ fn waiting_jobs_are_edited_with_a_script_one_or_many() {
     }
     hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
 }
+
+#[test]
+fn graph_and_batch_take_both_spellings_of_a_setting() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    file(
+        &redis,
+        "g.toml",
+        "[job.a]\nid = \"a\"\nscript = '1'\nscript_type = \"osis\"\nenv_vars = { A = \"b\" }\n\
+         [job.b]\nid = \"b\"\nscript = '1'\ntype = \"osis\"\nenv = { A = \"b\" }\n",
+    );
+    file(
+        &redis,
+        "b.jsonl",
+        "{\"id\":\"c\",\"script\":\"1\",\"type\":\"osis\",\"env\":{\"A\":\"b\"}}\n\
+         {\"id\":\"d\",\"script\":\"1\",\"script_type\":\"osis\",\"env_vars\":{\"A\":\"b\"}}\n",
+    );
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["submit", "--batch", "b.jsonl"]).code(0);
+    for id in ["a", "b", "c", "d"] {
+        assert_eq!(field(&redis, id, "env_vars").as_deref(), Some(r#"{"A":"b"}"#), "{id}");
+    }
+}

@@ -92,6 +92,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("backup", Some(&["OTHER"])),
     ("restore", Some(&["FILE"])),
     ("mcp", None),
+    ("completions", None),
     ("bench", None),
 ];
 

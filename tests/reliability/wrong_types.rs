@@ -47,6 +47,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("HOUR", "osis", "list"),
     ("SAMPLES", "", "list"),
     ("TOKENS", "", "hash"),
+    ("AUDIT", "", "stream"),
     ("MARKS", "", "hash"),
     ("SLOW", "", "set"),
     ("WRONG_TYPES", "", "zset"),
