@@ -2,10 +2,8 @@
 
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
-use super::visitors::OPERATOR;
+use super::visitors::{OPERATOR, READER};
 use crate::support::{Hero, Redis, Served, keys};
-
-const ADMIN: &[&str] = &["chief", "--scope", "read,submit,operate,admin"];
 
 #[test]
 fn job_is_corrected_by_a_form_and_the_change_is_on_the_page_of_changes() {
@@ -15,7 +13,7 @@ fn job_is_corrected_by_a_form_and_the_change_is_on_the_page_of_changes() {
     hero.run(&["submit", "-t", "bash", "--id", "later", "--delay", "1h", "-e", "false"]).code(0);
     hero.run(&["job", "stop", "ended"]).code(0);
     let site = Served::on(&redis);
-    let cookie = signed_in(&site, ADMIN);
+    let cookie = signed_in(&site, OPERATOR);
     let field = |id: &str, name: &str| redis.field(&keys::job(id), name);
     let shown = send(&site, "GET", "/jobs/ended", &cookie, "");
     assert!(shown.body.contains("/jobs/ended/correct"), "{}", shown.body);
@@ -39,11 +37,11 @@ fn job_is_corrected_by_a_form_and_the_change_is_on_the_page_of_changes() {
     assert_eq!(field("later", "script").as_deref(), Some("true"));
     let audit = send(&site, "GET", "/audit", &cookie, "");
     is_safe(&audit, "the page of changes");
-    for text in ["job.stop", "job.retry", "job.edit", "chief", "by page"] {
+    for text in ["job.stop", "job.retry", "job.edit", "operator", "by page"] {
         assert!(audit.body.contains(text), "{text}: {}", audit.body);
     }
     let of_retries = send(&site, "GET", "/audit?what=job.retry", &cookie, "").body;
     assert!(!of_retries.contains("<td role=\"cell\">job.stop"), "{of_retries}");
-    let operator = signed_in(&site, OPERATOR);
-    assert_eq!(send(&site, "GET", "/audit", &operator, "").status, 403);
+    let reader = signed_in(&site, READER);
+    assert_eq!(send(&site, "GET", "/audit", &reader, "").status, 403);
 }
