@@ -8,6 +8,7 @@ mod backup;
 mod bench;
 mod check;
 mod check_shards;
+mod completions;
 mod correction;
 mod cron;
 mod cron_edit;
@@ -143,6 +144,7 @@ enum Command {
     Backup(backup::Backup),
     Restore(backup::Restore),
     Mcp(mcp::Mcp),
+    Completions(completions::Completions),
     Bench(bench::Bench),
 }
 
@@ -219,6 +221,7 @@ impl Cli {
             Command::Backup(backup) => block_on(backup.run(global)),
             Command::Restore(restore) => block_on(restore.run(global)),
             Command::Mcp(mcp) => block_on(mcp.run(global)),
+            Command::Completions(completions) => block_on(completions.run(global)),
             Command::Bench(bench) => block_on(bench.run(global)),
         }
     }

@@ -74,6 +74,7 @@ impl Client {
         let entry = entry(&crontab, name)?;
         // Its id is fixed, and so on the home shard.
         let id = self.submit(job_of(entry, self.now().await?)).await?;
+        self.store.note_cron_run(&entry.name, &id).await.map_err(ClientError::from)?;
         self.note("cron.run", format!("{}: job {id}", entry.name)).await;
         Ok(id)
     }

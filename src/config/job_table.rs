@@ -92,7 +92,7 @@ impl JobTable<'_> {
     ) -> Result<T, ConfigError> {
         let mut rest = DeTable::new();
         for (key, value) in self.table {
-            let setting = SETTINGS.iter().find(|setting| setting.word == key.get_ref().as_ref());
+            let setting = Setting::named(key.get_ref().as_ref());
             match setting.filter(|setting| !own.contains(&setting.word)) {
                 Some(setting) => self.set(setting, value, spec)?,
                 None => drop(rest.insert(key.clone(), value.clone())),

@@ -144,12 +144,9 @@ impl From<ClientError> for RpcError {
             ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
                 new(code::INVALID_PARAMS).with("most", most)
             }
-            ClientError::PausedByRule { .. } => new(code::CONFLICT),
+            ClientError::PausedByRule { .. } | ClientError::Step { .. } => new(code::CONFLICT),
             ClientError::WrongState { id, status, .. } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status)
-            }
-            ClientError::Step { graph, step, .. } => {
-                new(code::INVALID_PARAMS).with("id", graph.as_str()).with("name", step)
             }
             ClientError::GraphRuns { id, job } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("job", job.as_str())

@@ -185,16 +185,38 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
-        const FIELDS: [&str; 6] =
-            ["fired_us", "id", "fired", "left_out", "disabled_at", "disabled_by"];
+        const FIELDS: [&str; 8] = [
+            "fired_us",
+            "id",
+            "fired",
+            "left_out",
+            "disabled_at",
+            "disabled_by",
+            "ran_us",
+            "ran_id",
+        ];
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.cron(name)).arg(&FIELDS);
-        let fields: [Option<String>; 6] =
+        let fields: [Option<String>; 8] =
             self.link.query("looking at a periodic job", &command).await?;
-        let [fired_us, id, fired, left_out, disabled_at, by] = fields;
+        let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id] = fields;
+        let number =
+            |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
+        let ran_last = number(&ran_us) > number(&fired_us);
+        let (fired_us, id) = if ran_last { (ran_us, ran_id) } else { (fired_us, id) };
         let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
         let last = self.last_of([fired_us, id, fired, left_out]).await?;
         Ok(PeriodicJobState { last, disabled })
+    }
+
+    /// Notes a run of a periodic job beside its schedule.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_cron_run(&self, name: &CronName, id: &JobId) -> Result<(), StoreError> {
+        let mut script = self.scripts.cron_ran.prepare_invoke();
+        script.arg(name.as_str()).arg(id.as_str());
+        self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
     }
 
     /// The latest firings of a periodic job, the newest first, each with the state of its job, if that is

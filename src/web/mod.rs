@@ -31,7 +31,6 @@ mod parts;
 mod queues;
 mod records;
 mod refused;
-mod retry_form;
 mod session;
 mod site;
 mod snapshot;
@@ -80,7 +79,7 @@ fn routes(site: Site) -> Router {
         .route("/jobs/{id}/delete", get(job::ask_delete))
         .route(
             "/jobs/{id}/correct",
-            get(retry_form::show).post(retry_form::change).layer(body.clone()),
+            get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))

@@ -64,7 +64,7 @@ fn graph_is_resumed_with_a_corrected_script_and_setting() {
 }
 
 #[test]
-fn job_runs_again_with_a_corrected_script_whatever_its_end_was() {
+fn ended_job_runs_again_with_a_corrected_script_however_it_ended() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     file(&redis, "new.rhai", "40 + 2");
@@ -105,4 +105,27 @@ fn waiting_jobs_are_edited_with_a_script_one_or_many() {
         assert_eq!(field(&redis, id, "priority").as_deref(), Some("2"));
     }
     hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
+}
+
+#[test]
+fn graph_and_batch_take_both_spellings_of_a_setting() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    file(
+        &redis,
+        "g.toml",
+        "[job.a]\nid = \"a\"\nscript = '1'\nscript_type = \"osis\"\nenv_vars = { A = \"b\" }\n\
+         [job.b]\nid = \"b\"\nscript = '1'\ntype = \"osis\"\nenv = { A = \"b\" }\n",
+    );
+    file(
+        &redis,
+        "b.jsonl",
+        "{\"id\":\"c\",\"script\":\"1\",\"type\":\"osis\",\"env\":{\"A\":\"b\"}}\n\
+         {\"id\":\"d\",\"script\":\"1\",\"script_type\":\"osis\",\"env_vars\":{\"A\":\"b\"}}\n",
+    );
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["submit", "--batch", "b.jsonl"]).code(0);
+    for id in ["a", "b", "c", "d"] {
+        assert_eq!(field(&redis, id, "env_vars").as_deref(), Some(r#"{"A":"b"}"#), "{id}");
+    }
 }

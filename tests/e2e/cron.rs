@@ -306,3 +306,25 @@ fn periodic_job_of_a_command_has_arguments_and_parameters_but_no_files() {
     let help = hero.run(&["cron", "add", "--help"]).code(0).stdout;
     assert!(help.contains("--param ") && !help.contains("  --input "), "{help}");
 }
+
+#[test]
+fn run_beside_the_schedule_counts_in_lists_and_history() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["cron", "add", "far", "--schedule", "0 0 1 1 *", "-t", "osis", "-e", "1"]).code(0);
+    let id = hero.run(&["cron", "run", "far"]).code(0).stdout;
+    let json = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&hero.run(args).code(0).stdout).expect("JSON")
+    };
+    let listed = json(&["cron", "list", "--json"])["cron"][0].clone();
+    assert_eq!(
+        (&listed["last"]["job_id"], &listed["fired"]),
+        (&id.trim().into(), &1.into()),
+        "{listed}"
+    );
+    let shown = json(&["cron", "show", "far", "--json"]);
+    assert_eq!(
+        (&shown["history"][0]["job_id"], &shown["history"][0]["why"]),
+        (&id.trim().into(), &"run now".into())
+    );
+}

@@ -8,6 +8,7 @@ mod backup;
 mod batches;
 mod bounds;
 mod commands;
+mod completions;
 mod control;
 mod cookbook;
 mod corrections;

@@ -51,6 +51,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("SAMPLES", "", "list"),
     ("HOURS", "", "list"),
     ("TOKENS", "", "hash"),
+    ("AUDIT", "", "stream"),
     ("MARKS", "", "hash"),
     ("SLOW", "", "set"),
     ("WRONG_TYPES", "", "zset"),

@@ -2,6 +2,7 @@
 
 mod axe;
 mod browser;
+mod corrections;
 mod dev;
 mod firefox;
 mod frozen;

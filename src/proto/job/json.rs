@@ -26,7 +26,7 @@ impl Job {
         Value::Object(object)
     }
 
-    /// Reads a job to submit: members named as the fields of the hash, lists and numbers as such
+    /// Reads a job to submit: members named as the fields of the hash or as the words of the command line, lists and numbers as such
     /// or as the text of the hash. Without an `id` it gets a random one.
     ///
     /// # Errors
@@ -44,7 +44,11 @@ impl Job {
         let mut spec = JobSpec::default();
         let mut legacy = LegacyFields::default();
         for (name, text) in &members {
-            match Setting::of_field(name) {
+            match Setting::named(name) {
+                Some(setting) if setting.field != *name && object.contains_key(setting.field) => {
+                    let why = format!("is `{name}` by another name: give one of both");
+                    return Err(InvalidJob::new(setting.field, why));
+                }
                 Some(_) if text.is_empty() && *name != "id" => {}
                 Some(setting) => setting.set(&mut spec, text)?,
                 None if legacy.take(name, text) => {}
@@ -79,10 +83,7 @@ fn not_a_setting(name: &str) -> InvalidJob {
     if JobField::of(name).is_some() {
         return InvalidJob::new(name, "is written by hero alone");
     }
-    // The word that people write elsewhere, such as `env` for `env_vars`.
-    let of_word = SETTINGS.iter().find(|setting| setting.word == name);
-    let near = of_word.map(|setting| setting.field);
-    let near = near.or_else(|| nearest(name, SETTINGS.iter().map(|setting| setting.field)));
+    let near = nearest(name, SETTINGS.iter().map(|setting| setting.field));
     let hint = did_you_mean(near);
     InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
@@ -126,8 +127,8 @@ mod tests {
                 "invalid job: `retires` is an unknown name; did you mean `retries`?",
             ),
             (
-                r#"{"script": "1", "env": {"A": "b"}}"#,
-                "invalid job: `env` is an unknown name; did you mean `env_vars`?",
+                r#"{"script": "1", "env": {"A": "b"}, "env_vars": {}}"#,
+                "invalid job: env_vars: is `env` by another name: give one of both",
             ),
         ] {
             let error = read(text).expect_err(text).to_string();
@@ -139,5 +140,14 @@ mod tests {
     fn a_job_without_an_id_gets_a_random_one() {
         let ids = [(); 2].map(|()| read(r#"{"script": "1"}"#).expect("a job").id);
         assert_ne!(ids[0], ids[1]);
+    }
+
+    #[test]
+    fn names_of_the_command_line_are_those_of_the_hash() {
+        let by_field = r#"{"script": "1", "script_type": "osis", "env_vars": {"A": "b"}, "prerequisites": ["x"],
+            "tags": ["t"], "run_at": "2100-01-01T00:00:00Z"}"#;
+        let by_word = r#"{"script": "1", "type": "osis", "env": {"A": "b"}, "after": ["x"], "tag": ["t"],
+            "at": "2100-01-01T00:00:00Z"}"#;
+        assert_eq!(read(by_field).expect("a job").spec, read(by_word).expect("a job").spec);
     }
 }

@@ -64,12 +64,6 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("job.file", Scope::Read, "Returns a file of a job.", job_files::file),
         Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
         Method::new(
-            "job.retry",
-            Scope::Submit,
-            "Runs an ended job again, with a corrected script or other settings if they are given.",
-            retry,
-        ),
-        Method::new(
             "job.delete",
             Scope::Submit,
             "Deletes a job that is not running, with its log.",
@@ -271,62 +265,6 @@ async fn stop(
 pub(super) async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
     context.may_change(id, "stop").await?;
     Ok(context.client.stop_job(id).await?)
-}
-
-/// A job to run again.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct RetryOne {
-    /// The id of the job.
-    id: Spelled<JobId>,
-    /// Retries also its dependents that failed because it did; for this the job may have any state.
-    #[serde(default)]
-    with_dependents: bool,
-    /// New settings: members as in a job to submit, such as a corrected `script`; null removes one. The old script stays
-    /// in the record of the last attempt.
-    #[serde(default)]
-    changes: Map<String, Value>,
-}
-
-/// Jobs that run again.
-#[derive(Serialize, JsonSchema)]
-struct Retried {
-    /// The jobs, the one that was named first.
-    jobs: Vec<RetriedJob>,
-}
-
-/// A job that runs again, or stays as it is.
-#[derive(Serialize, JsonSchema)]
-struct RetriedJob {
-    /// The id of the job.
-    id: String,
-    /// Its new state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<String>,
-    /// The reason why it stays as it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
-async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
-    let Spelled(id) = given.id;
-    let id = context.job_named(id).await?;
-    context.may_correct(&id, &given.changes, "retry").await?;
-    let jobs = if given.with_dependents {
-        context.may_retry_dependents()?;
-        context.client.retry_job_with_dependents(&id, &given.changes).await?
-    } else {
-        let status = context.client.retry_job_corrected(&id, &given.changes).await?;
-        vec![(id, Ok(status))]
-    };
-    let jobs = jobs.into_iter().map(|(id, result)| {
-        let (result, problem) = match result {
-            Ok(status) => (Some(status.to_string()), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        RetriedJob { id: id.to_string(), result, problem }
-    });
-    Ok(Retried { jobs: jobs.collect() })
 }
 
 async fn delete(

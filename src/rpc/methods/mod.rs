@@ -15,6 +15,7 @@ mod job_files;
 mod job_list;
 mod job_log;
 mod job_many;
+mod job_retry;
 mod job_types;
 mod limit;
 mod object;
@@ -36,6 +37,7 @@ pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(super) fn all() -> Vec<Method> {
     let mut all = job::methods();
     all.extend(job_many::methods());
+    all.extend(job_retry::methods());
     all.extend(audit::methods());
     all.extend(batch::methods());
     all.extend(graph::methods());

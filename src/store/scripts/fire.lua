@@ -11,17 +11,7 @@
 --       'failed', why    the job was refused; it does not fire for this time again
 -- needs: wrong_type time names job reserved submit_jobs stop_job cron
 
-local HISTORY_MAX, HISTORY_BYTES_MAX, WHY_BYTES_MAX = 20, 65536, 200
-
--- Adds a firing to the history in the field `history`: a JSON array of the latest, the newest first.
-local function remember(key, text, firing)
-  local is_json, history = pcall(cjson.decode, text and #text <= HISTORY_BYTES_MAX and text or '')
-  if not is_json or type(history) ~= 'table' then history = {} end
-  table.insert(history, 1, firing)
-  while #history > HISTORY_MAX do table.remove(history) end
-  redis.call('HSET', key, 'history', cjson.encode(history))
-end
-
+local WHY_BYTES_MAX = 200
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
 local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'makes_up_us', 'made_up_us')

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 id, or '' to continue  2 'alone', or 'dependents' to retry the job only if it failed, and
 --       all dependents that failed because a prerequisite did  3... to continue: what was left to do; else
---       settings to correct, as field, text, …: the job is then retried whatever its end was
+--       settings to correct, as field, text, …: the job is then retried however it ended
 -- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
 --       state: 'dispatched', 'waiting_for_prerequisites'
 --       refusal: 'missing'; 'illegal' if its fields name no queue; 'duplicate' and the job that holds

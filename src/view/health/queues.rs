@@ -77,7 +77,7 @@ fn without_actor(state: &QueueState, jobs: &str, rules: &HealthRules, found: &mu
             "queue {queue} has {jobs} and no live actor, and its type {script_type} is not configured{tip}"
         ),
         format!(
-            "submit the jobs again with the type {near}, and empty this queue: hero queue purge {queue}\n\
+            "submit the jobs again with the type {near}, and empty this queue: hero queue purge --yes {queue}\n\
              or add [type.{script_type}] to the configuration and start an actor for it"
         ),
     );

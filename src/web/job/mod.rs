@@ -7,6 +7,7 @@ mod facts;
 mod files;
 mod highlight;
 mod log_pane;
+mod retry_form;
 mod source;
 mod time_line;
 
@@ -28,7 +29,6 @@ use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::parts::{duration, percent, was};
-use super::retry_form;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -38,6 +38,7 @@ use crate::store::LogLine;
 
 pub(super) use change::{ask_delete, change};
 pub(super) use files::download;
+pub(super) use retry_form::{ask_correction, correct};
 
 use facts::{RELATED_MAX, RelatedJob};
 use log_pane::LogView;

@@ -115,5 +115,5 @@ fn misspelled_type_and_held_jobs_are_told_with_what_to_do() {
     );
     let page = api.hero.run(&["doctor", "--problems"]).code(1).stdout;
     assert!(page.contains("limits hold 1 job of queue type:osis (threshold 1)"), "{page}");
-    assert!(page.contains("hero queue purge type:pyton"), "{page}");
+    assert!(page.contains("hero queue purge --yes type:pyton"), "{page}");
 }

@@ -6,14 +6,14 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::doc::JobDoc;
-use super::error::PageError;
-use super::fields::Fields;
-use super::job::read;
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, encoded};
-use super::site::Site;
-use super::visitor::Visitor;
+use super::super::doc::JobDoc;
+use super::super::error::PageError;
+use super::super::fields::Fields;
+use super::super::layout::{Nav, WebPage};
+use super::super::links::{SiteLinks, encoded};
+use super::super::site::Site;
+use super::super::visitor::Visitor;
+use super::read;
 use crate::proto::job::JobStatus;
 
 /// Returns the link to the form, for a job that can be corrected.
@@ -28,7 +28,7 @@ pub(super) fn link(job: &JobDoc, links: &SiteLinks) -> Markup {
 }
 
 /// Shows the form.
-pub(super) async fn show(
+pub(in crate::web) async fn ask_correction(
     State(site): State<Site>,
     visitor: Visitor,
     Path(id): Path<String>,
@@ -68,7 +68,7 @@ pub(super) async fn show(
 }
 
 /// Corrects the job.
-pub(super) async fn change(
+pub(in crate::web) async fn correct(
     State(site): State<Site>,
     visitor: Visitor,
     Path(id): Path<String>,

@@ -1,0 +1,113 @@
+//! `hero completions`: prints the completions of a shell; those of bash complete values too, which they ask for here.
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::{Shell, generate};
+
+use super::{Cli, Global, output};
+use crate::error::Error;
+use crate::store::ListQuery;
+
+/// The most values of one kind.
+const VALUES_MAX: usize = 200;
+
+/// Completes values with bash, around the function that clap writes.
+const BASH_VALUES: &str = r#"
+_hero_values() {
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind=
+    case "$before" in
+        --status) kind=states ;;
+        -t|--type) kind=types ;;
+        *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
+            "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
+            "graph show"|"graph wait"|"graph retry"|"graph stop"|"graph delete") kind=graphs ;;
+            "queue pause"|"queue resume"|"queue drain"|"queue purge") kind=queues ;;
+            "cron show"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;
+        esac ;;
+    esac
+    if [[ -n $kind && $current != -* ]]; then
+        # Names of queues have colons, at which bash divides words.
+        local line=${COMP_LINE:0:COMP_POINT}
+        local word=${line##*[[:space:]]}
+        COMPREPLY=($(compgen -W "$(hero completions --values "$kind" 2>/dev/null)" -- "$word"))
+        [[ $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
+        return
+    fi
+    _hero "$@"
+}
+complete -F _hero_values -o bashdefault -o default hero
+"#;
+
+/// Print the completions of a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  source <(hero completions bash)\n  \
+                        hero completions bash > ~/.local/share/bash-completion/completions/hero\n\n\
+                        The package installs those of bash, zsh and fish. These of bash complete script types, \
+                        states, ids, queues and names of periodic jobs as well.")]
+pub(super) struct Completions {
+    /// The shell: bash, zsh, fish, elvish or powershell
+    #[arg(required_unless_present = "values")]
+    shell: Option<Shell>,
+    /// Print the values of a kind, one a line
+    #[arg(long, hide = true, value_enum)]
+    values: Option<ValueKind>,
+}
+
+/// A kind of values.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ValueKind {
+    States,
+    Types,
+    Jobs,
+    Graphs,
+    Queues,
+    Cron,
+}
+
+impl Completions {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        if let Some(kind) = self.values {
+            let values = values(kind, global).await?;
+            output::text(&values.iter().map(|value| format!("{value}\n")).collect::<String>())?;
+        } else if let Some(shell) = self.shell {
+            let mut script = Vec::new();
+            generate(shell, &mut Cli::command(), "hero", &mut script);
+            let mut script = String::from_utf8_lossy(&script).into_owned();
+            if shell == Shell::Bash {
+                script.push_str(BASH_VALUES);
+            }
+            output::text(&script)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn values(kind: ValueKind, global: &Global) -> Result<Vec<String>, Error> {
+    let config = global.config()?;
+    let client = || super::author::open_client(&config);
+    Ok(match kind {
+        ValueKind::States => {
+            let words = ["waiting", "running", "finished", "failed", "cancelled", "replaced"];
+            words.map(str::to_owned).into()
+        }
+        ValueKind::Types => config.types.keys().map(ToString::to_string).collect(),
+        ValueKind::Jobs => {
+            let query = ListQuery { limit: VALUES_MAX, ..ListQuery::default() };
+            let page = client()?.list_jobs(&query).await?;
+            page.items.iter().map(|job| job.id.to_string()).collect()
+        }
+        ValueKind::Graphs => {
+            let page = client()?.graphs(VALUES_MAX, None).await?;
+            page.items.iter().map(|graph| graph.id.to_string()).collect()
+        }
+        ValueKind::Queues => {
+            let queues = client()?.list_queues().await?;
+            queues.iter().take(VALUES_MAX).map(|of| of.queue.to_string()).collect()
+        }
+        ValueKind::Cron => {
+            let crontab = client()?.whole_crontab(&config.crontab()).await?;
+            crontab.entries.iter().map(|entry| entry.name.to_string()).collect()
+        }
+    })
+}
