@@ -41,6 +41,7 @@ mod follow;
 mod graph;
 mod graph_around;
 mod graphs;
+mod in_force;
 mod limits;
 mod logs;
 mod many;

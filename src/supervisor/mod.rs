@@ -3,6 +3,7 @@
 //! may run at the same time.
 
 mod control_fan_out;
+mod cron_in_force;
 mod dead_boots;
 mod dependents;
 mod due_jobs;

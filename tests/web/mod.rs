@@ -6,6 +6,7 @@ mod dev;
 mod firefox;
 mod frozen;
 mod jobs;
+mod operators;
 mod pages;
 mod requests;
 mod submit;

@@ -11,7 +11,7 @@ use super::world::{PageWorld, until};
 use crate::support::{keys, wait_until};
 
 /// Signs in by the form.
-fn sign_in(browser: &Browser, world: &PageWorld, token: &[&str]) {
+pub(super) fn sign_in(browser: &Browser, world: &PageWorld, token: &[&str]) {
     browser.open(&world.site.at("/login"));
     browser.write("#token", &world.site.token(token));
     browser.click("main button");
