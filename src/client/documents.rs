@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::config::{CronEntry, CronPlace, LimitConfig};
 use crate::engine::rhai::{Finding, Function};
-use crate::proto::job::JobStatus;
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
 use crate::store::{LimitState, PeriodicJobState, PresenceOf, QueueState};

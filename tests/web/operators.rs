@@ -58,10 +58,11 @@ fn operator_finds_the_failures_of_one_kind_of_yesterday_and_retries_them() {
     browser.click("tbody a[href*='kind=']");
     browser.waits_for("#headline", "2 found");
     browser.click("tbody .pick");
+    browser.waits_for("[data-picked]", "1");
     browser.click("[name=all]");
     browser.click(".bulk [value=retry]");
     browser.waits_for("h1", "Retry 2 jobs?");
-    browser.click("main form button");
+    browser.click("main .danger");
     browser.waits_for(".toast", "Retried 2 jobs.");
     wait_until("both ran again", || {
         ["odd-1", "odd-2"].iter().all(|id| {

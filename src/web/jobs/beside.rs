@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::doc::JobDoc;
 use super::super::error::PageError;
-use super::super::parts::bar;
+use super::super::layout::bar;
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
