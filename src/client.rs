@@ -43,6 +43,7 @@ mod graph;
 mod graph_around;
 mod graph_retry;
 mod graphs;
+mod in_force;
 mod limits;
 mod logs;
 mod many;

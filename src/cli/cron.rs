@@ -174,7 +174,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
             job.time_zone.clone(),
             match &job.next {
                 Some(next) if job.enabled => wall_clock(next, &zone),
-                _ if job.enabled => String::new(),
+                _ if job.enabled => job.not_in_force.clone().unwrap_or_default(),
                 _ => disabled(job),
             },
             next.map(|next| age(next, now)).unwrap_or_default(),
@@ -190,7 +190,10 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.
 fn readable(found: &PeriodicJobHistoryDocument) -> String {
     let (job, zone) = (&found.job, zone_of(&found.job));
-    let state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
+    let mut state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
+    if let Some(why) = &job.not_in_force {
+        let _ = write!(state, ", {why}");
+    }
     let declared = declared_when(job);
     let mut text = String::new();
     for (title, value) in [

@@ -5,10 +5,9 @@ use serde::Serialize;
 
 use crate::config::{CronEntry, CronPlace, LimitConfig};
 use crate::engine::rhai::{Finding, Function};
-use crate::proto::job::JobStatus;
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
-use crate::store::{Firing, LimitState, PeriodicJobState, PresenceOf, QueueState};
+use crate::store::{LimitState, PeriodicJobState, PresenceOf, QueueState};
 
 /// A live actor.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -101,7 +100,9 @@ pub struct PeriodicJobDocument {
     pub disabled_at: Option<String>,
     /// The person or program that disabled it.
     pub disabled_by: Option<String>,
-    /// The time of its next firing, in RFC 3339, if it is enabled.
+    /// Why no live supervisor fires it as it stands here, if none does.
+    pub not_in_force: Option<String>,
+    /// The time of its next firing, in RFC 3339, if it is enabled and in force.
     pub next: Option<String>,
     /// Its last firing.
     pub last: Option<LastFiringDocument>,
@@ -119,6 +120,8 @@ pub struct PeriodicJobHistoryDocument {
     pub job: PeriodicJobDocument,
     /// The times of the next firings, in RFC 3339, if it is enabled.
     pub upcoming: Vec<String>,
+    /// The script of its jobs.
+    pub script: String,
     /// Its latest firings, the newest first; at most 20.
     pub history: Vec<FiringDocument>,
 }
@@ -143,22 +146,6 @@ pub struct FiringDocument {
     pub why: Option<String>,
 }
 
-impl FiringDocument {
-    pub(super) fn of(firing: Firing, status: Option<JobStatus>) -> Self {
-        let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
-        let late = time(&firing.due).zip(time(&firing.at)).map(|(due, at)| at.duration_since(due));
-        Self {
-            due: firing.due,
-            fired_at: firing.at,
-            late_s: late.map_or(0.0, |late| late.as_secs_f64().max(0.0)),
-            outcome: firing.did.as_str().to_owned(),
-            job_id: firing.id.map(|id| id.to_string()),
-            status: status.map(|status| status.to_string()),
-            why: firing.why,
-        }
-    }
-}
-
 /// The last firing of a periodic job.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LastFiringDocument {
@@ -171,13 +158,19 @@ pub struct LastFiringDocument {
 }
 
 impl PeriodicJobDocument {
-    pub(super) fn of(entry: &CronEntry, state: &PeriodicJobState, now: jiff::Timestamp) -> Self {
+    pub(super) fn of(
+        entry: &CronEntry,
+        state: &PeriodicJobState,
+        not_in_force: Option<&'static str>,
+        now: jiff::Timestamp,
+    ) -> Self {
         let (last, disabled) = (state.last.as_ref(), state.disabled.as_ref());
         let added = match &entry.place {
             CronPlace::Redis { by, at } => Some((by, at)),
             CronPlace::File(_) => None,
         };
-        let next = entry.schedule.next_after(now).filter(|_| disabled.is_none());
+        let is_fired = disabled.is_none() && not_in_force.is_none();
+        let next = entry.schedule.next_after(now).filter(|_| is_fired);
         Self {
             name: entry.name.to_string(),
             file: entry.place.to_string(),
@@ -191,6 +184,7 @@ impl PeriodicJobDocument {
             enabled: disabled.is_none(),
             disabled_at: disabled.map(|disabled| disabled.at.clone()),
             disabled_by: disabled.map(|disabled| disabled.by.clone()),
+            not_in_force: not_in_force.map(str::to_owned),
             next: next.map(|next| next.to_string()),
             last: last.map(|last| LastFiringDocument {
                 due: last.due.to_string(),

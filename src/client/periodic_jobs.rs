@@ -5,10 +5,12 @@ use std::fmt::Write;
 use jiff::Timestamp;
 
 use super::documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
+use super::in_force::not_in_force;
 use super::{Client, ClientError};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{Job, JobId, JobStatus};
+use crate::store::Firing;
 
 /// The number of firings that are shown ahead.
 const AHEAD: usize = 5;
@@ -23,10 +25,16 @@ impl Client {
         crontab: &Crontab,
     ) -> Result<Vec<PeriodicJobDocument>, ClientError> {
         let now = self.now().await?;
+        let supervisors = self.list_supervisors().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
             let state = self.store.periodic_job(&entry.name).await?;
-            documents.push(PeriodicJobDocument::of(entry, &state, now));
+            documents.push(PeriodicJobDocument::of(
+                entry,
+                &state,
+                not_in_force(entry, &supervisors),
+                now,
+            ));
         }
         Ok(documents)
     }
@@ -54,14 +62,14 @@ impl Client {
         let firings = self.store.firings(&entry.name).await.map_err(ClientError::from)?;
         let next = |after: &Timestamp| entry.schedule.next_after(*after);
         let ahead = std::iter::successors(next(&now), next).take(AHEAD);
-        let upcoming = if state.disabled.is_some() { Vec::new() } else { ahead.collect() };
+        let supervisors = self.list_supervisors().await?;
+        let job = PeriodicJobDocument::of(entry, &state, not_in_force(entry, &supervisors), now);
+        let upcoming = if job.next.is_none() { Vec::new() } else { ahead.collect() };
         Ok(PeriodicJobHistoryDocument {
-            job: PeriodicJobDocument::of(entry, &state, now),
+            job,
+            script: entry.job(now).spec.script,
             upcoming: upcoming.iter().map(Timestamp::to_string).collect(),
-            history: firings
-                .into_iter()
-                .map(|(of, status)| FiringDocument::of(of, status))
-                .collect(),
+            history: firings.into_iter().map(|(of, status)| firing_document(of, status)).collect(),
         })
     }
 
@@ -97,6 +105,20 @@ impl Client {
         let changed = changed.map_err(ClientError::from)?;
         self.note(if enabled { "cron.enable" } else { "cron.disable" }, &entry.name).await;
         Ok(changed)
+    }
+}
+
+fn firing_document(firing: Firing, status: Option<JobStatus>) -> FiringDocument {
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let late = time(&firing.due).zip(time(&firing.at)).map(|(due, at)| at.duration_since(due));
+    FiringDocument {
+        due: firing.due,
+        fired_at: firing.at,
+        late_s: late.map_or(0.0, |late| late.as_secs_f64().max(0.0)),
+        outcome: firing.did.as_str().to_owned(),
+        job_id: firing.id.map(|id| id.to_string()),
+        status: status.map(|status| status.to_string()),
+        why: firing.why,
     }
 }
 

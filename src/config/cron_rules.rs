@@ -27,6 +27,7 @@ impl CronRules {
         self.types.keys().map(ToString::to_string).collect()
     }
 
+    /// The rules of a configuration.
     pub(super) fn of(config: &Config) -> Self {
         Self { types: Arc::new(config.types.clone()), bounds: config.job.bounds() }
     }

@@ -1,13 +1,15 @@
 //! Periodic jobs: `*.toml` in `supervisor.cron_dir`, each with one `[cron.NAME]` or more.
 //!
-//! A file with a mistake disables its own jobs and is reported; the others stay in force.
+//! A job with a mistake is reported and left out, as is a file that cannot be read; the others stay in force.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::cron_rules::CronRules;
 use super::error::{ConfigError, FilePlace};
@@ -21,6 +23,9 @@ use crate::proto::target::{IllegalName, ScriptType};
 
 /// The most periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
+
+/// The bytes of a digest: it tells changes, and guards nothing.
+const DIGEST_BYTES: usize = 8;
 
 /// One periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,46 +72,79 @@ impl std::fmt::Display for CronPlace {
 pub struct Crontab {
     /// The periodic jobs, by name.
     pub entries: Vec<CronEntry>,
-    /// The mistakes of the files whose jobs are left out.
+    /// The mistakes of the jobs and files that are left out.
     pub problems: Vec<ConfigError>,
     /// The rules for those in Redis.
     pub rules: CronRules,
 }
 
+impl Crontab {
+    /// Returns the digest of each periodic job of files, by its name.
+    pub fn digests(&self) -> BTreeMap<String, String> {
+        let of_files =
+            self.entries.iter().filter(|entry| matches!(entry.place, CronPlace::File(_)));
+        of_files.map(|entry| (entry.name.to_string(), entry.digest())).collect()
+    }
+
+    /// Returns the files whose periodic jobs differ from those that were read later.
+    pub fn changed_files(&self, later: &Self) -> Vec<String> {
+        let digests = |crontab: &Self| -> BTreeSet<(String, String)> {
+            let all = crontab.entries.iter();
+            all.map(|entry| (entry.place.to_string(), format!("{} {}", entry.name, entry.digest())))
+                .collect()
+        };
+        let (before, after) = (digests(self), digests(later));
+        let files: BTreeSet<&String> =
+            before.symmetric_difference(&after).map(|(file, _)| file).collect();
+        files.into_iter().cloned().collect()
+    }
+}
+
 impl Config {
     /// Reads the periodic jobs. A missing folder has none.
     pub fn crontab(&self) -> Crontab {
+        CronRules::of(self).read(&self.supervisor.cron_dir)
+    }
+}
+
+impl CronRules {
+    /// Reads the periodic jobs of a folder. A missing folder has none.
+    pub fn read(&self, folder: &Path) -> Crontab {
         let mut entries: BTreeMap<CronName, CronEntry> = BTreeMap::new();
         let mut problems = Vec::new();
-        let rules = CronRules::of(self);
-        let found = match files::toml_files(&self.supervisor.cron_dir) {
+        let found = match files::toml_files(folder) {
             Ok(found) => found,
-            Err(problem) => return Crontab { entries: Vec::new(), problems: vec![problem], rules },
+            Err(problem) => {
+                return Crontab {
+                    entries: Vec::new(),
+                    problems: vec![problem],
+                    rules: self.clone(),
+                };
+            }
         };
         for file in found {
             let read = files::read_text(&file).and_then(|text| self.cron_file(&file, &text));
-            match read.and_then(|of_file| unique(&entries, of_file)) {
-                Ok(of_file) => entries.extend(of_file),
-                Err(problem) => problems.push(problem),
+            let of_file = read.unwrap_or_else(|problem| vec![Err(problem)]);
+            for read in of_file {
+                match read.and_then(|entry| unique(&entries, entry)) {
+                    Ok(entry) => drop(entries.insert(entry.name.clone(), entry)),
+                    Err(problem) => problems.push(problem),
+                }
             }
         }
-        Crontab { entries: entries.into_values().collect(), problems, rules }
+        Crontab { entries: entries.into_values().collect(), problems, rules: self.clone() }
     }
 
-    /// Reads the periodic jobs of one file's text.
+    /// Reads the periodic jobs of one file's text, each of which may be illegal.
     fn cron_file(
         &self,
         file: &Path,
         text: &str,
-    ) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
+    ) -> Result<Vec<Result<CronEntry, ConfigError>>, ConfigError> {
         let source = Source::parse(file, text)?;
         source.has_only(&["cron"])?;
         let tables = source.job_tables("cron", Entrance::PeriodicJob)?;
-        let entries = tables.iter().map(|table| {
-            let entry = self.cron_entry(file, table)?;
-            Ok((entry.name.clone(), entry))
-        });
-        entries.collect()
+        Ok(tables.iter().map(|table| self.cron_entry(file, table)).collect())
     }
 
     fn cron_entry(&self, file: &Path, table: &JobTable<'_>) -> Result<CronEntry, ConfigError> {
@@ -132,7 +170,7 @@ impl Config {
             }
             None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }
-        complete(&name, &mut spec, &self.job.bounds()).map_err(|error| table.wrong_table(error))?;
+        complete(&name, &mut spec, &self.bounds).map_err(|error| table.wrong_table(error))?;
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);
@@ -156,7 +194,7 @@ impl Config {
         }
         // As in a graph, a relative path begins at the folder of the file that names it.
         let file = &beside.parent().unwrap_or(Path::new("")).join(file);
-        let read = files::read_bounded(file, self.job.script_size_max);
+        let read = files::read_bounded(file, self.bounds.script_size_max);
         let text = read
             .map_err(|error| files::reason(&error))
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()));
@@ -174,6 +212,15 @@ impl CronEntry {
         spec.id = self.name.job_id(due).ok();
         spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
         spec.into()
+    }
+
+    /// Returns a digest of all that it says.
+    pub fn digest(&self) -> String {
+        let job = self.job(Timestamp::UNIX_EPOCH);
+        let (line, zone) = (self.schedule.line(), self.schedule.zone());
+        let said = json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()]);
+        let hash = digest(&SHA256, said.to_string().as_bytes());
+        hash.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The script type of its jobs.
@@ -216,25 +263,20 @@ pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     })
 }
 
-/// Rejects a file that repeats a name of another file, or exceeds the limit of periodic jobs.
+/// Rejects a job whose name another file has, or that exceeds the limit of periodic jobs.
 fn unique(
     known: &BTreeMap<CronName, CronEntry>,
-    of_file: Vec<(CronName, CronEntry)>,
-) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
-    let wrong = |entry: &CronEntry, message: String| {
-        let place = FilePlace { file: entry.place.to_string().into(), position: None };
-        ConfigError::Wrong { place, message }
+    entry: CronEntry,
+) -> Result<CronEntry, ConfigError> {
+    let message = match known.get(&entry.name) {
+        Some(other) => format!("cron.{} is in {} already", entry.name, other.place),
+        None if known.len() >= ENTRIES_MAX => {
+            format!("cron.{}: more than {ENTRIES_MAX} periodic jobs", entry.name)
+        }
+        None => return Ok(entry),
     };
-    for (name, entry) in &of_file {
-        if let Some(other) = known.get(name) {
-            let message = format!("cron.{name} is in {} already", other.place);
-            return Err(wrong(entry, message));
-        }
-        if known.len() + of_file.len() > ENTRIES_MAX {
-            return Err(wrong(entry, format!("more than {ENTRIES_MAX} periodic jobs")));
-        }
-    }
-    Ok(of_file)
+    let place = FilePlace { file: entry.place.to_string().into(), position: None };
+    Err(ConfigError::Wrong { place, message })
 }
 
 /// The keys of `[cron.NAME]` that are not settings of its jobs.
@@ -310,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_disables_its_own_jobs_alone() {
+    fn broken_job_disables_itself_alone() {
         let broken = "[cron.a]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\n\
                       [cron.b]\nschedule = \"0 0 30 2 *\"\ntype = \"osis\"\nscript = \"1\"\n";
         let (_folder, crontab) = with_files(&[
@@ -320,13 +362,26 @@ mod tests {
             ("README", "not read"),
         ]);
         let names: Vec<&str> = crontab.entries.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["nightly"]);
+        assert_eq!(names, ["a", "nightly"], "the other of its file is in force");
         let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
         assert!(
             problems[0].contains("broken.toml:6:12: cron.b.schedule: never fires"),
             "{problems:?}"
         );
         assert!(problems[1].contains("twice.toml: cron.nightly is in "), "{problems:?}");
+    }
+
+    #[test]
+    fn files_that_changed_are_named() {
+        let other = NIGHTLY.replace("nightly", "other");
+        let (folder, before) = with_files(&[("a.toml", NIGHTLY), ("b.toml", &other)]);
+        assert_eq!(before.changed_files(&before.rules.read(folder.path())), [""; 0]);
+        std::fs::write(folder.path().join("b.toml"), other.replace('1', "2")).expect("a file");
+        let after = before.rules.read(folder.path());
+        let b = folder.path().join("b.toml").display().to_string();
+        assert_eq!(before.changed_files(&after), [b]);
+        let (old, new) = (before.digests(), after.digests());
+        assert_eq!((old["nightly"] == new["nightly"], old["other"] == new["other"]), (true, false));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::supervisor::SupervisorSettings;
 pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
     let crontab = config.crontab();
     for problem in &crontab.problems {
-        error!("{problem}: the periodic jobs of this file are not in force");
+        error!("{problem}: not in force; the other periodic jobs are");
     }
     if !crontab.entries.is_empty() {
         let number = crontab.entries.len() as u64;

@@ -5,6 +5,7 @@
 //! back, a job with fixed times runs in the first pass alone, and a repeating one in both. A line repeats if
 //! its minute or hour has a `*`, as in Debian's cron.
 
+mod in_force;
 mod line;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
+pub use self::in_force::CronInForce;
 use self::line::CronLine;
 use super::job::JobId;
 use super::spoken_time::moments;

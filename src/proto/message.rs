@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
 
 /// The longest control message, in bytes.
@@ -275,6 +276,9 @@ pub struct SupervisorPresence {
     /// The script types that are configured; empty if an older version wrote it.
     #[serde(default)]
     pub types: Vec<String>,
+    /// The periodic jobs of files that it fires; absent if an older version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron: Option<CronInForce>,
 }
 
 impl SupervisorPresence {

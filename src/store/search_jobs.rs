@@ -46,6 +46,8 @@ pub struct JobSearch {
     pub actor: Option<String>,
     /// Only jobs whose last attempt was on this machine.
     pub host: Option<String>,
+    /// Only jobs that ended at this time or before it.
+    pub ended_until: Option<Timestamp>,
 }
 
 /// The fields into which a search for a text looks, beside the id.
@@ -77,11 +79,11 @@ impl JobSearch {
             || self.queue.is_some()
             || self.held.is_some()
             || self.cancelled.is_some()
-            || self.since.is_some()
-            || self.until.is_some()
-            || self.ended_since.is_some()
             || self.actor.is_some()
             || self.host.is_some()
+            || [self.since, self.until, self.ended_since, self.ended_until]
+                .iter()
+                .any(Option::is_some)
     }
 
     /// Returns true if a job is one of those that are looked for.
@@ -93,7 +95,12 @@ impl JobSearch {
             let begins = job.id.as_str().to_lowercase().starts_with(&text.to_lowercase());
             begins || SEARCHED.iter().any(|name| has(name, text))
         };
-        let created = || job.time("created_at");
+        let is_within = |field: &str, since: Option<Timestamp>, until: Option<Timestamp>| {
+            (since.is_none() && until.is_none())
+                || job.time(field).is_some_and(|at| {
+                    since.is_none_or(|since| at >= since) && until.is_none_or(|until| at <= until)
+                })
+        };
         self.caller.as_ref().is_none_or(|caller| field("caller_id") == caller)
             && self.name.as_ref().is_none_or(|name| has("name", name))
             && job.has_tags(&self.tags)
@@ -102,13 +109,10 @@ impl JobSearch {
             && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
             && self.held.is_none_or(|wanted| job.fields.contains_key("held_by") == wanted)
             && self.cancelled.is_none_or(|wanted| job.intended_end().is_some() == wanted)
-            && self.since.is_none_or(|since| created().is_some_and(|at| at >= since))
-            && self.until.is_none_or(|until| created().is_some_and(|at| at <= until))
-            && self
-                .ended_since
-                .is_none_or(|since| job.time("finished_at").is_some_and(|at| at >= since))
             && self.actor.as_ref().is_none_or(|actor| field("actor") == actor)
             && self.host.as_ref().is_none_or(|host| field("hostname") == host)
+            && is_within("created_at", self.since, self.until)
+            && is_within("finished_at", self.ended_since, self.ended_until)
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
             && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
     }

@@ -10,7 +10,9 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, warn};
 
+use super::cron_in_force::CronWatch;
 use super::duty::{DutyCounts, SupervisorSettings, status};
+use crate::proto::cron::CronInForce;
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::report::{Reporter, ServiceReport};
@@ -43,15 +45,19 @@ impl Heartbeat<'_> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut backoff = Backoff::default();
         let (started_at, mut rounds) = (Timestamp::now(), None);
+        let (mut settings, mut cron) = (self.settings.clone(), CronWatch::default());
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
+                // What is in force has changed.
+                Ok(()) = settings.changed() => {}
                 () = self.counts.redis_lost.notified() => {
                     (self.report)(ServiceReport::Alive(status(self.all)));
                     continue;
                 }
             }
-            match self.beat(started_at).await {
+            let in_force = cron.read(self.settings).await;
+            match self.beat(started_at, in_force).await {
                 Ok(supervisors) => {
                     backoff.succeeded();
                     if !self.store.is_refused() {
@@ -78,7 +84,7 @@ impl Heartbeat<'_> {
         }
     }
 
-    async fn beat(&self, started_at: Timestamp) -> Result<u64, StoreError> {
+    async fn beat(&self, started_at: Timestamp, cron: CronInForce) -> Result<u64, StoreError> {
         let presence = SupervisorPresence {
             unit: self.unit.to_owned(),
             pid: std::process::id(),
@@ -88,6 +94,7 @@ impl Heartbeat<'_> {
             last_heartbeat: format!("{:.3}", Timestamp::now()),
             redis: self.counts.trouble().unwrap_or_else(|| "ok".to_owned()),
             types: self.settings.borrow().crontab.rules.type_names(),
+            cron: Some(cron),
         };
         let renewed = self.store.supervise(&self.id, &presence);
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {

@@ -4,6 +4,7 @@
 
 mod awaited_jobs;
 mod control_fan_out;
+mod cron_in_force;
 mod dead_boots;
 mod dependents;
 mod due_jobs;

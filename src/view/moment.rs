@@ -288,6 +288,7 @@ pub(crate) mod tests {
                 last_heartbeat: "2026-01-31T13:00:00.000Z".to_owned(),
                 redis: "ok".to_owned(),
                 types: Vec::new(),
+                cron: None,
             }],
             brokers: Vec::new(),
             actors: Vec::new(),

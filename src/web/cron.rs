@@ -49,19 +49,21 @@ pub(super) async fn list(
     let line = html! {
         (things(seen.jobs.len() as u64, "periodic job")) ", " (count(disabled)) " disabled"
     };
+    let runs = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
     let main = html! {
         (head("Periodic jobs", &line, &html! {}))
         @for problem in &seen.problems { div.note-err { pre { (problem) } } }
         @if seen.jobs.is_empty() {
             (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
         } @else {
-            (table(&seen.jobs, site.links(), now.moment.at))
+            (table(&seen.jobs, site.links(), now.moment.at, runs.as_ref()))
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
 }
 
-fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
+/// `forgery` is the field of a form, if the visitor may run periodic jobs.
+fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, forgery: Option<&Markup>) -> Markup {
     html! {
         table.stack.nopick role="table" {
             caption.sr { "Periodic jobs" }
@@ -71,6 +73,7 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
                         ("", "Name"), ("", "State"), ("", "Schedule"), ("", "Type"), ("num", "Next"),
                         ("", "Last"), ("num", "Firings"),
                     ]))
+                    @if forgery.is_some() { th role="columnheader" scope="col" { span.sr { "Run" } } }
                 }
             }
             tbody role="rowgroup" {
@@ -85,6 +88,7 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
                         }
                         td.wide role="cell" { (last(job, links, now)) }
                         td.num.wide role="cell" { (count(job.whole("fired").unwrap_or_default())) }
+                        @if let Some(forgery) = forgery { td.mr role="cell" { (run_form(forgery, job, links)) } }
                     }
                 }
             }
@@ -94,7 +98,20 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
 
 fn state(job: &JobDoc) -> Markup {
     html! {
-        @if is_enabled(job) { span.faint { "enabled" } } @else { (sign("warn", "pause", "disabled")) }
+        @if !is_enabled(job) { (sign("warn", "pause", "disabled")) }
+        @else if !job.text("not_in_force").is_empty() { (sign("warn", "warn", job.text("not_in_force"))) }
+        @else { span.faint { "enabled" } }
+    }
+}
+
+/// Returns the button that runs a periodic job now.
+fn run_form(forgery: &Markup, job: &JobDoc, links: &SiteLinks) -> Markup {
+    let name = job.text("name");
+    html! {
+        form method="post" action=(address(links, name)) {
+            (forgery)
+            button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
+        }
     }
 }
 
@@ -150,10 +167,60 @@ pub(super) async fn show(
         section {
             (bar("Next", "", None))
             @if !is_enabled(&job) { p.dim { "It does not fire while it is disabled." } }
+            @else if !job.text("not_in_force").is_empty() { p.dim { (job.text("not_in_force")) } }
             ul { @for at in upcoming(&job) { li { (until(at, now.moment.at)) } } }
         }
+        section {
+            (bar("Script", "", None))
+            pre tabindex="0" { (job.text("script")) }
+        }
+        (history(&job, links, now.moment.at))
     };
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
+}
+
+/// Returns the latest firings, each with its job or the reason for which it was left out.
+fn history(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let firings = job.get("history").and_then(Value::as_array).cloned().unwrap_or_default();
+    let firings: Vec<JobDoc> = firings.into_iter().map(JobDoc::from).collect();
+    html! {
+        section {
+            (bar("Firings", "", None))
+            @if firings.is_empty() { p.dim { "It has not fired." } } @else {
+                table.stack.nopick role="table" {
+                    caption.sr { "Latest firings" }
+                    thead role="rowgroup" {
+                        tr role="row" { (columns(&[("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")])) }
+                    }
+                    tbody role="rowgroup" {
+                        @for firing in &firings { (firing_row(firing, links, now)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn firing_row(firing: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let status = firing.text("status").parse::<JobStatus>().ok();
+    html! {
+        tr role="row" {
+            td.m1 role="cell" {
+                @let id = firing.text("job_id");
+                @if id.is_empty() { span.faint { "–" } } @else { (id_link(id, &links.job(id))) }
+            }
+            td.m4 role="cell" {
+                @match (firing.text("outcome"), status) {
+                    ("fired", Some(status)) => (ShownState::of(status, false, false).shown()),
+                    (outcome, _) => span.faint { (outcome.replace('_', " ")) },
+                }
+            }
+            td.num.mr role="cell" {
+                @if let Some(due) = firing.time("due") { (was(due, now)) }
+            }
+            td.dim.m5 role="cell" { (firing.text("why")) }
+        }
+    }
 }
 
 /// Returns the next firings.
@@ -211,7 +278,7 @@ mod tests {
             "last": { "due": "2026-01-31T12:00:00Z", "job_id": hostile, "status": "error" },
         }));
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let text = table(&[job], &SiteLinks::new("/"), now).into_string();
+        let text = table(&[job], &SiteLinks::new("/"), now, Some(&html! { "token" })).into_string();
         assert!(text.contains("disabled") && text.contains("1 h</time> ago"), "{text}");
         assert!(!text.contains("<script"), "{text}");
     }

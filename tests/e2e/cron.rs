@@ -73,6 +73,8 @@ fn periodic_job_is_listed_and_run_on_request() {
     let redis = Redis::start();
     let hero = with_cron(&redis, &[("nightly.toml", nightly)]);
     let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wait_until("it is in force", || listed(&hero)[0]["next"].is_string());
     let listed = hero.run(&["cron", "list"]).code(0).stdout;
     let row = listed.lines().nth(1).expect("a row");
     assert!(row.starts_with("nightly  30 3 * * *  Europe/Brussels  2"), "{listed}");
@@ -110,6 +112,55 @@ fn reload_takes_over_changed_files_and_a_broken_file_disables_only_itself() {
     let tocks = fired(&redis, "tock").len();
     wait_until("the new one fires on", || fired(&redis, "tock").len() >= tocks + 2);
     assert!(fired(&redis, "tick").len() <= known, "it is gone");
+}
+
+/// Returns true if `hero status` tells a problem of this kind, whose sentence contains a text.
+fn has_problem(hero: &Hero, kind: &str, text: &str) -> bool {
+    let said = hero.run(&["status", "--json"]).stdout;
+    let said: serde_json::Value = serde_json::from_str(&said).expect("one document");
+    let problems = said["problems"].as_array().expect("a list");
+    let is_it = |of: &&serde_json::Value| of["kind"] == kind;
+    let mut texts = problems.iter().filter(is_it).filter_map(|of| of["text"].as_str());
+    texts.any(|said| said.contains(text))
+}
+
+#[test]
+fn periodic_job_that_no_supervisor_fires_says_so_instead_of_a_next_time() {
+    let nightly = "[cron.nightly]\nschedule = \"30 3 * * *\"\ntype = \"osis\"\nscript = \"1\"\n";
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("nightly.toml", nightly)]);
+    let why = |hero: &Hero| {
+        let job = listed(hero).remove(0);
+        assert_eq!(job["next"].is_null(), job["not_in_force"].is_string(), "{job}");
+        job["not_in_force"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(why(&hero), "no live supervisor fires it");
+    let supervisor = hero.supervisor().start();
+    wait_until("it is in force", || why(&hero).is_empty());
+    let file = redis.folder().join("cron.d").join("nightly.toml");
+    fs::write(&file, nightly.replace("30 3", "45 4")).expect("writing a file");
+    assert_eq!(why(&hero), "changed on disk, not in force: reload");
+    let text = hero.run(&["cron", "list"]).code(0).stdout;
+    assert!(text.contains("changed on disk, not in force: reload"), "{text}");
+    let text = hero.run(&["cron", "show", "nightly"]).code(0).stdout;
+    assert!(text.contains("not in force: reload") && !text.contains("next:"), "{text}");
+    wait_until("the problem is told", || has_problem(&hero, "cron_changed", "nightly.toml"));
+    supervisor.signal(Signal::SIGHUP);
+    wait_until("the change is in force", || why(&hero).is_empty());
+    wait_until("the problem is over", || !has_problem(&hero, "cron_changed", ""));
+}
+
+#[test]
+fn illegal_periodic_job_is_a_problem_and_leaves_the_others_of_its_file_in_force() {
+    let broken = "[cron.broken]\nschedule = \"0 0 30 2 *\"\ntype = \"osis\"\nscript = \"1\"\n";
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("both.toml", &format!("{broken}{EACH_SECOND}"))]);
+    let _supervisor = hero.supervisor().start();
+    wait_until("the other fires", || !fired(&redis, "tick").is_empty());
+    let mistake = "cron.broken.schedule: never fires";
+    wait_until("the problem is told", || has_problem(&hero, "cron_refused", mistake));
+    let names: Vec<_> = listed(&hero).iter().map(|job| job["name"].clone()).collect();
+    assert_eq!(names, ["tick"]);
 }
 
 #[test]

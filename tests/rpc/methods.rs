@@ -28,6 +28,15 @@ fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
     assert_eq!(found(json!({ "text": "A", "caller": "root", "queue": queue })), Some(1));
     assert_eq!(found(json!({ "since": "2100-01-01T00:00:00Z" })), Some(0));
     assert_eq!(found(json!({ "cancelled": true })), Some(0));
+    for (name, value, jobs) in [
+        ("since", "1h", 1),
+        ("ended_since", "yesterday", 1),
+        ("ended_since", "2100-01-01T00:00:00Z", 0),
+        ("ended_until", "2100-01-01T00:00:00Z", 1),
+        ("ended_until", "yesterday", 0),
+    ] {
+        assert_eq!(found(json!({ name: value })), Some(jobs), "{name} = {value}");
+    }
     let log = api.call("job.log", json!({ "id": "a" }));
     assert_eq!(log["lines"], printed(&api, &["job", "logs", "a"])["lines"]);
     assert_eq!(log["next"], Value::Null);
@@ -128,6 +137,7 @@ fn errors_tell_programs_what_is_wrong() {
         ("job.wait", json!({ "id": "a", "wait": -1 }), code::INVALID_PARAMS, "wait"),
         ("job.list", json!({ "limit": 1001 }), code::INVALID_PARAMS, "limit"),
         ("job.list", json!({ "status": "over" }), code::INVALID_PARAMS, "status"),
+        ("job.list", json!({ "ended_since": "soon" }), code::INVALID_PARAMS, "ended_since"),
         ("job.submit", with("timeout", json!("soon")), code::INVALID_PARAMS, "timeout"),
         ("job.submit", with("timeout", json!(1e9)), code::INVALID_PARAMS, "timeout"),
         ("job.submit", with("script_type", json!("ruby")), code::INVALID_PARAMS, "script_type"),

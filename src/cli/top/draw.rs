@@ -262,7 +262,10 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     let head = columns.iter().map(|column| aligned(column.title.to_owned(), column.is_number));
     let head = TableRow::new(head).style(look.style(Tone::Dim));
     let chosen = Style::new().add_modifier(Modifier::REVERSED);
-    let table = Table::new(rows.iter().map(|row| drawn(row, pane, look)), widths)
+    // The borders, the columns of a known width, and a space before each of them.
+    let known: u16 = columns.iter().map(|column| column.width + u16::from(column.width > 0)).sum();
+    let left = area.width.saturating_sub(2 + known).into();
+    let table = Table::new(rows.iter().map(|row| drawn(row, pane, left, look)), widths)
         .header(head)
         .block(block)
         .row_highlight_style(if is_focused { chosen } else { Style::new() });
@@ -270,13 +273,16 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-fn drawn(row: &ListRow, pane: Pane, look: Look) -> TableRow<'static> {
+/// Draws a row; `left` is the width of its widest column.
+fn drawn(row: &ListRow, pane: Pane, left: usize, look: Look) -> TableRow<'static> {
     let cells = row.cells.iter().zip(pane.columns()).map(|(Cell { text, tone }, column)| {
-        let width = match column.width {
-            0 => text.chars().count(),
-            width => width.into(),
+        let text = match (column.width, pane) {
+            // Names of queues begin alike.
+            (0, Pane::Queues) => cut_in_middle(text, left, look),
+            (0, _) => text.clone(),
+            (width, _) => cut(text, width.into(), look),
         };
-        aligned(cut(text, width, look), column.is_number).style(look.style(*tone))
+        aligned(text, column.is_number).style(look.style(*tone))
     });
     TableRow::new(cells.collect::<Vec<_>>())
 }
@@ -295,6 +301,19 @@ fn cut(text: &str, width: usize, look: Look) -> String {
     text.chars().take(width.saturating_sub(1)).chain(mark.chars()).collect()
 }
 
+/// Cuts the middle out of a text, with a mark: its begin and its end stay.
+fn cut_in_middle(text: &str, width: usize, look: Look) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= width {
+        return text.to_owned();
+    }
+    let mark = if look.unicode { "…" } else { "~" };
+    let end = width.saturating_sub(1) * 2 / 3;
+    let begin = width.saturating_sub(1) - end;
+    let parts = (&chars[..begin], &chars[chars.len() - end..]);
+    parts.0.iter().copied().chain(mark.chars()).chain(parts.1.iter().copied()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use ratatui::Terminal;
@@ -303,6 +322,13 @@ mod tests {
 
     use super::super::snapshot::tests::snapshot;
     use super::*;
+
+    #[test]
+    fn name_of_a_queue_keeps_its_begin_and_its_end() {
+        let name = "type:python:group:reports:prio:0";
+        assert_eq!(cut_in_middle(name, 16, PLAIN), "type:~rts:prio:0");
+        assert_eq!(cut_in_middle(name, 40, PLAIN), name);
+    }
 
     const PLAIN: Look = Look { colour: false, unicode: false };
 

@@ -10,6 +10,9 @@ use crate::view::{HealthRules, LatestJobs, Moment, NamespaceHealth};
 /// The running jobs and the failures that are read, the newest of each.
 const JOBS_MAX: usize = 200;
 
+/// The seconds over which rates are smoothed.
+const SMOOTHED_S: f64 = 5.0;
+
 /// The state of the namespace at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
@@ -52,10 +55,27 @@ impl Snapshot {
         Ok(Self {
             latest: LatestJobs::read(client, JOBS_MAX).await?,
             health: NamespaceHealth::of(&moment, rules),
-            rates: before.map(|before| counted.since(&before.counted)),
+            rates: before.map(|before| {
+                let seconds = counted.seconds_since(&before.counted);
+                counted.since(&before.counted).smoothed(before.rates, seconds)
+            }),
             counted,
             moment,
         })
+    }
+}
+
+impl Rates {
+    /// Mixes it with the rates before: those of some seconds ago count for less.
+    fn smoothed(self, before: Option<Self>, seconds: f64) -> Self {
+        let Some(before) = before else { return self };
+        let share = 1.0 - (-seconds / SMOOTHED_S).exp();
+        let mix = |now: f64, then: f64| then + share * (now - then);
+        Self {
+            submitted: mix(self.submitted, before.submitted),
+            finished: mix(self.finished, before.finished),
+            failed: mix(self.failed, before.failed),
+        }
     }
 }
 
@@ -71,8 +91,12 @@ impl Counted {
         })
     }
 
+    fn seconds_since(&self, before: &Self) -> f64 {
+        self.at.duration_since(before.at).as_secs_f64().max(0.001)
+    }
+
     fn since(&self, before: &Self) -> Rates {
-        let seconds = self.at.duration_since(before.at).as_secs_f64().max(0.001);
+        let seconds = self.seconds_since(before);
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
         Rates {
@@ -129,6 +153,15 @@ pub(super) mod tests {
             rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
             counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },
         }
+    }
+
+    #[test]
+    fn rates_are_smoothed_over_some_seconds() {
+        let of = |rate| Rates { submitted: rate, finished: rate, failed: rate };
+        assert_eq!(of(9.0).smoothed(None, 1.0), of(9.0), "the first are as measured");
+        let soon = of(10.0).smoothed(Some(of(0.0)), 1.0).finished;
+        let later = of(10.0).smoothed(Some(of(0.0)), 60.0).finished;
+        assert!(soon > 1.0 && soon < 3.0 && later > 9.9, "{soon} {later}");
     }
 
     #[test]

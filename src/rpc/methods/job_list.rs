@@ -1,6 +1,5 @@
 //! `job.list`: a page of jobs, by state and type, or by what no index has.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,7 @@ use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
 use super::job_types::ListedJob;
-use super::params::{Spelled, page_size};
+use super::params::{PastMoment, Spelled, page_size};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
@@ -49,10 +48,15 @@ pub(super) struct ListJobs {
     held: Option<bool>,
     /// Only jobs that were stopped or replaced; with false, only others.
     cancelled: Option<bool>,
-    /// Only jobs that were created at this time or after it.
-    since: Option<Spelled<Timestamp>>,
+    /// Only jobs that were created at this time or after it: RFC 3339, or as hero job list has it, in UTC: 24h (ago),
+    /// 09:00, yesterday (its start), yesterday 18:00, friday.
+    since: Option<Spelled<PastMoment>>,
     /// Only jobs that were created at this time or before it.
-    until: Option<Spelled<Timestamp>>,
+    until: Option<Spelled<PastMoment>>,
+    /// Only jobs that ended at this time or after it; a job that has not ended is left out.
+    ended_since: Option<Spelled<PastMoment>>,
+    /// Only jobs that ended at this time or before it.
+    ended_until: Option<Spelled<PastMoment>>,
 }
 
 /// A page of jobs.
@@ -72,6 +76,7 @@ impl ListJobs {
 
     /// Returns what it looks for, at most so many jobs.
     pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
+        let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
         let query = ListQuery {
             statuses: self.status.into_iter().collect(),
             script_type: self.script_type.map(|Spelled(name)| name),
@@ -87,8 +92,10 @@ impl ListJobs {
             queue: self.queue.map(|Spelled(queue)| queue),
             held: self.held,
             cancelled: self.cancelled,
-            since: self.since.map(|Spelled(time)| time),
-            until: self.until.map(|Spelled(time)| time),
+            since: time(self.since),
+            until: time(self.until),
+            ended_since: time(self.ended_since),
+            ended_until: time(self.ended_until),
             cause: self.failed_because.map(|Spelled(cause)| cause),
             ..JobSearch::default()
         };

@@ -4,11 +4,14 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
 use super::super::error::{RpcError, code};
 use crate::proto::job::JobId;
+use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 
 /// A value that is written as text.
 #[derive(Debug, Clone)]
@@ -32,6 +35,18 @@ impl<T> JsonSchema for Spelled<T> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string" })
+    }
+}
+
+/// A time as people write it for a search, in UTC.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PastMoment(pub(super) Timestamp);
+
+impl FromStr for PastMoment {
+    type Err = PastTimeError;
+
+    fn from_str(text: &str) -> Result<Self, PastTimeError> {
+        parse_past_time(text, &TimeZone::UTC, Timestamp::now()).map(Self)
     }
 }
 

@@ -32,6 +32,35 @@ pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Foun
     }
 }
 
+/// Periodic jobs that are not in force as their files have them, for each supervisor.
+pub(super) fn periodic_jobs(moment: &Moment, found: &mut Found) {
+    for of in &moment.supervisors {
+        let Some(cron) = &of.cron else { continue };
+        let subject = || Subject::Supervisor(of.unit.clone(), of.hostname.clone());
+        if !cron.changed.is_empty() {
+            let (files, host) = (cron.changed.join(", "), &of.hostname);
+            found.add(
+                (ProblemKind::CronChanged, Severity::Warning),
+                subject(),
+                format!("periodic jobs changed on disk, not in force on {host}: {files}"),
+                format!("reload the supervisor on {host}: systemctl reload hero@{}", of.unit),
+            );
+        }
+        if !cron.refused.is_empty() {
+            let (mistakes, host) = (cron.refused.join("; "), &of.hostname);
+            found.add(
+                (ProblemKind::CronRefused, Severity::Warning),
+                subject(),
+                format!(
+                    "periodic jobs that supervisor {} on {host} does not fire: {mistakes}",
+                    of.unit
+                ),
+                "mend the file, test it with hero check, and reload the supervisor",
+            );
+        }
+    }
+}
+
 /// Actors that claim no jobs. If others of their type do, that is worth a note.
 pub(super) fn holding(moment: &Moment, found: &mut Found) {
     for (script_type, of) in &moment.actor_counts {

@@ -4,6 +4,7 @@
 
 mod brokers;
 mod daemons;
+mod groups;
 mod jobs;
 mod problem;
 mod queues;
@@ -70,6 +71,7 @@ impl NamespaceHealth {
     pub fn of(moment: &Moment, rules: &HealthRules) -> Self {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
+        daemons::periodic_jobs(moment, &mut found);
         servers::all(moment, rules, &mut found);
         servers::keys(moment, &mut found);
         servers::clocks(moment, &mut found);
@@ -84,7 +86,7 @@ impl NamespaceHealth {
         let mut problems = found.0;
         // The order of one severity is that above.
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
-        Self::of_problems(problems)
+        Self::of_problems(groups::joined(problems))
     }
 
     /// Judges one queue, from which this number of ready actors claims.

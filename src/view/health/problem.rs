@@ -78,6 +78,10 @@ kinds! {
     FewSupervisors = "few_supervisors",
     /// A supervisor cannot do its duties.
     SupervisorFails = "supervisor_fails",
+    /// A file of periodic jobs has changed since a supervisor read it.
+    CronChanged = "cron_changed",
+    /// A periodic job is not in force because of a mistake.
+    CronRefused = "cron_refused",
     /// Redis is a replica, which refuses writes.
     RedisReplica = "redis_replica",
     /// Redis is too old.

@@ -1,9 +1,11 @@
 //! The rules, each on a healthy moment with one change.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::proto::cron::CronInForce;
 use crate::store::{BrokerPresence, LastHour};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
@@ -28,13 +30,19 @@ fn healthy_moment_has_no_problems() {
     assert_eq!(health(|_| {}, &HealthRules::default()).state, HealthState::Ok);
 }
 
+/// The periodic jobs in force of a supervisor.
+fn cron(changed: &[&str], refused: &[&str]) -> Option<CronInForce> {
+    let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect();
+    Some(CronInForce::new(BTreeMap::new(), lines(changed), lines(refused)))
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
     let hour =
         |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
-    let cases: [(Change<'_>, Severity, &str); 19] = [
+    let cases: [(Change<'_>, Severity, &str); 21] = [
         (
             &|of| {
                 of.supervisors.clear();
@@ -47,6 +55,16 @@ fn every_rule_has_its_severity_and_its_sentence() {
             &|of| of.supervisors[0].redis = "failing".to_owned(),
             Warning,
             "supervisor supervisor on one: failing",
+        ),
+        (
+            &|of| of.supervisors[0].cron = cron(&["a.toml"], &[]),
+            Warning,
+            "periodic jobs changed on disk, not in force on one: a.toml",
+        ),
+        (
+            &|of| of.supervisors[0].cron = cron(&[], &["cron.a: never fires"]),
+            Warning,
+            "periodic jobs that supervisor supervisor on one does not fire: cron.a: never fires",
         ),
         (&|of| of.queues[0].1 = 0, Warning, "queue type:osis has 3 jobs and no live actor"),
         (
@@ -244,6 +262,23 @@ fn worst_problem_comes_first_and_notes_come_last() {
     let severities: Vec<Severity> = health.problems.iter().map(|of| of.severity).collect();
     assert_eq!(severities, [Critical, Critical, Warning, Note]);
     assert_eq!((health.state, health.wrong().count()), (HealthState::Critical, 3));
+}
+
+#[test]
+fn same_problem_of_many_queues_is_one_with_their_number_and_examples() {
+    let of_queues = |number: usize| {
+        texts(|of| {
+            of.queues[0].1 = 0;
+            of.queues = vec![of.queues[0].clone(); number];
+            for (place, (state, _)) in of.queues.iter_mut().enumerate() {
+                state.queue = format!("type:osis:group:g{place}").parse().expect("legal");
+            }
+        })
+    };
+    let first = "queue type:osis:group:g0 has 3 jobs and no live actor";
+    let rest = "type:osis:group:g1, type:osis:group:g2, type:osis:group:g3 and 30 more";
+    assert_eq!(of_queues(34), [(Severity::Warning, format!("34 queues: {first}; so do {rest}"))]);
+    assert_eq!(of_queues(3).len(), 3);
 }
 
 #[test]

@@ -61,6 +61,7 @@ pub(super) async fn show(
     let now = site.snapshot(&visitor).await?;
     let of = find(&now, &name)?;
     let links = site.links();
+    let jobs = super::jobs::of_actor(&site, &visitor, &now, &of.actor).await?;
     let main = html! {
         p.crumb {
             a href=(links.to("/actors")) { "Actors" } " / "
@@ -68,6 +69,7 @@ pub(super) async fn show(
         }
         (head(&name, &line(of), &actions(&site, &visitor, of)))
         (facts(links, &now, of))
+        (jobs)
     };
     Ok(site.page(&visitor, &now, &WebPage::live(name.as_str(), Nav::Actors, main)))
 }

@@ -37,6 +37,14 @@ impl Verb {
         }
     }
 
+    fn title(self) -> &'static str {
+        match self {
+            Self::Retry => "Retry",
+            Self::Stop => "Stop",
+            Self::Delete => "Delete",
+        }
+    }
+
     fn done(self) -> &'static str {
         match self {
             Self::Retry => "Retried",
@@ -45,11 +53,11 @@ impl Verb {
         }
     }
 
-    /// Returns true if a question comes first.
-    fn asks(self, jobs: usize) -> bool {
+    /// Returns true if a question with the number comes first: jobs that nobody has ticked are counted before.
+    fn asks(self, jobs: usize, matches_all: bool) -> bool {
         match self {
-            Self::Retry => false,
-            Self::Stop => jobs > 1,
+            Self::Retry => matches_all,
+            Self::Stop => matches_all || jobs > 1,
             Self::Delete => true,
         }
     }
@@ -91,7 +99,7 @@ pub(in crate::web) async fn change(
         return Err(PageError::wrong("The form names no job."));
     }
     let back = filter.address(&super::SiteLinks::new(""), "/jobs", &[]);
-    if verb.asks(ids.len()) && fields.get("sure") != "1" {
+    if verb.asks(ids.len(), fields.get("all") == "1") && fields.get("sure") != "1" {
         return ask(&site, &visitor, verb, &ids, &filter).await;
     }
     let said = change_all(&site, &visitor, verb, &ids).await?;
@@ -150,11 +158,12 @@ async fn ask(
             "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \
              Running jobs stay."
         }
-        _ => {
+        Verb::Retry => "Each starts again with its first attempt. Jobs that have not failed stay.",
+        Verb::Stop => {
             "Each ends in error, and jobs that wait for one of them fail too. Running scripts are told to stop."
         }
     };
-    let verb_text = format!("{} {number}", if verb == Verb::Delete { "Delete" } else { "Stop" });
+    let verb_text = format!("{} {number}", verb.title());
     let mut hidden: Vec<(&str, String)> = ids.iter().map(|id| ("id", id.clone())).collect();
     hidden.extend(filter.fields().into_iter().map(|(name, value)| (name, value.to_owned())));
     hidden.push(("do", verb.word().to_owned()));
@@ -195,6 +204,8 @@ mod tests {
             ("tag", "nightly"),
             ("since", "1h"),
             ("until", "1m"),
+            ("ended_since", "yesterday"),
+            ("ended_until", "today"),
             ("kind", "x"),
         ];
         let filter = filter_of(given.into_iter().chain([("cursor", "y")])).expect("a filter");
@@ -203,9 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_destroys_is_asked_about() {
-        assert!(Verb::Delete.asks(1) && Verb::Stop.asks(2));
-        assert!(!Verb::Stop.asks(1) && !Verb::Retry.asks(500));
+    fn what_destroys_or_changes_all_that_match_is_asked_about() {
+        assert!(Verb::Delete.asks(1, false) && Verb::Stop.asks(2, false));
+        assert!(!Verb::Stop.asks(1, false) && !Verb::Retry.asks(500, false));
+        assert!(Verb::Retry.asks(1, true), "the number that match is shown first");
         assert_eq!(Verb::parse("drop"), None);
     }
 }

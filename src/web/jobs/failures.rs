@@ -20,12 +20,13 @@ pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
     }
 }
 
-/// Returns the table of kinds.
+/// Returns the table of kinds. `forgery` is the field of a form, if the visitor may retry jobs.
 pub(super) fn table(
     found: &ErrorGroupsDocument,
     filter: &JobFilter,
     links: &SiteLinks,
     now: Timestamp,
+    forgery: Option<&Markup>,
 ) -> Markup {
     if found.groups.is_empty() {
         return empty(&html! { "No jobs failed." });
@@ -39,10 +40,11 @@ pub(super) fn table(
                         ("c-ca", "Jobs"), ("", "Error"), ("c-ca", "Types"), ("c-tg", "The latest"),
                         ("num c-tk", "Ended"),
                     ]))
+                    @if forgery.is_some() { th.c-ca role="columnheader" scope="col" { span.sr { "Retry" } } }
                 }
             }
             tbody role="rowgroup" {
-                @for group in &found.groups { (row(group, filter, links, now)) }
+                @for group in &found.groups { (row(group, filter, links, now, forgery)) }
             }
         }
     }
@@ -53,6 +55,7 @@ fn row(
     filter: &JobFilter,
     links: &SiteLinks,
     now: Timestamp,
+    forgery: Option<&Markup>,
 ) -> Markup {
     let jobs = filter.address(links, "/jobs", &[("kind", &group.kind)]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
@@ -69,6 +72,24 @@ fn row(
                 a.id href=(links.job(&group.last_job)) title=(group.last_job) { (short_id(&group.last_job)) }
             }
             td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }
+            @if let Some(forgery) = forgery {
+                td.m5 role="cell" { @if !group.kind.is_empty() { (retry_form(&group.kind, filter, links, forgery)) } }
+            }
+        }
+    }
+}
+
+/// Returns the button that asks before all failures of a kind are retried.
+fn retry_form(kind: &str, filter: &JobFilter, links: &SiteLinks, forgery: &Markup) -> Markup {
+    html! {
+        form method="post" action=(links.to("/jobs")) {
+            (forgery)
+            @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name != "kind") {
+                input type="hidden" name=(name) value=(value);
+            }
+            input type="hidden" name="kind" value=(kind);
+            input type="hidden" name="all" value="1";
+            button.plain name="do" value="retry" aria-label={ "Retry all: " (kind) } { "Retry…" }
         }
     }
 }
@@ -93,7 +114,7 @@ mod tests {
         let found = ErrorGroupsDocument { groups: vec![group], looked: 10, more: true };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let filter = JobFilter { state: "error".into(), ..JobFilter::default() };
-        let text = table(&found, &filter, &SiteLinks::new("/"), now).into_string();
+        let text = table(&found, &filter, &SiteLinks::new("/"), now, Some(&html! {})).into_string();
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.contains("/jobs?state=error&amp;kind=%3Cscript%3EN"), "{text}");
         assert!(headline(&found).into_string().contains("among the latest 10"));

@@ -1,27 +1,33 @@
 //! The filters of the list of jobs, as the address has them.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::super::error::PageError;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use crate::proto::spoken_time::parse_past_time;
 use crate::store::{JobSearch, ListQuery};
 
 /// The sizes of a page that a visitor may choose; the first is the default.
 const SIZES: [usize; 3] = [25, 50, 100];
 
 /// The ages that the form offers.
-pub(super) const AGES: [(&str, &str); 5] = [
+pub(super) const AGES: [(&str, &str); 7] = [
     ("", "any time"),
     ("15m", "last 15 min"),
     ("1h", "last hour"),
     ("24h", "last 24 h"),
+    ("today", "today, UTC"),
+    (YESTERDAY, "yesterday, UTC"),
     ("7d", "last 7 days"),
 ];
+
+/// The word for the whole day before, in UTC.
+const YESTERDAY: &str = "yesterday";
 
 /// The filters. An empty one filters nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -37,10 +43,14 @@ pub(in crate::web) struct JobFilter {
     pub(super) queue: String,
     pub(super) caller: String,
     pub(super) tag: String,
-    /// Created since: an age such as `1h`, or a time.
+    /// Created since: an age such as `1h`, a time, or `yesterday`, which without an end means that whole day.
     pub(super) since: String,
     /// Created until: the same.
     pub(super) until: String,
+    /// Ended since: the same.
+    pub(super) ended_since: String,
+    /// Ended until: the same.
+    pub(super) ended_until: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
     /// `error` groups failures by their errors.
@@ -65,8 +75,9 @@ impl JobFilter {
     pub(super) fn is_plain(&self) -> bool {
         let others =
             [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
+        let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
         let is_rare = self.state() == Some(ShownState::Cancelled);
-        others.iter().all(|text| text.trim().is_empty()) && !is_rare
+        others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
     }
 
     /// Returns its filters, without the place in the list.
@@ -80,6 +91,8 @@ impl JobFilter {
             ("tag", &self.tag),
             ("since", &self.since),
             ("until", &self.until),
+            ("ended_since", &self.ended_since),
+            ("ended_until", &self.ended_until),
             ("kind", &self.kind),
         ];
         all.into_iter()
@@ -112,6 +125,8 @@ impl JobFilter {
             let text = text.trim();
             (!text.is_empty()).then(|| text.to_owned())
         };
+        let (since, until) = span(&self.since, &self.until, now);
+        let (ended_since, ended_until) = span(&self.ended_since, &self.ended_until, now);
         let search = JobSearch {
             text: given(&self.q),
             caller: given(&self.caller),
@@ -128,8 +143,10 @@ impl JobFilter {
                 Some(ShownState::Error) => Some(false),
                 _ => None,
             },
-            since: moment(&self.since, now),
-            until: moment(&self.until, now),
+            since,
+            until,
+            ended_since,
+            ended_until,
             ..JobSearch::default()
         };
         Ok((query, search))
@@ -147,22 +164,16 @@ fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// Returns the time of a text: an age such as `15m`, `24h` or `7d`, or a time with its zone.
+/// Returns the begin and the end of two texts. `yesterday` alone is that whole day.
+fn span(since: &str, until: &str, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+    let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
+    let until = if is_day { "today" } else { until };
+    (moment(since, now), moment(until, now))
+}
+
+/// Returns the time of a text, as `hero job list` reads it, in UTC.
 fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let text = text.trim();
-    if let Ok(time) = text.parse() {
-        return Some(time);
-    }
-    let unit = text.chars().last()?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].parse().ok()?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    now.checked_sub(Duration::from_secs(number.checked_mul(seconds)?)).ok()
+    parse_past_time(text.trim(), &TimeZone::UTC, now).ok()
 }
 
 #[cfg(test)]
@@ -188,6 +199,12 @@ mod tests {
         assert_eq!((query.statuses, search.cancelled), (vec![JobStatus::Error], Some(false)));
         let (_, search) = of("since", "1h").expect("a search");
         assert_eq!(search.since, "2026-01-31T12:00:00Z".parse().ok());
+        let (_, search) = of("ended_since", "yesterday").expect("a search");
+        let day = |text: &str| text.parse::<Timestamp>().ok();
+        assert_eq!(
+            (search.ended_since, search.ended_until, search.since),
+            (day("2026-01-30T00:00:00Z"), day("2026-01-31T00:00:00Z"), None)
+        );
         assert!(!of("since", "nonsense").expect("a search").1.is_wanted());
         for (name, value) in [("type", "<b>"), ("queue", "none"), ("cursor", "x")] {
             assert!(of(name, value).is_err(), "{name}={value}");

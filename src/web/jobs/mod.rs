@@ -1,5 +1,6 @@
 //! `/jobs`: the list with its filters, files of it, and failures by their errors.
 
+mod beside;
 mod bulk;
 mod export;
 mod failures;
@@ -25,6 +26,7 @@ use super::visitor::Visitor;
 use crate::proto::job::JobId;
 use crate::rpc::Scope;
 
+pub(super) use beside::{of_actor, of_queue};
 pub(super) use bulk::change;
 pub(super) use export::attachment;
 pub(super) use rows::{first_line, tags, what_it_is_at};
@@ -185,10 +187,14 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
                 }
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
-            label.opt { "Created " (choice("since", &filter.since, ages)) }
+            label.opt { "Created " (choice("since", &filter.since, ages.clone())) }
+            label.opt { "Ended " (choice("ended_since", &filter.ended_since, ages)) }
             label.opt { "Tag " input name="tag" size="8" placeholder="any" value=(filter.tag); }
             @if !filter.until.is_empty() {
                 label.opt { "until " input name="until" size="18" value=(filter.until); }
+            }
+            @if !filter.ended_until.is_empty() {
+                label.opt { "ended until " input name="ended_until" size="18" value=(filter.ended_until); }
             }
             @if !filter.kind.is_empty() {
                 label.opt { "Error is " input name="kind" size="24" value=(filter.kind); }
@@ -228,7 +234,7 @@ fn body(
             form method="post" action=(links.to("/jobs")) {
                 (visitor.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.moment.at, picks))
+                (rows::table(&found.jobs, links, now.moment.at, picks, Some("job-rows")))
                 @if picks { (bulk::bar()) }
                 (foot(links, filter, found))
             }
@@ -267,10 +273,11 @@ async fn by_error(
     let (query, search) = failed.search(now.moment.at)?;
     let sees = |job: &_| visitor.sees(job);
     let found = site.client().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
+    let retries = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
     let main = html! {
         p.crumb { a href=(failed.address(site.links(), "/jobs", &[])) { "Jobs" } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, site.links(), now.moment.at))
+        (failures::table(&found, &failed, site.links(), now.moment.at, retries.as_ref()))
     };
     Ok(site.page(visitor, now, &WebPage::still("Failures", Nav::Jobs(failed.state()), main)))
 }

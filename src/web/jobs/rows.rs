@@ -122,8 +122,14 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
     }
 }
 
-/// Returns the table of jobs.
-pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
+/// Returns the table of jobs. With `id`, its rows are changed while the page is open.
+pub(super) fn table(
+    jobs: &[JobDoc],
+    links: &SiteLinks,
+    now: Timestamp,
+    picks: bool,
+    id: Option<&str>,
+) -> Markup {
     html! {
         table.stack.fix.jobs.nopick[!picks] role="table" {
             caption.sr { "Jobs" }
@@ -137,7 +143,7 @@ pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: b
                     ]))
                 }
             }
-            tbody #job-rows role="rowgroup" {
+            tbody id=[id] role="rowgroup" {
                 @for (_, row) in rows(jobs, links, now, picks) { (row) }
             }
         }

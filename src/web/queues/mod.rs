@@ -20,7 +20,7 @@ use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;
 use crate::view::health::lacks_actor;
-use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind};
+use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_of};
 
 pub(super) use list::{list, live, no_queue, part_of, table};
 
@@ -178,13 +178,18 @@ pub(super) async fn show(
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
     let row = find(&site, &visitor, &now, &name)?;
+    let jobs = super::jobs::of_queue(&site, &visitor, &now, &row.state.queue).await?;
     let main = html! {
         p.crumb { a href=(site.links().to("/queues")) { "Queues" } }
         (head(&name, &row.sentence(), &actions(&site, &visitor, &row)))
         (facts(site.links(), &row))
+        @if row.actors == 0 {
+            p.gap { "Start an actor for it: " code { (start_of(&row.state.queue.target.first_unit())) } }
+        }
+        (jobs)
         p.gap {
             a href=(site.links().with("/jobs", &[("state", "queued"), ("queue", &name)])) {
-                "Show its jobs"
+                "Show all its waiting jobs"
             }
         }
     };
