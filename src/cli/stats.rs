@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::table::TextTable;
 use super::job::PastZone;
+use super::table::TextTable;
 use super::time::{between, brief, local_second, local_zone};
 use super::{Global, output};
 use crate::client::{Client, Counters, StatsDocument, TypeStats};
@@ -17,7 +17,8 @@ use crate::proto::target::ScriptType;
 
 /// Show how many jobs came and ended, how many failed, and how long they waited and ran
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n  hero stats --since 'yesterday 18:00' --until 08:00\n\n\
+#[command(
+    after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n  hero stats --since 'yesterday 18:00' --until 08:00\n\n\
                   Without --for, everything that was counted since the first job of each type. With it, \
                   the command waits so long and shows what happened meanwhile, per second. With --since, what \
                   happened from then on or until --until, by samples that supervisors keep: of every minute of the \
@@ -26,7 +27,8 @@ use crate::proto::target::ScriptType;
                   once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
                   their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
                   the means of all attempts. P95: 95 of 100 attempts were shorter; it is estimated from a \
-                  histogram.")]
+                  histogram."
+)]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
@@ -76,7 +78,8 @@ impl Stats {
         let from = self.zone.read("--since", since, now)?;
         let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
         let Some(period) = client.stats_between(from, to.transpose()?).await? else {
-            let message = "no supervisor has kept a sample of this period: samples are kept for 30 days";
+            let message =
+                "no supervisor has kept a sample of this period: samples are kept for 30 days";
             return Err(Error::new(Exit::NotFound, message));
         };
         let stats: Vec<TypeStats> =

@@ -92,9 +92,7 @@ fn callback_of_a_batch_gets_its_counts_ids_and_outputs_though_it_starts_late() {
     let _supervisor = hero.supervisor().start();
     let osis = hero.actor("osis-default-1").start();
     let line = |id: &str, script: &str| {
-        format!(
-            r#"{{"id":"{id}","script_type":"osis","script":"{script}","retention":1}}"#
-        )
+        format!(r#"{{"id":"{id}","script_type":"osis","script":"{script}","retention":1}}"#)
     };
     let lines = [line("a", "40 + 2"), line("b", "throw 1"), line("c", "7")].join("\n");
     fs::write(redis.folder().join("b.jsonl"), lines).expect("writing");
@@ -214,7 +212,10 @@ fn last_of_debounced_jobs_runs_and_at_the_latest_at_the_longest_wait() {
         (&most[..], "needs debounce"),
         (&["--debounce", "2h", "--debounce-max", "90m"], "is shorter than debounce"),
         (&["--debounce", "2h", "--delay", "1h"], "cannot be set beside run_at"),
-        (&["--debounce", "2h", "--on-duplicate", "reject"], "cannot be set beside this on_duplicate"),
+        (
+            &["--debounce", "2h", "--on-duplicate", "reject"],
+            "cannot be set beside this on_duplicate",
+        ),
     ] {
         submit("x", more).code(65).says(why);
     }
@@ -231,7 +232,9 @@ fn debounced_job_does_not_get_lost_while_the_one_before_runs() {
     let bash = hero.actor("bash-default-1").tasks(2).start();
     let submit = |id: &str, script: &str| {
         let more = ["--unique-key", "k", "--debounce", "1ms", "--id", id, "-e", script];
-        hero.run(&[&["submit", "-t", "bash"], &more[..]].concat()).code(0).stdout(&format!("{id}\n"));
+        hero.run(&[&["submit", "-t", "bash"], &more[..]].concat())
+            .code(0)
+            .stdout(&format!("{id}\n"));
     };
     submit("a", "sleep 1000");
     until(&redis, "a", "started");

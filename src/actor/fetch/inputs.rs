@@ -131,7 +131,9 @@ fn without_inputs(config: &JobConfig, reason: NoInputs) -> InvalidJob {
         }
         NoInputs::Absent(id, why) => match why {
             AbsentOutput::Gone => {
-                format!("include {id}, which is gone with its output: it was deleted, or its retention is over")
+                format!(
+                    "include {id}, which is gone with its output: it was deleted, or its retention is over"
+                )
             }
             AbsentOutput::Failed => format!("include {id}, which failed when it was run again"),
             AbsentOutput::Unended => {

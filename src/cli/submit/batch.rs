@@ -317,9 +317,10 @@ impl BatchLines<'_> {
             if !text.is_empty() {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                let read = batch_line::read(text, self.path, self.config).and_then(|(job, files)| {
-                    check(&job).map(|()| BatchLine { number: self.number, job, files })
-                });
+                let read =
+                    batch_line::read(text, self.path, self.config).and_then(|(job, files)| {
+                        check(&job).map(|()| BatchLine { number: self.number, job, files })
+                    });
                 return Ok(Some(read));
             }
         }
