@@ -115,6 +115,10 @@ impl Store {
                         Ok(Some((JobStatus::Finished, Some(output)))) => {
                             sized(Value::BulkString(output))
                         }
+                        Ok(_) if is_needed => {
+                            inputs[job] = Err(NoInputs::Absent(id.clone(), AbsentOutput::Gone));
+                            continue;
+                        }
                         Ok(_) => (0, None),
                         Err(error) if error.is_transient() => return Err(error),
                         Err(error) => {
