@@ -38,7 +38,7 @@ pub struct SampleDocument {
     pub types: Vec<TypeStatsDocument>,
 }
 
-/// What was counted in a chosen period.
+/// The counters of a chosen period.
 #[derive(Debug, Clone)]
 pub struct PeriodStats {
     /// The first sample: at the begin of the period, or as near before it as there is one.

@@ -38,7 +38,7 @@ pub enum AbsentOutput {
 pub struct AskedInputs {
     /// Their ids, each once.
     pub ids: Vec<JobId>,
-    /// Those that must have finished: the job gets no inputs without them.
+    /// The ids of those that must have finished: the job gets no inputs without them.
     pub finished: BTreeSet<JobId>,
     /// The time up to which they were created: a later job of the same id is none of them.
     pub until: Option<Timestamp>,
@@ -102,13 +102,8 @@ impl Store {
                     }
                     answer => answer,
                 };
-                let absent = match answer {
-                    Value::Int(GONE) => Some(AbsentOutput::Gone),
-                    Value::Int(UNENDED) => Some(AbsentOutput::Unended),
-                    Value::Nil | Value::Boolean(false) => Some(AbsentOutput::Failed),
-                    _ => None,
-                };
-                if let Some(why) = absent.filter(|_| prerequisites[job].finished.contains(id)) {
+                let is_needed = prerequisites[job].finished.contains(id);
+                if let Some(why) = absent(&answer).filter(|_| is_needed) {
                     inputs[job] = Err(NoInputs::Absent(id.clone(), why));
                     continue;
                 }
@@ -119,6 +114,10 @@ impl Store {
                     Value::Int(APART) => match self.outcome(id).await {
                         Ok(Some((JobStatus::Finished, Some(output)))) => {
                             sized(Value::BulkString(output))
+                        }
+                        Ok(_) if is_needed => {
+                            inputs[job] = Err(NoInputs::Absent(id.clone(), AbsentOutput::Gone));
+                            continue;
                         }
                         Ok(_) => (0, None),
                         Err(error) if error.is_outage() => return Err(error),
@@ -139,6 +138,16 @@ impl Store {
             left.retain(|(job, _)| inputs[*job].is_ok());
         }
         Ok((inputs, with_files))
+    }
+}
+
+/// The reason why an answer has no output.
+fn absent(answer: &Value) -> Option<AbsentOutput> {
+    match answer {
+        Value::Int(GONE) => Some(AbsentOutput::Gone),
+        Value::Int(UNENDED) => Some(AbsentOutput::Unended),
+        Value::Nil | Value::Boolean(false) => Some(AbsentOutput::Failed),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::proto::job::Retention;
 pub struct LookedAt {
     /// Jobs that it looked at.
     pub jobs: usize,
-    /// Those of them that it ended.
+    /// The number of them that it ended.
     pub ended: usize,
     /// The time until the next look, if there is a job to look at.
     pub next: Option<Duration>,

@@ -53,7 +53,7 @@ fn output_and_files_of_a_prerequisite_outlive_its_retention_while_jobs_wait() {
     let _later = hero.actor("later-default-1").start();
     for id in ["late", "any"] {
         let done = hero.run(&["job", "wait", id]).code(0);
-        done.stdout("{\"a\":\"42\\n\"}made\n");
+        done.stdout("{\"a\":\"42\"}made\n");
     }
     until_gone(&redis, "a");
 }
@@ -209,16 +209,19 @@ fn last_of_debounced_jobs_runs_and_at_the_latest_at_the_longest_wait() {
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["job", "wait", "d"]).code(0).stdout("1\n");
     for (more, why) in [
-        (&most[..], "debounce_max needs debounce"),
-        (&["--debounce", "2h", "--debounce-max", "90m"], "debounce_max is shorter than debounce"),
-        (&["--debounce", "2h", "--delay", "1h"], "debounce cannot be set beside run_at"),
-        (&["--debounce", "2h", "--on-duplicate", "reject"], "debounce cannot be set beside"),
+        (&most[..], "needs debounce"),
+        (&["--debounce", "2h", "--debounce-max", "90m"], "is shorter than debounce"),
+        (&["--debounce", "2h", "--delay", "1h"], "cannot be set beside run_at"),
+        (
+            &["--debounce", "2h", "--on-duplicate", "reject"],
+            "cannot be set beside this on_duplicate",
+        ),
     ] {
         submit("x", more).code(65).says(why);
     }
     hero.run(&["submit", "-t", "osis", "-e", "1", "--debounce", "1s"])
         .code(65)
-        .says("debounce needs a unique_key");
+        .says("needs a unique_key");
 }
 
 #[test]

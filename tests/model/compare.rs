@@ -9,7 +9,9 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 12] = [
+const LASTING: [&str; 14] = [
+    "AWAITED",
+    "EXPIRING",
     "QUEUES",
     "PAUSED",
     "TYPES",

@@ -9,6 +9,7 @@ use crate::cli::given_files::{folder_of, named};
 use crate::cli::script::ScriptSource;
 use crate::client::job_of_line;
 use crate::config::Config;
+use crate::error::Error;
 use crate::proto::job::{InvalidJob, Job};
 use crate::proto::json_text::{refuse_wide_integers, without_mark};
 use crate::proto::target::ScriptType;
@@ -43,13 +44,18 @@ pub(super) fn read(
         return job_of_line(text).map(|job| (job, LineFiles::default()));
     };
     let files = files_of(&mut line)?;
-    let script = line.remove("file");
-    let mut job = Job::from_json(&line)?;
-    match script {
-        Some(Value::String(file)) => read_script(&mut job, folder_of(batch).join(file), config)?,
+    let from = match line.remove("file") {
+        Some(Value::String(file)) => ScriptSource::of(Some(folder_of(batch).join(file)), None),
         Some(_) => return Err(InvalidJob::new("file", "is not the path of a script")),
-        None => {}
+        None => return Ok((Job::from_json(&line)?, files)),
+    };
+    if line.contains_key("script") {
+        return Err(InvalidJob::new("file", "cannot be set beside script"));
     }
+    let script = from.read(config.job.script_size_max).map_err(|error| of_file(&error))?;
+    line.insert("script".to_owned(), script.into());
+    let mut job = Job::from_json(&line)?;
+    set_type(&mut job, &from, config)?;
     Ok((job, files))
 }
 
@@ -86,22 +92,18 @@ fn inputs(key: &str, value: Value) -> Result<Vec<(String, PathBuf)>, InvalidJob>
     }
 }
 
-/// Reads the script of a file, and finds its type by the file's extension where none is named.
-fn read_script(job: &mut Job, file: PathBuf, config: &Config) -> Result<(), InvalidJob> {
+/// Finds the type of a script by the extension of its file where none is named.
+fn set_type(job: &mut Job, from: &ScriptSource, config: &Config) -> Result<(), InvalidJob> {
     let spec = &mut job.spec;
-    if !spec.script.is_empty() {
-        return Err(InvalidJob::new("file", "cannot be set beside script"));
-    }
-    let from = ScriptSource::of(Some(file), None);
-    let wrong = |error: crate::error::Error| {
-        InvalidJob::new("file:", error.message.replace("--type", "`type`"))
-    };
-    let given = spec.script_type.as_ref().map(ScriptType::as_str);
-    let script_type = from.script_type(given, config).map_err(wrong)?;
+    let named = spec.script_type.as_ref().map(ScriptType::as_str);
+    let script_type = from.script_type(named, config).map_err(|error| of_file(&error))?;
     if spec.extension.is_empty() {
         spec.extension = from.extension(&script_type, config);
     }
     spec.script_type = Some(script_type);
-    spec.script = from.read(config.job.script_size_max).map_err(wrong)?;
     Ok(())
+}
+
+fn of_file(error: &Error) -> InvalidJob {
+    InvalidJob::new("file:", error.message.replace("--type", "`type`"))
 }

@@ -1,4 +1,4 @@
-//! What a graph or batch produced: the input of its callbacks.
+//! Reads the products of a graph or batch: the input of its callbacks.
 
 use std::sync::Arc;
 
