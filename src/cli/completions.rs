@@ -69,7 +69,9 @@ impl Completions {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         if let Some(kind) = self.values {
             let values = values(kind, global).await?;
-            output::text(&values.iter().map(|value| format!("{value}\n")).collect::<String>())?;
+            for value in values {
+                output::line(&value)?;
+            }
         } else if let Some(shell) = self.shell {
             let mut script = Vec::new();
             generate(shell, &mut Cli::command(), "hero", &mut script);

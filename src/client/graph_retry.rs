@@ -75,12 +75,11 @@ impl Client {
             return Ok((self.all_members(id, &NOT_FINISHED).await?, BTreeMap::new()));
         }
         let steps = self.steps(id).await?;
-        let chosen = match &how.from {
-            Some(step) => with_followers(&steps, &named(id, &steps, step)?.0.id),
-            None => {
-                let failed = |(member, _): &&Step| NOT_FINISHED.contains(&member.outcome());
-                steps.iter().filter(failed).map(|(member, _)| member.id.clone()).collect()
-            }
+        let chosen = if let Some(step) = &how.from {
+            with_followers(&steps, &named(id, &steps, step)?.0.id)
+        } else {
+            let failed = |(member, _): &&Step| NOT_FINISHED.contains(&member.outcome());
+            steps.iter().filter(failed).map(|(member, _)| member.id.clone()).collect()
         };
         let mut corrections = BTreeMap::new();
         for (step, changes) in &how.changes {

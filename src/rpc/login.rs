@@ -24,7 +24,7 @@ tokio::task_local! {
 
 /// Returns the address of the client whose request is being answered, or its user over the socket.
 pub(super) fn peer() -> String {
-    PEER.try_with(|peer| peer.to_string()).unwrap_or_else(|_| "an unknown client".to_owned())
+    PEER.try_with(ToString::to_string).unwrap_or_else(|_| "an unknown client".to_owned())
 }
 
 /// Checks tokens.
