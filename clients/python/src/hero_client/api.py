@@ -501,9 +501,9 @@ class JobAttempt(_JobAttemptRequired, total=False):
 class JobFile(TypedDict):
     """One file of a job."""
     kind: FileSide
-    """Its side: `input` or `output`."""
+    """Its side: `input`, `output` or `stdin`."""
     name: str
-    """Its name."""
+    """Its name; `-` for standard input."""
     size: int
     """Its size in bytes."""
 
@@ -1188,7 +1188,7 @@ ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
-FileSide = Literal['input', 'output']
+FileSide = Literal['input', 'output', 'stdin']
 """The side of a job on which a file is."""
 
 GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
