@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::doc::JobDoc;
 use super::error::PageError;
-use super::jobs::first_line;
 use super::links::SiteLinks;
-use super::parts::{count, short_id};
+use super::parts::{count, first_line, short_id};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::proto::error_kind::failed_prerequisite;

@@ -10,11 +10,10 @@ use serde_json::{Map, Value, json};
 use super::doc::JobDoc;
 use super::error::PageError;
 use super::fields::Fields;
-use super::jobs::first_line;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{
-    Confirm, ago, bulk, columns, count, empty, pager, pick, pick_all, short_id, things,
+    Confirm, ago, bulk, columns, count, empty, first_line, pager, pick, pick_all, short_id, things,
 };
 use super::site::Site;
 use super::visitor::Visitor;

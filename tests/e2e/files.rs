@@ -35,9 +35,14 @@ fn script_finds_its_files_and_those_that_it_leaves_are_kept() {
     let listed = hero.run(&["job", "files", "a"]).code(0).stdout;
     let lines: Vec<Vec<&str>> =
         listed.lines().map(|line| line.split_whitespace().collect()).collect();
-    let expected =
-        [["NAME", "BYTES", "KIND"], ["r.bin", "5", "output"], ["data.csv", "4", "input"]];
+    let expected = [
+        ["NAME", "BYTES", "KIND"],
+        ["r.bin", "5", "output"],
+        ["data.csv", "4", "input"],
+        ["-", "18", "stdin"],
+    ];
     assert_eq!(lines, expected);
+    hero.run(&["job", "fetch", "a", "-", "-o", "-"]).code(0).stdout("on standard input\n");
     let left = hero.run(&["job", "fetch", "a", "r.bin", "-o", "-"]).code(0).bytes;
     assert_eq!(left, b"\xff\0bin");
     let local = redis.folder().join("fetched");

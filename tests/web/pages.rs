@@ -9,18 +9,21 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 29] = [
+const PAGES: [&str; 33] = [
     "/",
     "/jobs",
     "/jobs?state=error",
     "/jobs?by=error",
     "/jobs?q=nothing",
     "/jobs/running",
+    "/jobs/running?find=begun",
     "/jobs/dead-one",
     "/jobs/dead-one/delete",
     "/jobs/GRAPH/graph",
     "/graphs",
     "/graphs/pipeline",
+    "/graphs/pipeline?zoom=fit",
+    "/graphs/pipeline/delete",
     "/queues",
     "/queues/type:bash",
     "/queues/type:bash/purge",
@@ -29,6 +32,7 @@ const PAGES: [&str; 29] = [
     "/actors/bash:default:1/stop",
     "/submit",
     "/submit?from=running",
+    "/submit?type=sal",
     "/dead",
     "/cron",
     "/cron/nightly",

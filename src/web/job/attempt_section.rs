@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
-use super::super::jobs::first_line;
 use super::super::links::SiteLinks;
-use super::super::parts::{columns, duration, elapsed, instant, sign};
+use super::super::parts::{columns, duration, elapsed, first_line, instant, sign};
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 

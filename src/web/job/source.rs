@@ -5,10 +5,9 @@ use serde_json::json;
 
 use super::super::bonds::prerequisite;
 use super::super::doc::JobDoc;
-use super::super::jobs::first_line;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::things;
+use super::super::parts::{first_line, things};
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::JobStatus;

@@ -29,7 +29,7 @@ use crate::rpc::Scope;
 pub(super) use beside::{of_actor, of_queue};
 pub(super) use bulk::change;
 pub(super) use export::attachment;
-pub(super) use rows::{first_line, tags, what_it_is_at};
+pub(super) use rows::{tags, what_it_is_at};
 
 use filter::{AGES, JobFilter};
 use search::JobListPage;

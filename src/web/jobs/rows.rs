@@ -48,11 +48,6 @@ fn progress(job: &JobDoc) -> Markup {
     }
 }
 
-/// Returns the first line of a text.
-pub(in crate::web) fn first_line(text: &str) -> &str {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
-}
-
 /// Returns the tags of a job as chips, each a link to the jobs that have it; at most so many.
 pub(in crate::web) fn tags(job: &JobDoc, links: &SiteLinks, most: usize) -> Markup {
     let all = job.list("tags");

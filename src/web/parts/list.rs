@@ -81,6 +81,11 @@ impl Paged {
     }
 }
 
+/// Returns the first line of a text.
+pub(in crate::web) fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
 /// Returns the sentence of an empty list: what there is not, and what to do.
 pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }

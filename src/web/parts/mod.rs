@@ -10,7 +10,7 @@ mod tile;
 mod time;
 
 pub(super) use confirm::{Confirm, confirm};
-pub(super) use list::{Paged, columns, empty, empty_row, id_link, pager, short_id};
+pub(super) use list::{Paged, columns, empty, empty_row, first_line, id_link, pager, short_id};
 pub(super) use number::{count, meter, percent, rate, things};
 pub(super) use pick::{bulk, pick, pick_all};
 pub(super) use problem::{PageProblem, problems};

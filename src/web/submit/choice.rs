@@ -2,9 +2,23 @@
 
 use maud::{Markup, html};
 
-use super::form::{DraftError, OfferedType};
 use super::upload::{INPUTS, STDIN_FILE};
 use crate::proto::job::Setting;
+
+/// A script type that the visitor may use.
+#[derive(Debug, Clone)]
+pub(super) struct OfferedType {
+    pub(super) name: String,
+    pub(super) is_sandboxed: bool,
+}
+
+/// A field that cannot be used, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DraftError {
+    /// The field of the hash; empty if it is none of the form.
+    pub(super) field: String,
+    pub(super) message: String,
+}
 
 /// Returns the choice of a script type.
 pub(super) fn choice(

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::choice::{choice, closed, closed_choice, files, priority};
+use super::choice::{DraftError, OfferedType, choice, closed, closed_choice, files, priority};
 use crate::config::{format_duration, parse_duration};
 use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
 
@@ -34,24 +34,9 @@ const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
-/// A script type that the visitor may use.
-#[derive(Debug, Clone)]
-pub(super) struct OfferedType {
-    pub(super) name: String,
-    pub(super) is_sandboxed: bool,
-}
-
 /// The texts of the form, by the fields of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct JobDraft(BTreeMap<&'static str, String>);
-
-/// A field that cannot be used, and why.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct DraftError {
-    /// The field of the hash; empty if it is none of the form.
-    pub(super) field: String,
-    pub(super) message: String,
-}
 
 /// The settings that the form has and that are no options of the command line.
 const BESIDE_OPTIONS: [&str; 3] = ["script", "args", "params"];
@@ -393,7 +378,7 @@ mod tests {
             settings().map(|setting| (setting.field, hostile)).collect();
         let error = DraftError { field: "timeout".to_owned(), message: String::new() };
         let types = [OfferedType { name: "osis".to_owned(), is_sandboxed: true }];
-        let text = inputs(&draft(&all), &types, &error).into_string();
+        let text = inputs(&draft(&all), &types, &error, "").into_string();
         assert!(!text.contains("<script>"), "{text}");
         assert_eq!(text.matches("aria-invalid").count(), 1, "{text}");
         for setting in settings() {

@@ -21,16 +21,12 @@ use crate::config::{JobConfig, format_size};
 use crate::proto::job::JobFiles;
 use crate::rpc::{RpcError, Scope};
 
-use form::{DraftError, JobDraft, OfferedType, inputs};
-use upload::{INPUTS, SubmitForm};
+use choice::{DraftError, OfferedType};
+use form::{JobDraft, inputs};
+use upload::{INPUTS, SubmitForm, text_bytes_max};
 
 /// The script type of an empty form, if it is configured.
 const FIRST_TYPE: &str = "osis";
-
-/// Returns the most bytes of the texts of a form: the script, whose bytes take up to three letters each, and the rest.
-fn text_bytes_max(job: &JobConfig) -> u64 {
-    job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
-}
 
 /// Bounds a form: its texts, and its files in memory or in the folder of contents.
 pub(super) async fn bound_body(

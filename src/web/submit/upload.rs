@@ -11,8 +11,8 @@ use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
-use super::text_bytes_max;
 use crate::artifacts::{ArtifactError, Contents};
+use crate::config::JobConfig;
 use crate::proto::job::{FileBody, FileName, JobFiles};
 use crate::rpc::Scope;
 
@@ -21,6 +21,11 @@ pub(super) const INPUTS: &str = "inputs";
 pub(super) const STDIN_FILE: &str = "stdin";
 /// The pieces of a file that wait for the disk.
 const PIECES_MAX: usize = 4;
+
+/// Returns the most bytes of the texts of a form: the script, whose bytes take up to three letters each, and the rest.
+pub(super) fn text_bytes_max(job: &JobConfig) -> u64 {
+    job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
+}
 
 /// A posted form.
 pub(in crate::web) struct SubmitForm {
