@@ -11,44 +11,53 @@ from typing import Any, Awaitable, Callable, Dict, List, Literal, Mapping, Optio
 class _ActorDocumentRequired(TypedDict):
     actor: str
     """Its name, TYPE:GROUP:INSTANCE."""
-    capabilities: List[str]
-    """Its engine and the modules of it."""
-    group: str
-    """Its group."""
-    hostname: str
-    """The name of its machine."""
-    instance: int
-    """Its instance."""
-    last_heartbeat: str
-    """The time of this presence: RFC 3339, UTC."""
-    pid: int
-    """Its process id."""
-    running: int
-    """The number of jobs that it runs now."""
     script_type: str
     """The script type of its jobs."""
+    group: str
+    """Its group."""
+    instance: int
+    """Its instance."""
+    pid: int
+    """Its process id."""
+    hostname: str
+    """The name of its machine."""
     started_at: str
     """The start of the actor: RFC 3339, UTC."""
-    state: ActorState
-    """Its state."""
-    tasks: int
-    """The number of jobs that it can run at once."""
     version: str
     """Its version of Hero."""
+    capabilities: List[str]
+    """Its engine and the modules of it."""
+    last_heartbeat: str
+    """The time of this presence: RFC 3339, UTC."""
+    tasks: int
+    """The number of jobs that it can run at once."""
+    running: int
+    """The number of jobs that it runs now."""
+    state: ActorState
+    """Its state."""
 
 
 class ActorDocument(_ActorDocumentRequired, total=False):
     """A live actor."""
-    beat: str
-    """A random text of this heartbeat, by which a process tells its own presence from that of its copy on a cloned
-    machine; empty in the presence of foreign programs."""
-    boot_id: Optional[str]
-    """The boot of the actor; none in the presence of foreign programs."""
-    holding: Optional[str]
-    """The overload of its machine for which it claims no jobs, though it is ready."""
     machine: str
     """The id of its machine's current boot, which tells machines of one name apart; empty in the presence of
     foreign programs."""
+    boot_id: Optional[str]
+    """The boot of the actor; none in the presence of foreign programs."""
+    beat: str
+    """A random text of this heartbeat, by which a process tells its own presence from that of its copy on a cloned
+    machine; empty in the presence of foreign programs."""
+    holding: Optional[str]
+    """The overload of its machine for which it claims no jobs, though it is ready."""
+
+
+class AuditList(TypedDict):
+    """Changes."""
+    records: List[AuditRecord]
+    """The changes, the newest first."""
+
+
+AuditRecord = TypedDict("AuditRecord", {'at': 'str', 'who': 'str', 'what': 'str', 'to': 'str', 'from': 'str', 'through': 'str'}, total=False)
 
 
 class ChangedDead(TypedDict):
@@ -75,34 +84,34 @@ class _DeadLetterRequired(TypedDict):
 
 class DeadLetter(_DeadLetterRequired, total=False):
     """A dead letter in a list."""
-    actor: str
-    """The actor that runs it, or ran it last."""
+    script_type: str
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
+    error: str
+    """The reason for which it ended in `error`, or for which its last attempt failed."""
+    name: str
+    """A name for lists and searches; several jobs may have the same."""
+    group: str
+    """The group of actors that may run it; any group without one."""
+    instance: int
+    """The one instance that may run it, of the group `default` unless another is given."""
     attempt: int
     """Attempts so far, the running one included."""
+    crashes: int
+    """The number of actors that died running it."""
+    exit_code: int
+    """The exit code, where a process ran."""
+    actor: str
+    """The actor that runs it, or ran it last."""
     caller_id: str
     """The name of the submitter."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
-    crashes: int
-    """The number of actors that died running it."""
     created_at: str
     """The time at which it was stored."""
-    error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
-    exit_code: int
-    """The exit code, where a process ran."""
     finished_at: str
     """The time at which it became terminal."""
-    group: str
-    """The group of actors that may run it; any group without one."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
 
 
 class DeadLetters(TypedDict):
@@ -127,27 +136,29 @@ class Documented(TypedDict):
 
 class EditedValues(TypedDict, total=False):
     """New values of jobs. What is left out stays as it is."""
-    group: Optional[str]
-    """The group that may run them; empty for any group. A job for one instance is then for none."""
     priority: Optional[int]
     """The priority: 0 urgent, 1 normal, 2 background."""
+    group: Optional[str]
+    """The group that may run them; empty for any group. A job for one instance is then for none."""
     run_at: Optional[str]
     """The earliest time to start."""
+    changes: Dict[str, Any]
+    """Further settings: members as in a job to submit, such as a corrected `script`; null removes one."""
 
 
 class FileContent(TypedDict):
     """The content of a file."""
-    content: str
-    """The content in Base64."""
     name: str
     """The name of the file."""
+    content: str
+    """The content in Base64."""
 
 
 class _FindingDocumentRequired(TypedDict):
-    column: int
-    """The column, from 1."""
     line: int
     """The line, from 1; 0 if the text names it."""
+    column: int
+    """The column, from 1."""
     message: str
     """The mistake."""
 
@@ -170,12 +181,12 @@ class FiringDocument(TypedDict):
     """The due time, in RFC 3339."""
     fired_at: str
     """The time at which a supervisor fired it, in RFC 3339."""
-    job_id: Optional[str]
-    """Its job; for one that was left out, the job that had not ended."""
     late_s: float
     """The seconds from one to the other."""
     outcome: Literal['fired', 'left_out', 'failed']
     """Its outcome: fired, `left_out` or failed."""
+    job_id: Optional[str]
+    """Its job; for one that was left out, the job that had not ended."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
     why: Optional[str]
@@ -184,23 +195,23 @@ class FiringDocument(TypedDict):
 
 class FunctionDocument(TypedDict):
     """A function of scripts."""
-    example: str
-    """An example."""
-    group: str
-    """The group in which it is documented."""
     name: str
     """Its name, after its type if it has one."""
-    says: str
-    """Its summary."""
+    group: str
+    """The group in which it is documented."""
     signatures: List[str]
     """Its signatures."""
+    says: str
+    """Its summary."""
+    example: str
+    """An example."""
 
 
 class _GivenNodeRequired(TypedDict):
-    job: JobSettings
-    """The job."""
     name: str
     """Its name, unique in the graph."""
+    job: JobSettings
+    """The job."""
 
 
 class GivenNode(_GivenNodeRequired, total=False):
@@ -226,47 +237,47 @@ class GraphChange(TypedDict):
     """The result of an operation on the jobs of a graph or batch."""
     done: int
     """The jobs that were retried, stopped or deleted."""
-    left: int
-    """The number of jobs that stay as they are."""
-    problems: List[GraphProblem]
-    """The jobs that stay as they are, at most 100, and the reason."""
     told: int
     """Running jobs whose actors were told to stop them."""
+    problems: List[GraphProblem]
+    """The jobs that stay as they are, at most 100, and the reason."""
+    left: int
+    """The number of jobs that stay as they are."""
 
 
 class _GraphDocumentRequired(TypedDict):
-    caller_id: str
-    """The name of its submitter: that of its first job."""
-    cancelled: int
-    """Jobs that were stopped, or deleted before their end."""
-    created_at: str
-    """The time of its submission, in RFC 3339."""
-    failed: int
-    """Jobs that failed."""
-    finished: int
-    """Jobs that finished."""
     id: str
     """Its id."""
-    jobs: int
-    """The number of its jobs."""
     kind: GraphKind
     """The way in which its jobs were submitted."""
     state: GraphState
     """Its state: `running` until all jobs have ended, then `finished`, `failed` if a job failed, else `cancelled`
     if a job was stopped."""
+    jobs: int
+    """The number of its jobs."""
+    finished: int
+    """Jobs that finished."""
+    failed: int
+    """Jobs that failed."""
+    cancelled: int
+    """Jobs that were stopped, or deleted before their end."""
     waiting: int
     """Jobs that have not ended."""
+    caller_id: str
+    """The name of its submitter: that of its first job."""
+    created_at: str
+    """The time of its submission, in RFC 3339."""
 
 
 class GraphDocument(_GraphDocumentRequired, total=False):
     """A graph or batch."""
+    name: Optional[str]
+    """Its name."""
+    ended_at: Optional[str]
+    """The time at which its last job ended."""
     callbacks: Dict[str, str]
     """The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the id of
     its job."""
-    ended_at: Optional[str]
-    """The time at which its last job ended."""
-    name: Optional[str]
-    """Its name."""
 
 
 class GraphProblem(TypedDict):
@@ -285,227 +296,241 @@ class Id(TypedDict):
 
 class Info(TypedDict):
     """The program that answers."""
-    namespace: str
-    """The prefix of all keys."""
-    not_sandboxed: List[str]
-    """The types among them whose scripts are not sandboxed."""
-    redis: str
-    """The address of Redis, without a password."""
-    types: List[str]
-    """The script types that the caller may use."""
     version: str
     """The version of Hero."""
+    redis: str
+    """The address of Redis, without a password."""
+    namespace: str
+    """The prefix of all keys."""
+    types: List[str]
+    """The script types that the caller may use."""
+    not_sandboxed: List[str]
+    """The types among them whose scripts are not sandboxed."""
 
 
 class _JobRequired(TypedDict):
     id: str
     """The id; a random UUID without one."""
-    priority: int
-    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     script: str
     """The text to run."""
+    priority: int
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     status: JobStatus
 
 
 class Job(_JobRequired, total=False):
     """A job. A field that it does not have is left out."""
-    actor: str
-    """The actor that runs it, or ran it last."""
-    after_any: List[str]
-    """A job that must end, finished or failed, before this one starts."""
-    args: List[str]
-    """The arguments of a script that is a process; in Rhai the array `args`."""
-    attempt: int
-    """Attempts so far, the running one included."""
-    attempts: List[JobAttempt]
-    """The latest attempts, the running one included."""
-    backoff: str
-    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
-    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
-    boot_id: str
-    """The boot of that actor."""
+    name: str
+    """A name for lists and searches; several jobs may have the same."""
+    tags: List[str]
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     caller_id: str
     """The name of the submitter."""
-    concurrent: bool
-    """Runs beside other jobs of its instance."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
-    cpu: float
-    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
-    seconds."""
-    cpu_time: float
-    """The processor time of its last attempt, in seconds."""
-    crashes: int
-    """The number of actors that died running it."""
-    created_at: str
-    """The time at which it was stored."""
-    dependents: List[str]
-    """Jobs that wait for it, or did: the first of them."""
-    dependents_more: int
-    """The number of further dependents."""
-    durable: bool
-    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
-    disk, or its replicas have them (`redis.ack`)."""
-    env_vars: Dict[str, str]
-    """An environment variable of the script."""
-    error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
-    exit_code: int
-    """The exit code, where a process ran."""
-    expires: float
-    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
-    it later, it ends as expired without having run; in seconds."""
+    script_type: str
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
     extension: str
     """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
     submitted file, or the type's first."""
+    group: str
+    """The group of actors that may run it; any group without one."""
+    instance: int
+    """The one instance that may run it, of the group `default` unless another is given."""
     fallback: Literal['type', 'group', 'none']
     """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
     has another), group (any actor of the group) or type (any actor of the script type)."""
-    fell_back_from: str
-    """The queue to which it was sent first."""
-    files_not_kept: str
-    """The files that its script left and that are not kept, and why."""
-    finished_at: str
-    """The time at which it became terminal."""
-    first_started_at: str
-    """The start of its first attempt, if another one follows or followed that."""
-    graph_id: str
-    """The graph or batch that it belongs to."""
-    group: str
-    """The group of actors that may run it; any group without one."""
-    held_by: str
-    """The limit that holds it."""
-    hostname: str
-    """The machine of the actor, if the job ended in `error`."""
-    input_files: List[str]
-    """The names of the files that it is given; `-` is its standard input."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    limit: str
-    """The limit of resources that ended it."""
-    limit_key: str
-    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
-    each word apart."""
-    log_missing: int
-    """The lines of its log that Redis refused."""
-    log_path: str
-    """The file for its log, inside `job.log_dir` of the actor's machine."""
+    timeout: float
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    retries: int
+    """The number of attempts after the first; by default `job.retries`, 0."""
+    backoff: str
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
+    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
+    retry_if: str
+    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
-    memory_peak: int
-    """The most memory of its last attempt, in bytes."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
+    cpu: float
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: Literal['return', 'replace', 'reject']
-    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
-    not started) or reject (this job)."""
-    output: str
-    """The output, once it finished."""
-    output_encoding: str
-    """base64, if the output is not UTF-8 and is given as Base64."""
-    output_files: List[str]
-    """The names of the files that its script left."""
-    output_overflow: Literal['truncate', 'fail']
-    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
-    output_truncated: int
-    """The bytes that were cut off at the start of its output."""
+    concurrent: bool
+    """Runs beside other jobs of its instance."""
+    log_path: str
+    """The file for its log, inside `job.log_dir` of the actor's machine."""
+    env_vars: Dict[str, str]
+    """An environment variable of the script."""
+    args: List[str]
+    """The arguments of a script that is a process; in Rhai the array `args`."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
-    postponed: int
-    """The number of times that its script asked to be run again later."""
-    prerequisite_names: Dict[str, str]
-    """The names by which the script knows prerequisites, beside their ids."""
+    secrets: List[str]
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
-    prerequisites_at: str
-    """The time up to which its prerequisites were created: a later job of the same id is none of them."""
-    progress: float
-    """The progress that the script reported, from 0 to 1."""
-    progress_text: str
-    """The step that the script reported."""
+    after_any: List[str]
+    """A job that must end, finished or failed, before this one starts."""
+    prerequisite_names: Dict[str, str]
+    """The names by which the script knows prerequisites, beside their ids."""
+    run_at: str
+    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
+    unique_key: str
+    """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
+    creates nothing."""
+    unique_for: float
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
+    unique_by: Literal['key', 'script', 'params']
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
+    on_duplicate: Literal['return', 'replace', 'reject']
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
+    debounce: float
+    """Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started: of
+    jobs that come in quick succession the last one runs; in seconds."""
+    debounce_max: float
+    """The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m; in
+    seconds."""
+    limit_key: str
+    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
+    each word apart."""
+    shard_key: str
+    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+    other; no effect with one shard."""
+    retention: float
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
+    output_overflow: Literal['truncate', 'fail']
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    durable: bool
+    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+    disk, or its replicas have them (`redis.ack`)."""
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: Literal['json', 'plain']
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
-    retention: float
-    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
-    seconds."""
-    retries: int
-    """The number of attempts after the first; by default `job.retries`, 0."""
-    retry_if: str
-    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
-    (24h) after its first one."""
-    run_at: str
-    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
-    secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
-    `HERO_SECRET_DIR`; the job holds the name alone."""
-    shard_key: str
-    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
-    other; no effect with one shard."""
-    signal: int
-    """The signal that ended its process."""
-    started_at: str
-    """The start of its last attempt."""
-    tags: List[str]
-    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
-    timeout: float
-    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unfinished_line: str
-    """The text after the last line of its log, while it runs, that has no line end yet."""
-    unique_by: Literal['key', 'script', 'params']
-    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
-    arguments, parameters, variables) or params (type, group, name, parameters)."""
-    unique_for: float
-    """The time from its submission until a finished job gives its unique key back; in seconds."""
-    unique_key: str
-    """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
-    creates nothing."""
+    graph_id: str
+    """The graph or batch that it belongs to."""
     unique_scope: str
     """The caller and the context to which its unique key belongs; without them the key is one for all jobs."""
+    prerequisites_at: str
+    """The time up to which its prerequisites were created: a later job of the same id is none of them."""
+    created_at: str
+    """The time at which it was stored."""
     updated_at: str
     """The time of its last change of state."""
+    started_at: str
+    """The start of its last attempt."""
+    first_started_at: str
+    """The start of its first attempt, if another one follows or followed that."""
+    finished_at: str
+    """The time at which it became terminal."""
+    dependents: List[str]
+    """Jobs that wait for it, or did: the first of them."""
+    dependents_more: int
+    """The number of further dependents."""
+    attempt: int
+    """Attempts so far, the running one included."""
+    crashes: int
+    """The number of actors that died running it."""
+    postponed: int
+    """The number of times that its script asked to be run again later."""
+    actor: str
+    """The actor that runs it, or ran it last."""
+    boot_id: str
+    """The boot of that actor."""
+    error: str
+    """The reason for which it ended in `error`, or for which its last attempt failed."""
+    exit_code: int
+    """The exit code, where a process ran."""
+    hostname: str
+    """The machine of the actor, if the job ended in `error`."""
+    attempts: List[JobAttempt]
+    """The latest attempts, the running one included."""
+    fell_back_from: str
+    """The queue to which it was sent first."""
+    held_by: str
+    """The limit that holds it."""
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
+    debounced_since: str
+    """The submission of the first of the jobs that replaced each other, by debounce."""
+    graph_callback: str
+    """The callback of its graph or batch that it is: on_success, on_failure or on_end."""
+    progress: float
+    """The progress that the script reported, from 0 to 1."""
+    progress_text: str
+    """The step that the script reported."""
+    unfinished_line: str
+    """The text after the last line of its log, while it runs, that has no line end yet."""
+    signal: int
+    """The signal that ended its process."""
+    limit: str
+    """The limit of resources that ended it."""
+    cpu_time: float
+    """The processor time of its last attempt, in seconds."""
+    memory_peak: int
+    """The most memory of its last attempt, in bytes."""
+    log_missing: int
+    """The lines of its log that Redis refused."""
+    output_truncated: int
+    """The bytes that were cut off at the start of its output."""
+    input_files: List[str]
+    """The names of the files that it is given; `-` is its standard input."""
+    output_files: List[str]
+    """The names of the files that its script left."""
+    files_not_kept: str
+    """The files that its script left and that are not kept, and why."""
+    output_encoding: str
+    """base64, if the output is not UTF-8 and is given as Base64."""
+    output: str
+    """The output, once it finished."""
 
 
 class _JobAttemptRequired(TypedDict):
-    ended: AttemptOutcome
-    """The kind of its end."""
     started_at: str
     """Its start."""
+    ended: AttemptOutcome
+    """The kind of its end."""
 
 
 class JobAttempt(_JobAttemptRequired, total=False):
     """One attempt to run a job. Times are RFC 3339."""
-    actor: Optional[str]
-    """The actor that ran it."""
     attempt: Optional[int]
     """Its number. Numbers begin again when a person retries the job."""
     ended_at: Optional[str]
     """The time of its end."""
-    error: Optional[str]
-    """The reason why it failed, cut after some hundred bytes."""
+    actor: Optional[str]
+    """The actor that ran it."""
     hostname: Optional[str]
     """The machine of the actor."""
+    error: Optional[str]
+    """The reason why it failed, cut after some hundred bytes."""
+    script: Optional[str]
+    """The script that it ran, if the script was corrected after it; the first 16 KiB."""
 
 
 class JobFile(TypedDict):
     """One file of a job."""
-    kind: FileSide
-    """Its side: `input`, `output` or `stdin`."""
     name: str
     """Its name; `-` for standard input."""
     size: int
     """Its size in bytes."""
+    kind: FileSide
+    """Its side: `input`, `output` or `stdin`."""
 
 
 class _JobOfGraphDocumentRequired(TypedDict):
@@ -519,12 +544,12 @@ class _JobOfGraphDocumentRequired(TypedDict):
 
 class JobOfGraphDocument(_JobOfGraphDocumentRequired, total=False):
     """A job of a graph or batch, as JSON."""
-    error: Optional[str]
-    """Its error, the first 200 characters."""
     name: Optional[str]
     """Its name."""
     status: Optional[JobStatus]
     """Its state; absent if it was deleted or has expired."""
+    error: Optional[str]
+    """Its error, the first 200 characters."""
 
 
 class JobPage(TypedDict):
@@ -545,109 +570,115 @@ class _JobSettingsRequired(TypedDict):
 
 class JobSettings(_JobSettingsRequired, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
-    after: List[str]
-    """Another name of prerequisites."""
-    after_any: List[str]
-    """A job that must end, finished or failed, before this one starts."""
-    args: List[str]
-    """The arguments of a script that is a process; in Rhai the array `args`."""
-    backoff: str
-    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
-    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
-    caller: str
-    """Another name of caller_id."""
+    id: str
+    """The id; a random UUID without one."""
+    name: str
+    """A name for lists and searches; several jobs may have the same."""
+    tags: List[str]
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     caller_id: str
     """The name of the submitter."""
-    concurrent: bool
-    """Runs beside other jobs of its instance."""
-    context: str
-    """Another name of context_id."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
-    cpu: float
-    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
-    seconds."""
-    durable: bool
-    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
-    disk, or its replicas have them (`redis.ack`)."""
-    env_vars: Dict[str, str]
-    """An environment variable of the script."""
-    expires: float
-    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
-    it later, it ends as expired without having run; in seconds."""
     extension: str
     """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
     submitted file, or the type's first."""
+    group: str
+    """The group of actors that may run it; any group without one."""
+    instance: int
+    """The one instance that may run it, of the group `default` unless another is given."""
     fallback: Literal['type', 'group', 'none']
     """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
     has another), group (any actor of the group) or type (any actor of the script type)."""
-    group: str
-    """The group of actors that may run it; any group without one."""
-    id: str
-    """The id; a random UUID without one."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    limit_key: str
-    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
-    each word apart."""
-    log_path: str
-    """The file for its log, inside `job.log_dir` of the actor's machine."""
+    priority: int
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
+    timeout: float
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    retries: int
+    """The number of attempts after the first; by default `job.retries`, 0."""
+    backoff: str
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
+    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
+    retry_if: str
+    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
+    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
+    (24h) after its first one."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
+    cpu: float
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
     network: str
     """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
     type does not allow it."""
-    on_duplicate: Literal['return', 'replace', 'reject']
-    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
-    not started) or reject (this job)."""
-    output_overflow: Literal['truncate', 'fail']
-    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    concurrent: bool
+    """Runs beside other jobs of its instance."""
+    log_path: str
+    """The file for its log, inside `job.log_dir` of the actor's machine."""
+    env_vars: Dict[str, str]
+    """An environment variable of the script."""
+    args: List[str]
+    """The arguments of a script that is a process; in Rhai the array `args`."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
-    prerequisite_names: Dict[str, str]
-    """The names by which the script knows prerequisites, beside their ids."""
+    secrets: List[str]
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
-    priority: int
-    """The priority: 0 urgent, 1 normal (the default), 2 background."""
+    after_any: List[str]
+    """A job that must end, finished or failed, before this one starts."""
+    prerequisite_names: Dict[str, str]
+    """The names by which the script knows prerequisites, beside their ids."""
+    run_at: str
+    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
+    unique_key: str
+    """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
+    creates nothing."""
+    unique_for: float
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
+    unique_by: Literal['key', 'script', 'params']
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
+    on_duplicate: Literal['return', 'replace', 'reject']
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
+    debounce: float
+    """Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started: of
+    jobs that come in quick succession the last one runs; in seconds."""
+    debounce_max: float
+    """The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m; in
+    seconds."""
+    limit_key: str
+    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
+    each word apart."""
+    shard_key: str
+    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+    other; no effect with one shard."""
+    retention: float
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
+    output_overflow: Literal['truncate', 'fail']
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    durable: bool
+    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+    disk, or its replicas have them (`redis.ack`)."""
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: Literal['json', 'plain']
     """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
     error."""
-    retention: float
-    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
-    seconds."""
-    retries: int
-    """The number of attempts after the first; by default `job.retries`, 0."""
-    retry_if: str
-    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
-    (24h) after its first one."""
-    run_at: str
-    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
-    secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
-    `HERO_SECRET_DIR`; the job holds the name alone."""
-    shard_key: str
-    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
-    other; no effect with one shard."""
-    tags: List[str]
-    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
-    timeout: float
-    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
-    unique_by: Literal['key', 'script', 'params']
-    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
-    arguments, parameters, variables) or params (type, group, name, parameters)."""
-    unique_for: float
-    """The time from its submission until a finished job gives its unique key back; in seconds."""
-    unique_key: str
-    """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
-    creates nothing."""
+    caller: str
+    """Another name of caller_id."""
+    context: str
+    """Another name of context_id."""
+    after: List[str]
+    """Another name of prerequisites."""
 
 
 class LastFiringDocument(TypedDict):
@@ -661,33 +692,33 @@ class LastFiringDocument(TypedDict):
 
 
 class _LimitDocumentRequired(TypedDict):
-    caller: Optional[str]
-    """It limits only jobs of this caller."""
-    configured: bool
-    """True if the configuration that was read has it."""
-    group: Optional[str]
-    """It limits only jobs of this group."""
-    held: int
-    """Jobs that it holds."""
-    key: Optional[str]
-    """It limits only jobs with this limit key."""
     name: str
     """Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor."""
-    per: Optional[str]
-    """The property by which it counts separately."""
-    rate: Optional[str]
-    """The most jobs that start within a time."""
-    running: int
-    """Jobs that run under it."""
-    running_max: Optional[int]
-    """The most jobs that run at once."""
-    started: Optional[int]
-    """Jobs that started within the time of its rate."""
-    type: Optional[str]
-    """It limits only jobs of this script type."""
     value: Optional[str]
     """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
     `#` and its hash."""
+    per: Optional[str]
+    """The property by which it counts separately."""
+    type: Optional[str]
+    """It limits only jobs of this script type."""
+    group: Optional[str]
+    """It limits only jobs of this group."""
+    caller: Optional[str]
+    """It limits only jobs of this caller."""
+    key: Optional[str]
+    """It limits only jobs with this limit key."""
+    running_max: Optional[int]
+    """The most jobs that run at once."""
+    rate: Optional[str]
+    """The most jobs that start within a time."""
+    configured: bool
+    """True if the configuration that was read has it."""
+    running: int
+    """Jobs that run under it."""
+    held: int
+    """Jobs that it holds."""
+    started: Optional[int]
+    """Jobs that started within the time of its rate."""
 
 
 class LimitDocument(_LimitDocumentRequired, total=False):
@@ -704,45 +735,50 @@ class LimitList(TypedDict):
 
 class ListJobs(TypedDict, total=False):
     """A page of jobs to list."""
-    caller: Optional[str]
-    """Only jobs of this caller."""
-    cancelled: Optional[bool]
-    """Only jobs that were stopped or replaced; with false, only others."""
+    status: Optional[JobStatus]
+    """Only jobs in this state."""
+    script_type: Optional[str]
+    """Only jobs of this script type."""
+    limit: Optional[int]
+    """The size of the page, up to 1000; 50 without it."""
     cursor: Optional[str]
     """The `next` of the page before."""
+    caller: Optional[str]
+    """Only jobs of this caller."""
+    name: Optional[str]
+    """Only jobs whose name contains this text."""
+    tags: List[str]
+    """Only jobs with all of these tags."""
     error: Optional[str]
     """Only jobs whose error contains this text."""
+    text: Optional[str]
+    """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
     failed_because: Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]
     """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
     ended because they were stopped or replaced: stopped, replaced."""
-    held: Optional[bool]
-    """Only jobs that a limit holds; with false, only others."""
-    limit: Optional[int]
-    """The size of the page, up to 1000; 50 without it."""
-    name: Optional[str]
-    """Only jobs whose name contains this text."""
     queue: Optional[str]
     """Only jobs of this queue, as queue.list names it."""
-    script_type: Optional[str]
-    """Only jobs of this script type."""
+    held: Optional[bool]
+    """Only jobs that a limit holds; with false, only others."""
+    cancelled: Optional[bool]
+    """Only jobs that were stopped or replaced; with false, only others."""
     since: Optional[str]
-    """Only jobs that were created at this time or after it."""
-    status: Optional[JobStatus]
-    """Only jobs in this state."""
-    tags: List[str]
-    """Only jobs with all of these tags."""
-    text: Optional[str]
-    """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
+    """Only jobs that were created at this time or after it: RFC 3339, or as hero job list has it, in UTC: 24h
+    (ago), 09:00, yesterday (its start), yesterday 18:00, friday."""
     until: Optional[str]
     """Only jobs that were created at this time or before it."""
+    ended_since: Optional[str]
+    """Only jobs that ended at this time or after it; a job that has not ended is left out."""
+    ended_until: Optional[str]
+    """Only jobs that ended at this time or before it."""
 
 
 class ListedFiles(TypedDict):
     """The files of a job."""
-    files: List[JobFile]
-    """Its files, those that its script left first."""
     id: str
     """The id of the job."""
+    files: List[JobFile]
+    """Its files, those that its script left first."""
 
 
 class ListedGraphs(TypedDict):
@@ -761,47 +797,51 @@ class _ListedJobRequired(TypedDict):
 
 class ListedJob(_ListedJobRequired, total=False):
     """A job in a list."""
-    actor: str
-    """The actor that runs it, or ran it last."""
-    attempt: int
-    """Attempts so far, the running one included."""
+    name: str
+    """A name for lists and searches; several jobs may have the same."""
+    tags: List[str]
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    graph_id: str
+    """The graph or batch that it belongs to."""
+    script_type: str
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
+    group: str
+    """The group of actors that may run it; any group without one."""
+    instance: int
+    """The one instance that may run it, of the group `default` unless another is given."""
+    priority: int
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
     caller_id: str
     """The name of the submitter."""
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
-    created_at: str
-    """The time at which it was stored."""
-    error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
-    finished_at: str
-    """The time at which it became terminal."""
-    graph_id: str
-    """The graph or batch that it belongs to."""
-    group: str
-    """The group of actors that may run it; any group without one."""
+    attempt: int
+    """Attempts so far, the running one included."""
+    actor: str
+    """The actor that runs it, or ran it last."""
+    hostname: str
+    """The machine of the actor, if the job ended in `error`."""
     held_by: str
     """The limit that holds it."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
-    priority: int
-    """The priority: 0 urgent, 1 normal (the default), 2 background."""
+    stopped_by: str
+    """The person or program that stopped it, and its machine or address."""
+    created_at: str
+    """The time at which it was stored."""
+    run_at: str
+    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
+    started_at: str
+    """The start of its last attempt."""
+    finished_at: str
+    """The time at which it became terminal."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
-    run_at: str
-    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
-    started_at: str
-    """The start of its last attempt."""
+    error: str
+    """The reason for which it ended in `error`, or for which its last attempt failed."""
     status: JobStatus
-    tags: List[str]
-    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
 
 
 class LiveActors(TypedDict):
@@ -821,22 +861,22 @@ class LogPart(TypedDict):
 
 
 class _LoggedLineRequired(TypedDict):
-    fd: int
-    """1 for standard output, 2 for standard error, 3 for progress."""
     id: str
     """Its place in the log."""
+    fd: int
+    """1 for standard output, 2 for standard error, 3 for progress."""
     line: str
     """The text, without its line end."""
 
 
 class LoggedLine(_LoggedLineRequired, total=False):
     """A line of a log."""
-    output: bool
-    """True for a line of the job's output, which has it as well."""
     progress: Optional[float]
     """The progress from 0 to 1, if the line is about it."""
     time: Optional[str]
     """The time at which it was written, in UTC."""
+    output: bool
+    """True for a line of the job's output, which has it as well."""
 
 
 class _ManyChangedDocumentRequired(TypedDict):
@@ -850,26 +890,26 @@ class _ManyChangedDocumentRequired(TypedDict):
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
     """The result of a change of many jobs."""
-    jobs: Optional[List[ListedJob]]
-    """With `dry_run`: the jobs that would be changed."""
     reason: Optional[str]
     """Why the first of these does."""
+    jobs: Optional[List[ListedJob]]
+    """With `dry_run`: the jobs that would be changed."""
 
 
 class NamespaceHealth(TypedDict):
     """The problems of a moment."""
-    problems: List[Problem]
-    """The problems, the worst first, with notes at the end."""
     state: HealthState
     """The state of the namespace."""
+    problems: List[Problem]
+    """The problems, the worst first, with notes at the end."""
 
 
 class ObjectPage(TypedDict):
     """A page of objects."""
-    next: Optional[str]
-    """The value of `after` for the next page, if there may be one."""
     objects: List[Dict[str, Any]]
     """The objects, each with its `id`, `version`, `created_at` and `modified_at`."""
+    next: Optional[str]
+    """The value of `after` for the next page, if there may be one."""
 
 
 class Paused(TypedDict):
@@ -880,78 +920,84 @@ class Paused(TypedDict):
 
 class PeriodicJobDocument(TypedDict):
     """A periodic job."""
-    added_at: Optional[str]
-    """The time of that, in RFC 3339."""
+    name: str
+    """Its name."""
+    file: str
+    """The file that declares it; `redis` if a command added it."""
     added_by: Optional[str]
     """The person or program that added or changed it last, if it is in Redis."""
+    added_at: Optional[str]
+    """The time of that, in RFC 3339."""
+    schedule: str
+    """Its schedule, as the file has it."""
+    time_zone: str
+    """The time zone of the schedule."""
+    script_type: Optional[str]
+    """The script type of its jobs."""
     catch_up: str
     """The treatment of missed firings."""
+    overlap: str
+    """The treatment of a firing while the last job has not ended."""
+    enabled: bool
+    """False if a person has disabled it."""
     disabled_at: Optional[str]
     """The time at which it was disabled, in RFC 3339."""
     disabled_by: Optional[str]
     """The person or program that disabled it."""
-    enabled: bool
-    """False if a person has disabled it."""
-    file: str
-    """The file that declares it; `redis` if a command added it."""
-    fired: int
-    """The number of firings."""
+    not_in_force: Optional[str]
+    """Why no live supervisor fires it as it stands here, if none does."""
+    next: Optional[str]
+    """The time of its next firing, in RFC 3339, if it is enabled and in force."""
     last: Optional[LastFiringDocument]
     """Its last firing."""
+    fired: int
+    """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
-    name: str
-    """Its name."""
-    next: Optional[str]
-    """The time of its next firing, in RFC 3339, if it is enabled."""
-    overlap: str
-    """The treatment of a firing while the last job has not ended."""
-    schedule: str
-    """Its schedule, as the file has it."""
-    script_type: Optional[str]
-    """The script type of its jobs."""
-    time_zone: str
-    """The time zone of the schedule."""
 
 
 class PeriodicJobHistoryDocument(TypedDict):
     """A periodic job with its next and latest firings."""
-    added_at: Optional[str]
-    """The time of that, in RFC 3339."""
+    name: str
+    """Its name."""
+    file: str
+    """The file that declares it; `redis` if a command added it."""
     added_by: Optional[str]
     """The person or program that added or changed it last, if it is in Redis."""
+    added_at: Optional[str]
+    """The time of that, in RFC 3339."""
+    schedule: str
+    """Its schedule, as the file has it."""
+    time_zone: str
+    """The time zone of the schedule."""
+    script_type: Optional[str]
+    """The script type of its jobs."""
     catch_up: str
     """The treatment of missed firings."""
+    overlap: str
+    """The treatment of a firing while the last job has not ended."""
+    enabled: bool
+    """False if a person has disabled it."""
     disabled_at: Optional[str]
     """The time at which it was disabled, in RFC 3339."""
     disabled_by: Optional[str]
     """The person or program that disabled it."""
-    enabled: bool
-    """False if a person has disabled it."""
-    file: str
-    """The file that declares it; `redis` if a command added it."""
-    fired: int
-    """The number of firings."""
-    history: List[FiringDocument]
-    """Its latest firings, the newest first; at most 20."""
+    not_in_force: Optional[str]
+    """Why no live supervisor fires it as it stands here, if none does."""
+    next: Optional[str]
+    """The time of its next firing, in RFC 3339, if it is enabled and in force."""
     last: Optional[LastFiringDocument]
     """Its last firing."""
+    fired: int
+    """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
-    name: str
-    """Its name."""
-    next: Optional[str]
-    """The time of its next firing, in RFC 3339, if it is enabled."""
-    overlap: str
-    """The treatment of a firing while the last job has not ended."""
-    schedule: str
-    """Its schedule, as the file has it."""
-    script_type: Optional[str]
-    """The script type of its jobs."""
-    time_zone: str
-    """The time zone of the schedule."""
     upcoming: List[str]
     """The times of the next firings, in RFC 3339, if it is enabled."""
+    script: str
+    """The script of its jobs."""
+    history: List[FiringDocument]
+    """Its latest firings, the newest first; at most 20."""
 
 
 class PeriodicJobList(TypedDict):
@@ -974,14 +1020,14 @@ class Problem(TypedDict):
     """One thing that is wrong, or worth knowing."""
     kind: ProblemKind
     """Its kind, by which programs know it."""
-    remedy: str
-    """The remedy, a line or more."""
     severity: Severity
     """Its severity."""
     subject: str
     """The part of the system that has it."""
     text: str
     """One sentence with its numbers, lower case, without a full stop."""
+    remedy: str
+    """The remedy, a line or more."""
 
 
 class Purged(TypedDict):
@@ -992,22 +1038,22 @@ class Purged(TypedDict):
 
 class QueueDocument(TypedDict):
     """A work queue."""
+    queue: str
+    """Its name."""
+    script_type: str
+    """The script type of its jobs."""
+    priority: Optional[int]
+    """Its priority: 0 urgent, 1 normal, 2 background."""
     depth: int
     """Entries in its list."""
     held: int
     """Jobs that a limit holds."""
     oldest_wait_s: Optional[float]
     """The wait of the job that was dispatched first, in seconds."""
-    paused: bool
-    """True if it is paused."""
-    priority: Optional[int]
-    """Its priority: 0 urgent, 1 normal, 2 background."""
-    queue: str
-    """Its name."""
-    script_type: str
-    """The script type of its jobs."""
     type_throughput_per_s: Optional[float]
     """Jobs of its type that ended per second, when last sampled."""
+    paused: bool
+    """True if it is paused."""
 
 
 class Queues(TypedDict):
@@ -1018,10 +1064,10 @@ class Queues(TypedDict):
 
 class Refused(TypedDict):
     """A rejected job of a batch."""
-    error: str
-    """The reason."""
     line: int
     """Its place in the batch, from 1."""
+    error: str
+    """The reason."""
 
 
 class Resumed(TypedDict):
@@ -1043,10 +1089,10 @@ class _RetriedJobRequired(TypedDict):
 
 class RetriedJob(_RetriedJobRequired, total=False):
     """A job that runs again, or stays as it is."""
-    problem: Optional[str]
-    """The reason why it stays as it is."""
     result: Optional[str]
     """Its new state."""
+    problem: Optional[str]
+    """The reason why it stays as it is."""
 
 
 class ShownGraph(TypedDict):
@@ -1069,10 +1115,10 @@ class StatsDocument(TypedDict):
 
 class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
-    batch_id: Optional[str]
-    """The same, by its older name."""
     id: Optional[str]
     """The id of the batch, for the methods of graphs; null if no job was accepted."""
+    batch_id: Optional[str]
+    """The same, by its older name."""
     ids: List[str]
     """The ids of the accepted jobs, in the order of the batch."""
     refused: List[Refused]
@@ -1081,30 +1127,30 @@ class SubmittedBatch(TypedDict):
 
 class SubmittedGraph(TypedDict):
     """The jobs of a submitted graph."""
-    graph_id: str
-    """The same, by its older name."""
     id: str
     """The id of the graph."""
+    graph_id: str
+    """The same, by its older name."""
     jobs: Dict[str, str]
     """The ids of the jobs, by their names."""
 
 
 class Switched(TypedDict):
     """A periodic job that was enabled or disabled."""
-    changed: bool
-    """Set if that changed it."""
-    enabled: bool
-    """Set if it is enabled now."""
     name: str
     """Its name."""
+    enabled: bool
+    """Set if it is enabled now."""
+    changed: bool
+    """Set if that changed it."""
 
 
 class TimesDocument(TypedDict):
     """Times of attempts."""
-    mean_s: Optional[float]
-    """The mean, in seconds."""
     number: int
     """The number of attempts."""
+    mean_s: Optional[float]
+    """The mean, in seconds."""
     p95_s: Optional[float]
     """The time below which 95 of 100 lie, in seconds, estimated from a histogram."""
 
@@ -1132,40 +1178,40 @@ class TypeCount(TypedDict):
     """The objects of one type in one context."""
     context: str
     """The context."""
-    objects: int
-    """The number of objects."""
     type: str
     """The type."""
+    objects: int
+    """The number of objects."""
 
 
 class TypeCounts(TypedDict):
     """Numbers of objects."""
-    next: Optional[str]
-    """The value of `after` for the next page, if there may be one."""
     types: List[TypeCount]
     """Each type of each context."""
+    next: Optional[str]
+    """The value of `after` for the next page, if there may be one."""
 
 
 class TypeStatsDocument(TypedDict):
     """The counters of a script type."""
-    cancelled: int
-    """Jobs that were stopped."""
-    failed: int
-    """Jobs that failed. Those that were stopped or replaced are none of them."""
-    failed_percent: Optional[float]
-    """The share of jobs that failed, of those that failed or finished, in per cent."""
-    finished: int
-    """Jobs that finished."""
-    replaced: int
-    """Jobs that a later one with their unique key replaced."""
-    run: TimesDocument
-    """The times that attempts ran."""
     script_type: str
     """The script type."""
     submitted: int
     """Jobs submitted."""
+    finished: int
+    """Jobs that finished."""
+    failed: int
+    """Jobs that failed. Those that were stopped or replaced are none of them."""
+    cancelled: int
+    """Jobs that were stopped."""
+    replaced: int
+    """Jobs that a later one with their unique key replaced."""
+    failed_percent: Optional[float]
+    """The share of jobs that failed, of those that failed or finished, in per cent."""
     wait: TimesDocument
     """The times that attempts waited."""
+    run: TimesDocument
+    """The times that attempts ran."""
 
 
 class UnchangedDead(TypedDict):
@@ -1206,7 +1252,7 @@ HealthState = Literal['ok', 'warning', 'critical']
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
 """The kind of a problem."""
 
 Severity = Literal['note', 'warning', 'critical']
@@ -1242,6 +1288,12 @@ class Methods:
     def actor_stop(self, *, actor: str) -> ToldActors:
         """Drains an actor, then ends its process."""
         answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
+        return answer
+
+    def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
     def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
@@ -1319,9 +1371,10 @@ class Methods:
         answer: ListedGraphs = self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = self._call("graph.retry", _given({"id": id}))
+    def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     def graph_stop(self, *, id: str) -> GraphChange:
@@ -1340,9 +1393,9 @@ class Methods:
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -1365,9 +1418,10 @@ class Methods:
         answer: ToldJob = self._call("job.delete", _given({"id": id}))
         return answer
 
-    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1385,9 +1439,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1400,9 +1454,9 @@ class Methods:
         answer: GivenOutput = self._call("job.output", _given({"id": id}))
         return answer
 
-    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
@@ -1539,6 +1593,12 @@ class AsyncMethods:
         answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
+    async def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
+        """Lists the changes that people and programs made, the newest first: who, what, to what, from where,
+        when."""
+        answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
+        return answer
+
     async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
@@ -1614,9 +1674,10 @@ class AsyncMethods:
         answer: ListedGraphs = await self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
         return answer
 
-    async def graph_retry(self, *, id: str) -> GraphChange:
-        """Runs those jobs of a graph or batch again that failed or were stopped."""
-        answer: GraphChange = await self._call("graph.retry", _given({"id": id}))
+    async def graph_retry(self, *, id: str, from_: Optional[str] = None, changes: Optional[Dict[str, Dict[str, Any]]] = None) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and
+        settings."""
+        answer: GraphChange = await self._call("graph.retry", _given({"id": id, "from": from_, "changes": changes}))
         return answer
 
     async def graph_stop(self, *, id: str) -> GraphChange:
@@ -1635,9 +1696,9 @@ class AsyncMethods:
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -1660,9 +1721,10 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.delete", _given({"id": id}))
         return answer
 
-    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
-        """Changes the priority, the group or the earliest time of a job that has not started."""
-        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+        """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+        started."""
+        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1680,9 +1742,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1695,9 +1757,9 @@ class AsyncMethods:
         answer: GivenOutput = await self._call("job.output", _given({"id": id}))
         return answer
 
-    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
-        """Runs an ended job again."""
-        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents}))
+    async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
+        """Runs an ended job again, with a corrected script or other settings if they are given."""
+        answer: Retried = await self._call("job.retry", _given({"id": id, "with_dependents": with_dependents, "changes": changes}))
         return answer
 
     async def job_run(self, *, job: JobSettings, wait: Optional[float] = None, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Job:
