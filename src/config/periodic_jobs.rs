@@ -20,6 +20,7 @@ use super::source::Source;
 use crate::proto::cron::{CatchUp, CronName, Overlap, Schedule};
 use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
+use crate::proto::text::hexadecimal;
 
 /// The most periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
@@ -220,7 +221,7 @@ impl CronEntry {
         let (line, zone) = (self.schedule.line(), self.schedule.zone());
         let said = json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()]);
         let hash = digest(&SHA256, said.to_string().as_bytes());
-        hash.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&hash.as_ref()[..DIGEST_BYTES])
     }
 
     /// The script type of its jobs.

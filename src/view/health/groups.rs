@@ -8,7 +8,7 @@ const LISTED_MAX: usize = 3;
 const EXAMPLES: usize = 3;
 
 /// Joins problems of the same kind and severity if more than three queues have it. Keeps the order.
-pub(super) fn joined(problems: Vec<Problem>) -> Vec<Problem> {
+pub(super) fn joined(problems: &[Problem]) -> Vec<Problem> {
     let is_queue = |problem: &Problem| matches!(problem.subject, Subject::Queue(_));
     let of = |kind: ProblemKind, severity: Severity| {
         let same = problems.iter().filter(move |it| it.kind == kind && it.severity == severity);
@@ -16,7 +16,7 @@ pub(super) fn joined(problems: Vec<Problem>) -> Vec<Problem> {
     };
     let mut told: Vec<(ProblemKind, Severity)> = Vec::new();
     let mut joined = Vec::new();
-    for problem in &problems {
+    for problem in problems {
         let key = (problem.kind, problem.severity);
         let same = of(problem.kind, problem.severity);
         if !is_queue(problem) || same.len() <= LISTED_MAX {

@@ -86,7 +86,7 @@ impl NamespaceHealth {
         let mut problems = found.0;
         // The order of one severity is that above.
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
-        Self::of_problems(groups::joined(problems))
+        Self::of_problems(groups::joined(&problems))
     }
 
     /// Judges one queue, from which this number of ready actors claims.

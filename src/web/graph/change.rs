@@ -1,5 +1,7 @@
 //! Retries, stops and deletes the jobs of a graph.
 
+use std::fmt::Write as _;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -87,15 +89,15 @@ fn said(verb: &str, answer: &Value) -> String {
     };
     let mut text = format!("{word} {}", things(number("done"), "job"));
     if number("told") > 0 {
-        text += &format!(", told {} to stop", things(number("told"), "running job"));
+        let _ = write!(text, ", told {} to stop", things(number("told"), "running job"));
     }
     match number("left") {
         0 => {}
         1 => text += ", 1 stays as it is",
-        left => text += &format!(", {left} stay as they are"),
+        left => drop(write!(text, ", {left} stay as they are")),
     }
     if let Some(why) = answer["problems"][0]["problem"].as_str() {
-        text += &format!(": {why}");
+        let _ = write!(text, ": {why}");
     }
     text + "."
 }

@@ -40,7 +40,7 @@ pub(in crate::web) struct WholeQuery {
 }
 
 /// A graph as the page shows it.
-struct ShownGraph {
+struct DrawnGraph {
     graph: JobDoc,
     /// Its jobs with their outcome; those that exist have their other fields too.
     jobs: Vec<JobDoc>,
@@ -54,7 +54,7 @@ async fn read(
     visitor: &Visitor,
     id: &str,
     query: &WholeQuery,
-) -> Result<ShownGraph, PageError> {
+) -> Result<DrawnGraph, PageError> {
     let mut params = json!({ "id": id, "limit": JOBS_MAX });
     if let Ok(after) = query.after.parse::<u64>() {
         params["cursor"] = json!(after);
@@ -86,7 +86,7 @@ async fn read(
     let jobs = members.into_iter().map(whole).collect();
     let is_whole = next.is_none() && query.after.is_empty();
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
-    Ok(ShownGraph { graph, jobs, drawn, next })
+    Ok(DrawnGraph { graph, jobs, drawn, next })
 }
 
 /// Shows a graph or batch.
@@ -159,7 +159,7 @@ fn first_failure(jobs: &[JobDoc]) -> Option<&JobDoc> {
     own.min_by_key(|job| job.time("finished_at"))
 }
 
-fn headline(shown: &ShownGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     let graph = &shown.graph;
     let caller = graph.text("caller_id");
     html! {
@@ -209,7 +209,7 @@ fn progress(graph: &JobDoc) -> Markup {
     }
 }
 
-fn drawing(shown: &ShownGraph, query: &WholeQuery, links: &SiteLinks, now: Timestamp) -> Markup {
+fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Timestamp) -> Markup {
     let jobs = shown.graph.whole("jobs").unwrap_or_default();
     let is_large = jobs > JOBS_MAX as u64;
     html! {
@@ -260,7 +260,7 @@ fn buttons(links: &SiteLinks, graph: &JobDoc) -> Markup {
     }
 }
 
-fn table(shown: &ShownGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+fn table(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         div #graph-table {
             @if shown.jobs.is_empty() { (empty(&html! { "No jobs." })) }
@@ -302,7 +302,7 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-fn pages(shown: &ShownGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
+fn pages(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
     let path = address(&shown.graph);
     let next = shown.next.map(|next| links.with(&path, &[("after", &next.to_string())]));
     let first = (!query.after.is_empty()).then(|| links.to(&path));
