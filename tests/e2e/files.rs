@@ -220,7 +220,7 @@ fn lines_of_a_batch_are_given_files_beside_it() {
         line("a", good),
         line("b", r#","inputs":{"../d":"data"}"#),
         line("c", r#","stdin":"nothing""#),
-        line("d", r#","inputs":["data"]"#),
+        line("d", r#","inputs":5"#),
         line("e", &format!(r#"{good},"prerequisites":["nobody"]"#)),
         line("a", good),
     ];
@@ -231,7 +231,7 @@ fn lines_of_a_batch_are_given_files_beside_it() {
     let done = done
         .says("jobs.jsonl:2: invalid job: its files")
         .says("jobs.jsonl:3: invalid job: its files");
-    done.says("jobs.jsonl:4: invalid job: inputs does not name files")
+    done.says("jobs.jsonl:4: invalid job: inputs does not name files: expected an object")
         .says("jobs.jsonl:6: job id a is taken");
     assert_eq!(redis.keys(&keys::prefix("FILES")), [keys::files("a")]);
     let _bash = hero.actor("bash-default-1").start();

@@ -5,13 +5,13 @@ use crate::support::http::Answer;
 use crate::support::{Hero, Redis, Served};
 
 /// A session of the page: its cookie, and the token of its forms.
-struct Session {
-    cookie: String,
-    forgery: String,
+pub(super) struct Session {
+    pub(super) cookie: String,
+    pub(super) forgery: String,
 }
 
 impl Session {
-    fn of(site: &Served, token: &[&str]) -> Self {
+    pub(super) fn of(site: &Served, token: &[&str]) -> Self {
         let form = [("content-type", "application/x-www-form-urlencoded")];
         let body = format!("token={}", site.token(token));
         let signed_in = site.tcp().ask("POST", "/login", &form, body.as_bytes());

@@ -3,6 +3,7 @@
 
 mod forms;
 mod rest;
+mod uploads;
 
 use crate::support::Served;
 use crate::support::http::Answer;

@@ -43,7 +43,7 @@ class OverApi(Verbs):
         job = self.client.run(JobSpec("python", script), PATIENCE, inputs={"a": b"\xff\0"}, stdin=b"given")
         self.assertEqual(job.output, "given")
         found = [(file.name, file.size, file.kind) for file in self.client.files(job.id)]
-        self.assertEqual(found, [("b", 2, "output"), ("a", 2, "input")])
+        self.assertEqual(found, [("b", 2, "output"), ("a", 2, "input"), ("-", 5, "stdin")])
         self.assertEqual(self.client.file(job.id, "b"), b"\xff\0")
         with self.assertRaises(NoSuchJob):
             self.client.file(job.id, "c")

@@ -120,15 +120,24 @@ impl<'a> FormReader<'a> {
         String::from_utf8(bytes).map_err(|_| PageError::wrong("A text of the form is not UTF-8."))
     }
 
-    /// Takes a file, or notes why it cannot be taken. A field without a file has no name.
+    /// Takes a file, or notes why it cannot be taken. A field without a file has no name. What is refused, and all files
+    /// after it, are not written to the disk.
     async fn file(&mut self, field: &str, part: Field<'_>) -> Result<(), PageError> {
         let given = part.file_name().unwrap_or_default().to_owned();
         let name = given.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        let taken = self.taken(part).await?;
         if name.is_empty() || self.refused.is_some() {
-            return Ok(());
+            return skip(part).await;
         }
-        let body = match taken {
+        let is_stdin = field == STDIN_FILE;
+        let place = if is_stdin { self.place_of_stdin() } else { self.place_of(&name).map(Some) };
+        let place = match place {
+            Ok(place) => place,
+            Err(why) => {
+                self.refused = Some(why);
+                return skip(part).await;
+            }
+        };
+        let body = match self.taken(part).await? {
             Ok(body) => body,
             Err(error) => {
                 self.refused = Some(format!("the file `{name}` is {error}"));
@@ -136,21 +145,29 @@ impl<'a> FormReader<'a> {
             }
         };
         self.file_room = self.file_room.saturating_sub(body.redis_bytes());
-        if field == STDIN_FILE {
-            self.files.stdin = Some(body);
-            return Ok(());
-        }
-        match name.parse::<FileName>() {
-            Err(error) => self.refused = Some(error.to_string()),
-            Ok(name) if self.files.inputs.contains_key(&name) => {
-                self.refused = Some(format!("two files have the name `{name}`"));
-            }
-            Ok(_) if self.files.inputs.len() >= JobFiles::COUNT_MAX => {
-                self.refused = Some(format!("there are more than {} files", JobFiles::COUNT_MAX));
-            }
-            Ok(name) => drop(self.files.inputs.insert(name, body)),
+        match place {
+            Some(name) => drop(self.files.inputs.insert(name, body)),
+            None => self.files.stdin = Some(body),
         }
         Ok(())
+    }
+
+    fn place_of_stdin(&self) -> Result<Option<FileName>, String> {
+        if self.files.stdin.is_some() {
+            return Err("standard input is one file".to_owned());
+        }
+        Ok(None)
+    }
+
+    fn place_of(&self, name: &str) -> Result<FileName, String> {
+        let name: FileName = name.parse().map_err(|error| format!("{error}"))?;
+        if self.files.inputs.contains_key(&name) {
+            return Err(format!("two files have the name `{name}`"));
+        }
+        if self.files.inputs.len() >= JobFiles::COUNT_MAX {
+            return Err(format!("there are more than {} files", JobFiles::COUNT_MAX));
+        }
+        Ok(name)
     }
 
     /// Streams a part to where contents are kept. All of it is read, also if it is not taken.

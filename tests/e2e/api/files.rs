@@ -25,7 +25,8 @@ fn job_is_submitted_with_files_and_those_that_it_leaves_are_read() {
     let files = api.call("job.files", &id);
     let both = json!({ "name": "both", "size": 5, "kind": "output" });
     let own = json!({ "name": "a.bin", "size": 2, "kind": "input" });
-    assert_eq!(files["files"], json!([both, own]));
+    let stdin = json!({ "name": "-", "size": 3, "kind": "stdin" });
+    assert_eq!(files["files"], json!([both, own, stdin]));
     let file = |name: &str| json!({ "id": submitted["id"], "name": name });
     let read = api.call("job.file", &file("both"));
     assert_eq!(read["content"], STANDARD.encode(b"\xff\0end"));

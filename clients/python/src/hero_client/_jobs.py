@@ -87,6 +87,11 @@ class JobSpec:
     """`key`, `script` or `params`; the last two only over the API, which makes the key."""
     on_duplicate: Optional[str] = None
     """`return`, `replace` or `reject`; over the API."""
+    debounce: Optional[Duration] = None
+    """How long to wait for a later job with the same unique key, which runs in place of this one; only over the
+    API: RedisClient raises NeedsApi."""
+    debounce_max: Optional[Duration] = None
+    """How long at most jobs replace each other before one runs."""
     limit_key: Optional[str] = None
     shard_key: Optional[str] = None
     """Jobs with the same key are on the same shard; only over the API, which chooses the shard: RedisClient
@@ -122,7 +127,7 @@ class JobSpec:
 
 
 _MANY = frozenset({"args", "tags", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
-_DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "unique_for"})
+_DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "unique_for", "debounce", "debounce_max"})
 
 
 def _plain(name: str, value: Any) -> Any:

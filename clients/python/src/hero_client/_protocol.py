@@ -303,6 +303,8 @@ def _refuse_what_needs_the_api(specs: Iterable[JobSpec]) -> None:
     specs = list(specs)
     if any(spec.shard_key is not None for spec in specs):
         raise NeedsApi("shard_key", "it chooses the shard of a job")
+    if any(spec.debounce is not None for spec in specs):
+        raise NeedsApi("debounce", "it replaces the job that waits")
     if any(spec.durable for spec in specs):
         raise NeedsApi("durable", "it confirms a submission")
 
