@@ -1,12 +1,11 @@
 //! The Python package of `clients/python`.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use hero::proto::job::SETTINGS;
 
-use crate::support::{Hero, Redis};
+use crate::support::{Hero, Redis, files_below};
 
 /// The interpreter of Debian, which has Debian's `python3-redis`.
 const PYTHON: &str = "/usr/bin/python3";
@@ -100,15 +99,6 @@ fn it_knows_every_setting_of_a_job() {
     let known = String::from_utf8_lossy(&output.stdout);
     let known: Vec<&str> = known.split_whitespace().collect();
     assert_eq!(known, expected, "JobSpec in clients/python/src/hero_client/_jobs.py");
-}
-
-/// The files below a folder, by their paths.
-fn files_below(folder: &Path) -> BTreeSet<PathBuf> {
-    let entries =
-        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries
-        .flat_map(|path| if path.is_dir() { files_below(&path) } else { BTreeSet::from([path]) })
-        .collect()
 }
 
 #[test]

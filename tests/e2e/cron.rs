@@ -157,7 +157,11 @@ fn illegal_periodic_job_is_a_problem_and_leaves_the_others_of_its_file_in_force(
     wait_until("the problem is told", || has_problem(&hero, mistake));
     let list = hero.run(&["cron", "list", "--json"]).code(78).stdout;
     let list: serde_json::Value = serde_json::from_str(&list).expect("one document");
-    assert_eq!((&list["cron"][0]["name"], &list["cron"][1]), (&"tick".into(), &().into()), "{list}");
+    assert_eq!(
+        (&list["cron"][0]["name"], &list["cron"][1]),
+        (&"tick".into(), &().into()),
+        "{list}"
+    );
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
         .says("more jobs match");
     run(&["retry", "--cancelled", "--json"])
         .code(0)
-        .stdout("{\"left\":0,\"reason\":null,\"retried\":1}\n");
+        .stdout("{\"retried\":1,\"left\":0,\"reason\":null}\n");
     run(&["delete", "--yes"]).code(0).stdout("3 jobs deleted\n");
     assert_eq!(field(&redis, "a", "status"), None);
     assert_eq!(field(&redis, "other", "status").as_deref(), Some("dispatched"));

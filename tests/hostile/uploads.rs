@@ -2,7 +2,7 @@
 
 use super::forms::Session;
 use super::{Asked, Try, failures};
-use crate::support::{Hero, Redis, Served, keys};
+use crate::support::{Hero, Redis, Served, files_below, keys};
 
 const KIND: &str = "multipart/form-data; boundary=limit";
 /// A file that goes to the disk, since Redis has no room for it.
@@ -138,17 +138,15 @@ fn hostile_uploads_are_refused_without_a_byte_on_the_disk_and_their_controls_are
     assert!(failures.is_empty(), "{failures:#?}");
     // The token comes before all files: of a form that has it after them nothing is kept.
     let answer = own.clone().saying(&(late.concat() + "--limit--\r\n")).answer(&site);
-    let contents = || walk(&folder);
-    assert_eq!(contents(), 1, "the controls have left one content, and {} nothing", answer.status);
+    assert_eq!(
+        files_below(&folder).len(),
+        1,
+        "the controls have left one content, and {} nothing",
+        answer.status
+    );
     // Of a path its last part is taken, as of a browser that tells paths.
-    let path = with(&(part("id", "path") + &file("inputs", "../../etc/cron.d/x", &good)));
+    let path = with(&[part("id", "path"), file("inputs", "../../etc/cron.d/x", &good)].concat());
     assert_eq!(path.answer(&site).status, 303);
     let listed = redis.field(&keys::job("path"), "input_files");
     assert_eq!(listed.as_deref(), Some("[\"x\"]"));
-}
-
-/// Returns the number of files below a folder.
-fn walk(folder: &std::path::Path) -> usize {
-    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
-    entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
 }

@@ -5,6 +5,7 @@ use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
 
 use super::{Api, admin, caller, words};
+use crate::support::wait_until;
 
 fn osis(script: &str) -> Value {
     json!({ "script": script, "script_type": "osis" })
@@ -121,6 +122,9 @@ fn periodic_jobs_are_listed_run_and_switched() {
     let api = Api::with(&[], |hero| hero.set("supervisor.cron_dir", &place));
     let list = api.call("cron.list", Value::Null);
     assert_eq!((&list["cron"][0]["name"], &list["problems"]), (&json!("nightly"), &json!([])));
+    wait_until("the supervisor has told what is in force", || {
+        api.call("cron.get", json!(["nightly"]))["not_in_force"].is_null()
+    });
     let one = api.call("cron.get", json!(["nightly"]));
     assert_eq!((&one["name"], &one["history"]), (&json!("nightly"), &json!([])), "{one}");
     assert_eq!(one["upcoming"].as_array().map(Vec::len), Some(5), "{one}");

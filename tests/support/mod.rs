@@ -3,6 +3,7 @@
 
 mod authority;
 pub(crate) mod cluster;
+mod files;
 mod hero;
 pub(crate) mod http;
 pub(crate) mod keys;
@@ -23,6 +24,7 @@ mod world;
 
 pub(crate) use authority::Authority;
 pub(crate) use cluster::Cluster;
+pub(crate) use files::files_below;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};

@@ -1,10 +1,11 @@
 //! The form of a new job with files, over plain HTTP.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::requests::{Answer, send, send_as, signed_in};
 use super::visitors::{OPERATOR, READER};
-use crate::support::{Hero, Redis, Served, keys};
+use crate::support::{Hero, Redis, Served, files_below, keys};
 
 const KIND: &str = "multipart/form-data; boundary=limit";
 
@@ -96,5 +97,5 @@ fn files_of_a_form_without_its_token_or_of_a_reader_are_not_kept() {
     let with_token = [&[("csrf", forgery.as_str())], &fields[..]].concat();
     assert_eq!(post(&site, &reader, &form(&with_token, &files)).status, 403);
     assert!(redis.all("JOB").is_empty());
-    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0, "nothing was written");
+    assert_eq!(files_below(&folder), [] as [PathBuf; 0], "nothing was written");
 }

@@ -46,9 +46,8 @@ impl Status {
                     global.json,
                     || document::of(&moment),
                     || {
-                        let tables = tables::of(&moment, global.look());
-                        let wrong = wrong(&moment, &rules);
-                        format!("{wrong}{tables}{}", broker_lines(&moment.brokers))
+                        let tables = tables::of(&moment, wrong(&moment, &rules), global.look());
+                        format!("{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;
                 Ok(ExitCode::SUCCESS)
@@ -68,7 +67,7 @@ fn wrong(moment: &Moment, rules: &HealthRules) -> String {
     });
     let units = not_running().into_iter().map(|unit| tables::wrapped("UNIT", &unit));
     let lines: String = told.chain(units).collect();
-    if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n\n") }
+    if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
 
 /// Reads the state, and the rules by which it is judged.

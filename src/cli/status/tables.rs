@@ -20,9 +20,9 @@ const QUEUES_SHOWN: usize = 20;
 const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
-/// The whole state as text.
-pub(super) fn of(moment: &Moment, look: OutputLook) -> String {
-    let mut parts = vec![pauses(moment), redis(moment), supervisors(moment, look)];
+/// The whole state as text; what is wrong stands after the pauses.
+pub(super) fn of(moment: &Moment, wrong: String, look: OutputLook) -> String {
+    let mut parts = vec![pauses(moment), wrong, redis(moment), supervisors(moment, look)];
     parts.push(if moment.actor_counts.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
@@ -240,7 +240,7 @@ mod tests {
         let mut moment = Moment { at, ..moment() };
         "0.1.0".clone_into(&mut moment.supervisors[0].version);
         assert_eq!(
-            of(&moment, OutputLook::PLAIN),
+            of(&moment, String::new(), OutputLook::PLAIN),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn pause_by_a_rule_stands_first() {
         let moment = Moment { pauses: vec!["*".parse().expect("legal")], ..moment() };
-        let text = of(&moment, OutputLook::PLAIN);
+        let text = of(&moment, String::new(), OutputLook::PLAIN);
         assert!(
             text.starts_with("PAUSED  all queues: hero queue resume --all\n\nredis "),
             "{text}"
@@ -292,7 +292,7 @@ mod tests {
         });
         let first = moment.queues[0].clone();
         moment.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&moment, OutputLook::PLAIN);
+        let text = of(&moment, String::new(), OutputLook::PLAIN);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -305,7 +305,7 @@ mod tests {
         let mut moment = moment();
         moment.supervisors.clear();
         moment.actor_counts.clear();
-        let text = of(&moment, OutputLook::PLAIN);
+        let text = of(&moment, String::new(), OutputLook::PLAIN);
         assert!(text.contains("systemctl start hero@supervisor"), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }
