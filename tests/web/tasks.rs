@@ -24,8 +24,9 @@ fn running_job_is_watched_and_its_log_is_searched() {
     }
     let world = PageWorld::start();
     let end = world.redis.folder().join("end-of-noisy");
+    // Lines of both streams that come together may stand in either order.
     let script = format!(
-        "for n in $(seq 700); do echo line $n; done; echo NEEDLE $n >&2; {}; echo last",
+        "for n in $(seq 700); do echo line $n; done; sleep 0.5; echo NEEDLE $n >&2; {}; echo last",
         until(&end)
     );
     let args =

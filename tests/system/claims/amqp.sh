@@ -51,11 +51,15 @@ END
  "permissions": [{"user": "hero", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}]}
 END
     pid=$(leader)
-    nsenter -t "$pid" -n env HOME="$folder" RABBITMQ_NODENAME=claims@localhost \
-        ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_MNESIA_BASE="$folder/mnesia" \
-        RABBITMQ_LOG_BASE="$folder/log" RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf" \
-        RABBITMQ_ENABLED_PLUGINS_FILE="$folder/plugins" RABBITMQ_PID_FILE="$folder/pid" \
-        RABBITMQ_CONF_ENV_FILE=/dev/null $RABBITMQ > "$folder/server.log" 2>&1 < /dev/null 9>&- &
+    # A node that is killed writes its dump into its folder.
+    (
+        cd "$folder"
+        exec nsenter -t "$pid" -n env HOME="$folder" RABBITMQ_NODENAME=claims@localhost \
+            ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_MNESIA_BASE="$folder/mnesia" \
+            RABBITMQ_LOG_BASE="$folder/log" RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf" \
+            RABBITMQ_ENABLED_PLUGINS_FILE="$folder/plugins" RABBITMQ_PID_FILE="$folder/pid" \
+            RABBITMQ_CONF_ENV_FILE=/dev/null $RABBITMQ > "$folder/server.log" 2>&1 < /dev/null 9>&-
+    ) &
 }
 
 rabbitmq_ends() {
