@@ -23,10 +23,10 @@ fn running_job_is_watched_and_its_log_is_searched() {
         return;
     }
     let world = PageWorld::start();
-    let end = world.redis.folder().join("end-of-noisy");
-    // Lines of both streams that come together may stand in either order.
+    let [more, end] = ["more-of-noisy", "end-of-noisy"].map(|name| world.redis.folder().join(name));
     let script = format!(
-        "for n in $(seq 700); do echo line $n; done; sleep 0.5; echo NEEDLE $n >&2; {}; echo last",
+        "for n in $(seq 700); do echo line $n; done; {}; echo NEEDLE $n >&2; {}; echo last",
+        until(&more),
         until(&end)
     );
     let args =
@@ -39,6 +39,8 @@ fn running_job_is_watched_and_its_log_is_searched() {
     browser.click("tbody a.id");
     browser.waits_for("h1", "noisy import");
     assert_eq!(browser.text("#jobid"), "noisy");
+    browser.waits_for("#log-lines", "line 700");
+    fs::write(&more, "").expect("writing a file");
     browser.waits_for("#log-lines", "NEEDLE");
     let colours = "const of = (what) => getComputedStyle(document.querySelector(what)).color;
         return of('#log-lines .e span') === of('#log-lines .o span')";
