@@ -33,6 +33,7 @@ fn post(session: &Session, body: &str) -> Asked {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a row for each try")]
 fn hostile_uploads_are_refused_without_a_byte_on_the_disk_and_their_controls_are_served() {
     let redis = Redis::start();
     let folder = redis.folder().join("artifacts");

@@ -128,7 +128,7 @@ mod tests {
             ),
             (
                 r#"{"script": "1", "env": {"A": "b"}, "env_vars": {}}"#,
-                "invalid job: env_vars: is `env` by another name: give one of both",
+                "invalid job: env_vars is `env` by another name: give one of both",
             ),
         ] {
             let error = read(text).expect_err(text).to_string();

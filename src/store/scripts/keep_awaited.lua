@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 limit on jobs
 -- returns { jobs it looked at, us until the next look or -1 }
--- needs: wrong_type time names job index sweep prerequisites awaited
+-- needs: wrong_type time names job index sweep awaited
 
 local at = now_us()
 -- The next look comes after this part of the time since the job ended, within bounds.

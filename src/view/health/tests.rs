@@ -31,9 +31,9 @@ fn healthy_moment_has_no_problems() {
 }
 
 /// The periodic jobs in force of a supervisor.
-fn cron(changed: &[&str], refused: &[&str]) -> Option<CronInForce> {
+fn cron(changed: &[&str], refused: &[&str]) -> CronInForce {
     let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect();
-    Some(CronInForce::new(BTreeMap::new(), lines(changed), lines(refused)))
+    CronInForce::new(BTreeMap::new(), lines(changed), lines(refused))
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn every_rule_has_its_severity_and_its_sentence() {
             "supervisor supervisor on one: failing",
         ),
         (
-            &|of| of.supervisors[0].cron = cron(&["a.toml"], &[]),
+            &|of| of.supervisors[0].cron = Some(cron(&["a.toml"], &[])),
             Warning,
             "periodic jobs changed on disk, not in force on one: a.toml",
         ),
         (
-            &|of| of.supervisors[0].cron = cron(&[], &["cron.a: never fires"]),
+            &|of| of.supervisors[0].cron = Some(cron(&[], &["cron.a: never fires"])),
             Warning,
             "periodic jobs that supervisor supervisor on one does not fire: cron.a: never fires",
         ),

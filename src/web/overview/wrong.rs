@@ -92,13 +92,17 @@ mod tests {
     }
 
     #[test]
-    fn many_problems_of_one_kind_are_counted() {
+    fn same_problem_of_many_queues_is_one() {
         let said = said(|now| {
             now.moment.queues[0].1 = 0;
             let one = now.moment.queues[0].clone();
             now.moment.queues.extend(std::iter::repeat_n(one, 7));
         });
-        assert_eq!(said.len(), 6);
-        assert_eq!(said[5].text, "and 3 more of this kind");
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].text.starts_with("8 queues: queue type:osis has 3 jobs"),
+            "{}",
+            said[0].text
+        );
     }
 }
