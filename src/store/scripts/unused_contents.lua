@@ -4,7 +4,7 @@
 -- ARGV: 1 key of the contents  2 time in s that files stay after the end of their job, 0 for as long as it
 --       3... hashes
 -- returns a list: for each hash 1 if no job names it, else 0
--- needs: time names job prerequisites awaited
+-- needs: time names job awaited
 
 local contents, retention_us = ARGV[1], ARGV[2] * 1000000
 local now = now_us()
