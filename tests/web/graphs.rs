@@ -1,4 +1,4 @@
-//! What pages say of the bonds between jobs, and forms that change graphs, over plain HTTP.
+//! The pages of graphs over plain HTTP: what a job waits for, and the forms that change a graph.
 
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
