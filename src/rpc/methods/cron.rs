@@ -136,8 +136,6 @@ struct NewPeriodicJob {
     name: String,
     /// The line of its schedule: five fields, six with seconds first, or a word such as @daily.
     schedule: String,
-    /// The settings of its jobs.
-    job: JobSettings,
     /// The time zone of the schedule; UTC without one.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
@@ -146,6 +144,8 @@ struct NewPeriodicJob {
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
     #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
+    /// The settings of its jobs.
+    job: JobSettings,
 }
 
 /// A change of a periodic job.
