@@ -269,6 +269,10 @@ impl LimitDocument {
 pub struct StatsDocument {
     /// The seconds in which this was counted; without them, since the first job of each type.
     pub seconds: Option<f64>,
+    /// The begin of the period, if one was asked for: the time of a sample.
+    pub from: Option<String>,
+    /// The end of the period, if one was asked for: the time of a sample, or now.
+    pub to: Option<String>,
     /// The script types.
     pub types: Vec<TypeStatsDocument>,
 }
