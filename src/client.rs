@@ -23,6 +23,7 @@ mod actors;
 mod added_cron;
 mod attempts;
 mod audit;
+mod backfill;
 mod backup;
 mod batch_document;
 mod builder;
@@ -30,6 +31,7 @@ mod change_many;
 mod changes;
 mod clone;
 mod confirm;
+mod cron_documents;
 mod dead;
 mod delays;
 mod dependents;
@@ -65,17 +67,21 @@ mod wait;
 
 pub use actors::UntoldShard;
 pub use audit::AuditFilter;
+pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
+pub use cron_documents::{
+    FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
+    SpreadDocument,
+};
 pub use dead::DeadTally;
 pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{
-    ActorDocument, BatchDocument, FindingDocument, FiringDocument, FunctionDocument,
-    LastFiringDocument, LimitDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
-    QueueDocument, RefusedDocument, StatsDocument, TimesDocument, TypeStatsDocument,
+    ActorDocument, BatchDocument, FindingDocument, FunctionDocument, LimitDocument, QueueDocument,
+    RefusedDocument, StatsDocument, TimesDocument, TypeStatsDocument,
 };
 pub use error::ClientError;
 pub use events::EventFollower;

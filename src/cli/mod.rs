@@ -12,6 +12,8 @@ mod completions;
 mod correction;
 mod cron;
 mod cron_edit;
+mod cron_import;
+mod cron_past;
 mod dead;
 mod dev;
 mod doctor;

@@ -10,6 +10,7 @@ mod graphs;
 mod jobs;
 mod operators;
 mod pages;
+mod periodic_jobs;
 mod requests;
 mod submit;
 mod tasks;
