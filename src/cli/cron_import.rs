@@ -17,8 +17,8 @@ use crate::proto::text::counted;
 
 /// The largest crontab.
 const CRONTAB_BYTES_MAX: u64 = 1 << 20;
-/// The folder of the crontabs of users.
-const SPOOL: &str = "/var/spool/cron/crontabs";
+/// The folders that systems have for the crontabs of users.
+const SPOOLS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
 
 /// Turn crontabs into a file of periodic jobs, and report what differs
 #[derive(Debug, Args)]
@@ -105,7 +105,11 @@ impl Import {
 
 fn crontab_path(name: &str) -> PathBuf {
     match name.strip_prefix('~').filter(|user| !user.is_empty() && !user.contains('/')) {
-        Some(user) => Path::new(SPOOL).join(user),
+        Some(user) => {
+            let files = SPOOLS.map(|folder| Path::new(folder).join(user));
+            let [first, second] = files;
+            if second.is_file() { second } else { first }
+        }
         None => PathBuf::from(name),
     }
 }
