@@ -11,22 +11,18 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::cron_edit::{Add, Delete, Edit, user};
-use super::cron_import::Import;
+use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
+use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
 use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
-use crate::client::{
-    FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument,
-};
+use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::config::{Config, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::Job;
 use crate::proto::text::escape;
 use crate::proto::units::format_duration;
-
-/// The longest delay that is shown: ten years.
-const LATE_MAX_S: f64 = 315_360_000.0;
 
 /// List periodic jobs, run one now, enable or disable them
 #[derive(Debug, Subcommand)]
@@ -47,7 +43,7 @@ pub(super) enum CronCommand {
     Run(RunNow),
     History(CronHistory),
     Backfill(Backfill),
-    Import(Import),
+    Import(CronImport),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
     Enable(CronNames),
@@ -246,7 +242,7 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     }
     if !found.history.is_empty() {
         text.push_str("\nhistory:\n");
-        for line in history(&found.history, &zone).render().lines() {
+        for line in firing_table(&found.history, &zone).render().lines() {
             let _ = writeln!(text, "  {line}");
         }
     }
@@ -306,36 +302,6 @@ fn settings(job: &Job) -> String {
     text
 }
 
-/// Returns firings as a table, in the time zone of their periodic job.
-pub(super) fn history(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
-    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
-    for firing in firings {
-        table.row([
-            with_offset(&firing.due, zone),
-            brief(Duration::from_secs_f64(firing.late_s.clamp(0.0, LATE_MAX_S))),
-            firing.outcome.replace('_', " "),
-            firing.job_id.clone().unwrap_or_default(),
-            firing.status.clone().unwrap_or_default(),
-            firing.why.clone().unwrap_or_default(),
-        ]);
-    }
-    table
-}
-
-/// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.
-pub(super) fn with_offset(time: &str, zone: &TimeZone) -> String {
-    let shown = wall_clock(time, zone);
-    let offset = time.parse().map(|time: Timestamp| zone.to_offset(time));
-    offset.map_or_else(
-        |_| shown.clone(),
-        |offset| {
-            let sign = if offset.is_negative() { '-' } else { '+' };
-            let minutes = offset.seconds().unsigned_abs() / 60;
-            format!("{shown} {sign}{:02}:{:02}", minutes / 60, minutes % 60)
-        },
-    )
-}
-
 /// The place that declares a periodic job: its file, or Redis and who added it.
 fn declared(job: &PeriodicJobDocument) -> String {
     match &job.added_by {
@@ -364,16 +330,6 @@ fn disabled(job: &PeriodicJobDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_that_comes_twice_has_its_offset() {
-        let zone = TimeZone::get("Europe/Brussels").expect("a zone");
-        let shown =
-            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map(|at| with_offset(at, &zone));
-        assert_eq!(shown, ["2026-10-25 02:30 +02:00", "2026-10-25 02:30 +01:00"]);
-        let zone = TimeZone::get("America/St_Johns").expect("a zone");
-        assert_eq!(with_offset("2026-01-01T12:00:00Z", &zone), "2026-01-01 08:30 -03:30");
-    }
 
     #[test]
     fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {

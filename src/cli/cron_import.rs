@@ -27,7 +27,7 @@ const SPOOLS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
                         The report goes to standard error, the file to standard output without --output. Its jobs have \n\
                         the type bash. Remove the lines from the crontab before you reload the supervisor: else both \n\
                         run them.")]
-pub(super) struct Import {
+pub(super) struct CronImport {
     /// Crontabs: /etc/crontab and files of /etc/cron.d have a column of users; ~USER is the crontab of a user
     #[arg(required = true, value_name = "FILE|~USER")]
     crontabs: Vec<String>,
@@ -44,19 +44,19 @@ pub(super) struct Import {
 
 /// What the crontabs give.
 #[derive(Default)]
-struct Found {
+struct CrontabFiles {
     text: String,
     names: Vec<CronName>,
     notes: Vec<(String, ImportNote)>,
 }
 
-impl Import {
+impl CronImport {
     pub(super) fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
         let files = config.crontab();
         let mut taken: BTreeSet<CronName> =
             files.entries.iter().map(|entry| entry.name.clone()).collect();
         let zone = local_zone().iana_name().unwrap_or("UTC").to_owned();
-        let mut found = Found::default();
+        let mut found = CrontabFiles::default();
         for name in &self.crontabs {
             let path = crontab_path(name);
             let text = read(&path)?;
@@ -81,7 +81,7 @@ impl Import {
         if self.system || is_of_machine { CrontabKind::System } else { CrontabKind::User }
     }
 
-    fn report(&self, found: &Found, problems: &[String], json: bool) -> Result<(), Error> {
+    fn report(&self, found: &CrontabFiles, problems: &[String], json: bool) -> Result<(), Error> {
         if json {
             let note = |(file, note): &(String, ImportNote)| json!({ "file": file, "line": note.line, "text": note.text, "left_out": note.is_left_out });
             let notes: Vec<_> = found.notes.iter().map(note).collect();

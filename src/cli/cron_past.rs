@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::cron::{history, with_offset};
+use super::cron_firings::{firing_table, with_offset};
 use super::job::PastZone;
 use super::table::TextTable;
 use super::time::local_zone;
@@ -73,7 +73,7 @@ impl CronHistory {
         output::print(
             global.json,
             || json!({ "firings": firings }),
-            || history(&firings, &zone.unwrap_or_else(local_zone)).show(global.look()),
+            || firing_table(&firings, &zone.unwrap_or_else(local_zone)).show(global.look()),
         )?;
         Ok(ExitCode::SUCCESS)
     }

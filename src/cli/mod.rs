@@ -12,6 +12,7 @@ mod completions;
 mod correction;
 mod cron;
 mod cron_edit;
+mod cron_firings;
 mod cron_import;
 mod cron_past;
 mod dead;

@@ -6,6 +6,7 @@
 //! its minute or hour has a `*`, as in Debian's cron.
 
 mod calendar;
+mod firing_rules;
 mod import;
 mod in_force;
 mod lateness;
@@ -20,11 +21,11 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 pub use self::calendar::{CALENDAR_DAYS_MAX, Calendar, CalendarName, FreeDays};
+use self::firing_rules::FiringRules;
 pub use self::import::{CrontabKind, ImportNote, ImportedCrontab, ImportedJob, imported};
 pub use self::in_force::CronInForce;
 pub use self::lateness::{MissedFirings, OverdueTime};
 use self::line::CronLine;
-use self::rules::FiringRules;
 use super::job::JobId;
 use super::spoken_time::moments;
 use super::target::{IllegalName, name};

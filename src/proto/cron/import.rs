@@ -72,7 +72,7 @@ const NUMBERED_MAX: u32 = 999;
 /// Reads a crontab. `taken` are names that others have; it adds its own.
 pub fn imported(text: &str, kind: CrontabKind, taken: &mut BTreeSet<CronName>) -> ImportedCrontab {
     let mut reader =
-        Reader { kind, taken, env: BTreeMap::new(), found: ImportedCrontab::default() };
+        CrontabReader { kind, taken, env: BTreeMap::new(), found: ImportedCrontab::default() };
     for (at, line) in text.lines().enumerate() {
         reader.line(at + 1, line.trim());
     }
@@ -80,14 +80,14 @@ pub fn imported(text: &str, kind: CrontabKind, taken: &mut BTreeSet<CronName>) -
 }
 
 /// The environment lines so far, and the periodic jobs that were found.
-struct Reader<'t> {
+struct CrontabReader<'t> {
     kind: CrontabKind,
     taken: &'t mut BTreeSet<CronName>,
     env: BTreeMap<String, String>,
     found: ImportedCrontab,
 }
 
-impl Reader<'_> {
+impl CrontabReader<'_> {
     fn line(&mut self, number: usize, line: &str) {
         if line.is_empty() || line.starts_with('#') {
             return;

@@ -12,14 +12,6 @@ const SPREAD_MAX: Duration = Duration::from_hours(24);
 /// The most days in a row that a calendar leaves out.
 const LEFT_OUT_MAX: usize = 5000;
 
-/// The rules beside a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct FiringRules {
-    delay: Duration,
-    spread: Duration,
-    calendar: Option<Calendar>,
-}
-
 impl Schedule {
     /// Returns it with a delay of at most `spread`, which depends on the name alone.
     ///
