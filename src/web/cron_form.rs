@@ -215,10 +215,12 @@ fn field_of(message: &str, name: &str) -> String {
     if is_about_name {
         return "name".to_owned();
     }
-    let word = rest.split(':').next().unwrap_or_default().replace(' ', "_");
-    let word = if word == "type" { "script_type".to_owned() } else { word };
-    let is_field = OWN.iter().any(|(name, ..)| *name == word) || JobDraft::has(&word);
-    if is_field { word } else { String::new() }
+    let is_field = |word: &String| OWN.iter().any(|(own, ..)| own == word) || JobDraft::has(word);
+    let before_colon = rest.split(':').next().unwrap_or_default().replace(' ', "_");
+    let first = rest.split([':', ' ']).next().unwrap_or_default().to_owned();
+    let words = [before_colon, first];
+    let named = words.map(|word| if word == "type" { "script_type".to_owned() } else { word });
+    named.into_iter().find(is_field).unwrap_or_default()
 }
 
 fn page(site: &Site, visitor: &Visitor, draft: &CronDraft, error: &DraftError) -> Markup {
