@@ -30,6 +30,7 @@ mod actors;
 mod added_cron;
 mod attempts;
 mod audit;
+mod backfill;
 mod backup;
 mod batch_document;
 mod builder;
@@ -38,6 +39,7 @@ mod changes;
 mod client_error;
 mod clone;
 mod confirm;
+mod cron_documents;
 mod dead;
 mod delays;
 mod dependents;
@@ -71,17 +73,21 @@ mod wait;
 
 pub use actors::UntoldShard;
 pub use audit::AuditFilter;
+pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
 pub use client_error::ClientError;
+pub use cron_documents::{
+    FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
+    SpreadDocument,
+};
 pub use dead::DeadTally;
 pub use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{
-    ActorDocument, BatchDocument, FiringDocument, LastFiringDocument, LimitDocument,
-    PeriodicJobDocument, PeriodicJobHistoryDocument, QueueDocument, RefusedDocument, StatsDocument,
+    ActorDocument, BatchDocument, LimitDocument, QueueDocument, RefusedDocument, StatsDocument,
     TimesDocument, TypeStatsDocument,
 };
 pub use events::EventFollower;

@@ -113,6 +113,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         secrets: layer.secrets,
         artifacts: layer.artifacts,
         limits: layer.limits,
+        calendars: layer.calendars,
         types: types::resolve(layer.types)?,
         units: layer.units,
     };

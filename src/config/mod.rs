@@ -14,6 +14,7 @@ mod amqp;
 mod api;
 mod artifacts;
 mod asked_bounds;
+mod calendar;
 mod check;
 mod command;
 mod connection;
@@ -59,6 +60,7 @@ pub use amqp::{
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
+pub use calendar::CalendarConfig;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::artifacts::{ArtifactFolder, ArtifactsConfig};
+use super::calendar::CalendarConfig;
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
@@ -20,6 +21,7 @@ use super::secrets::SecretsConfig;
 use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
+use crate::proto::cron::CalendarName;
 use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
@@ -56,6 +58,9 @@ pub struct Config {
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
+    /// `[calendar.NAME]`.
+    #[serde(rename = "calendar", skip_serializing_if = "BTreeMap::is_empty")]
+    pub calendars: BTreeMap<CalendarName, CalendarConfig>,
     /// `[type.NAME]`, including the types that come with Hero.
     #[serde(rename = "type")]
     pub types: BTreeMap<ScriptType, TypeConfig>,
@@ -81,6 +86,7 @@ impl Default for Config {
             secrets: SecretsConfig::default(),
             artifacts: ArtifactsConfig::default(),
             limits: BTreeMap::new(),
+            calendars: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
         }
@@ -106,6 +112,8 @@ pub(super) struct Layer {
     pub(super) artifacts: ArtifactsConfig,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
+    #[serde(rename = "calendar")]
+    pub(super) calendars: BTreeMap<CalendarName, CalendarConfig>,
     #[serde(rename = "type")]
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,
     #[serde(rename = "unit")]

@@ -1,6 +1,7 @@
 //! Metrics of a namespace for Prometheus and its like, made from what Redis holds.
 
 mod brokers;
+mod crons;
 mod text;
 
 pub use text::Format;
@@ -84,6 +85,7 @@ impl Metrics {
         jobs(&mut text, &types);
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
+        crons::write(&mut text, &self.moment, bounds.queues_max);
         brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()
     }

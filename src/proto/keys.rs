@@ -268,6 +268,16 @@ impl Keys {
         self.key(format_args!("meta:cron:added:jobs"))
     }
 
+    /// Hash: how the jobs of a periodic job ended, and the time from which it is overdue.
+    pub fn cron_ended(&self, name: &CronName) -> String {
+        self.key(format_args!("meta:cron:ended:{name}"))
+    }
+
+    /// Sorted set: the names of the periodic jobs that supervisors fire, by the latest note.
+    pub fn cron_names(&self) -> String {
+        self.key(format_args!("meta:cron:names:index"))
+    }
+
     /// Hash: the marks of the recovery sweeps, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -436,6 +446,8 @@ mod tests {
             (keys.amqp_done("ab12"), "hero:meta:amqp:done:ab12"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.cron_added(), "hero:meta:cron:added:jobs"),
+            (keys.cron_ended(&"nightly".parse().expect("legal")), "hero:meta:cron:ended:nightly"),
+            (keys.cron_names(), "hero:meta:cron:names:index"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),

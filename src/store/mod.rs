@@ -21,6 +21,7 @@ mod confirmations;
 mod connection;
 mod control;
 mod cron_added;
+mod cron_marks;
 mod cron_state;
 mod dead;
 mod dependents;
@@ -82,7 +83,10 @@ pub use bell::adopt_what_is_pushed;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
-pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
+pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
+pub use cron_state::{
+    Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,
+};
 pub use dead::DEAD_FIELDS;
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;

@@ -17,7 +17,7 @@ use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
 use crate::store::{
-    BrokerPresence, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
+    BrokerPresence, FiredCron, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
 };
 
 /// The state of the namespace at one moment.
@@ -43,6 +43,8 @@ pub struct Moment {
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
     pub brokers: Vec<BrokerPresence>,
+    /// The periodic jobs that supervisors fire.
+    pub periodic_jobs: Vec<FiredCron>,
     /// The live actors by name.
     pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
@@ -111,6 +113,7 @@ impl Moment {
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
+        let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
@@ -133,6 +136,7 @@ impl Moment {
             wrong_types,
             supervisors,
             brokers,
+            periodic_jobs,
             actor_counts: counted(&actors),
             actors,
             pauses,
@@ -312,6 +316,7 @@ pub(crate) mod tests {
                 cron: None,
             }],
             brokers: Vec::new(),
+            periodic_jobs: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             pauses: Vec::new(),

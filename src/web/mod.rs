@@ -10,6 +10,7 @@ mod bonds;
 mod brokers;
 mod cookie;
 mod cron;
+mod cron_form;
 mod dead;
 mod doc;
 mod error;
@@ -93,6 +94,8 @@ fn routes(site: Site) -> Router {
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
+        .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/cron-form", get(cron_form::show).post(cron_form::change))
         .route("/objects", get(objects::list).post(objects::change))
         .route("/brokers", get(brokers::list))
         .route("/records", get(records::list))

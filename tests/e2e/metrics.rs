@@ -33,13 +33,15 @@ fn busy(redis: &Redis) -> (Hero, [Process; 2]) {
     hero.run(&["submit", "-t", "osis", "--id", "slow", "--timeout", "10ms", "-e", "loop {}"])
         .code(0);
     hero.run(&["submit", "-t", "bash", "-e", "true"]).code(0);
+    hero.run(&["cron", "add", "yearly", "--schedule", "@yearly", "-t", "osis", "-e", "1"]).code(0);
     for (id, status) in
         [("a", "finished"), ("b", "finished"), ("wrong", "error"), ("slow", "error")]
     {
         until(redis, id, status);
     }
     wait_until("the supervisor is present", || {
-        hero.run(&["metrics"]).stdout.contains("\nhero_supervisors 1\n")
+        let text = hero.run(&["metrics"]).stdout;
+        text.contains("\nhero_supervisors 1\n") && text.contains("\nhero_cron_running")
     });
     (hero, running)
 }

@@ -85,6 +85,11 @@ fn cron_lines_are_read_or_rejected() {
 }
 
 #[test]
+fn crontabs_become_files_of_periodic_jobs() {
+    try_all("crontab", targets::crontab);
+}
+
+#[test]
 fn queries_are_read_or_rejected_with_a_column() {
     try_all("query", targets::query);
 }

@@ -72,6 +72,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("cron.disable", json!({ "name": "more" }), "cron.disable"),
         ("cron.enable", json!({ "name": "more" }), "cron.enable"),
         ("cron.run", json!({ "name": "more" }), "cron.run"),
+        ("cron.backfill", json!({ "name": "more", "since": "2d" }), "cron.backfill"),
         ("cron.delete", json!({ "name": "more" }), "cron.delete"),
         ("actor.drain", actor.clone(), "actor.drain"),
         ("actor.resume", actor.clone(), "actor.resume"),

@@ -11,6 +11,7 @@ mod jobs;
 mod links;
 mod operators;
 mod pages;
+mod periodic_jobs;
 mod requests;
 mod submit;
 mod tasks;

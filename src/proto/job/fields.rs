@@ -144,6 +144,11 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("tags", "Tags", FieldGroup::Job).exported().searched(),
     row("status", "State", State).exported(),
     row("graph_id", "Graph", FieldGroup::Job).exported(),
+    row("cron", "Periodic job", FieldGroup::Job).exported().added(
+        FieldKind::Text,
+        "string",
+        "The periodic job whose firing it is",
+    ),
     row("script_type", "Type", Place).exported(),
     row("group", "Group", Place).exported(),
     row("instance", "Instance", Place).exported(),

@@ -72,6 +72,7 @@ if result[1] == 'duplicate' then
   return { 'left_out', result[2] }
 end
 redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
+redis.call('HSET', JOB .. id, 'cron', name)
 redis.call('HINCRBY', key, 'fired', 1)
 note('fired', id, on_its_way and overlap == 'replace' and 'replaced ' .. before or nil)
 return { 'fired', id }

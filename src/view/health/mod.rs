@@ -3,6 +3,7 @@
 //! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
 
 mod brokers;
+mod crons;
 mod daemons;
 mod groups;
 mod jobs;
@@ -72,6 +73,7 @@ impl NamespaceHealth {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
         daemons::periodic_jobs(moment, &mut found);
+        crons::overdue(moment, &mut found);
         servers::all(moment, rules, &mut found);
         servers::keys(moment, &mut found);
         servers::clocks(moment, &mut found);

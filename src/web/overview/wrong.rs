@@ -50,6 +50,9 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
         }
         (Subject::Actors(None), _) => Some(("Show actors", links.to("/actors"))),
         (Subject::DeadLetters, _) => Some(("Show dead letters", links.to("/dead"))),
+        (Subject::PeriodicJob(name), _) => {
+            Some(("Show periodic job", links.to(&format!("/cron/{name}"))))
+        }
         (Subject::Broker(..) | Subject::AmqpQueue(_), _) => {
             Some(("Show brokers", links.to("/brokers")))
         }

@@ -1,6 +1,6 @@
 -- Ends jobs.
 -- needs: wrong_type time names job counters index events legacy
--- rarely: rhailib amqp graph_end
+-- rarely: rhailib amqp graph_end cron_end
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
@@ -72,7 +72,7 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply, has_files and is_apart (`text` is then the key of its output), which may be nil; graph_id and
+-- ready_reply, has_files and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
 -- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, which takes its entry of the
 -- index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
@@ -110,6 +110,9 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     rarely().answer_task_of(id, status, text, when)
   end
   if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then rarely().tell_brokers(id, at) end
+  local cron = job.cron
+  if cron == nil then cron = redis.call('HGET', JOB .. id, 'cron') end
+  if present(cron) then rarely().note_cron_end(cron, id, status, text, at) end
   local graph = job.graph_id
   if graph == nil then graph = redis.call('HGET', JOB .. id, 'graph_id') end
   return present(graph) and rarely().note_in_graph(graph, id, status, text, at, for_ms)
