@@ -70,8 +70,8 @@ pub(super) struct JobOptions {
 }
 
 impl JobOptions {
-    /// The ids of all options that cannot be given beside a file of jobs: all but those of the script,
-    /// and of those but the id and the name, which a graph or batch has too.
+    /// The ids of all options that cannot be given beside a file of jobs: all except the options of the script,
+    /// and except the id and the name, which a graph or batch has too.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name"].contains(word));

@@ -1,5 +1,5 @@
-//! `hero mcp`: a server of the Model Context Protocol on standard input and output, by which agents run
-//! scripts. Each message is one line of JSON-RPC.
+//! `hero mcp`: a server of the Model Context Protocol on standard input and output; agents run
+//! scripts by it. Each message is one line of JSON-RPC.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read};

@@ -172,8 +172,8 @@ pub enum ClientError {
     #[error("jobs wait for each other in a cycle: {}", shown_cycle(.0))]
     Cycle(Vec<String>),
     /// A job of a graph waits for one that is neither in the graph nor in Redis.
-    #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor one \
-             that exists{}", did_you_mean(.nearest.as_deref()))]
+    #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor an \
+             existing job{}", did_you_mean(.nearest.as_deref()))]
     UnknownInGraph {
         /// The job's name.
         job: String,

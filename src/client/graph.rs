@@ -278,8 +278,8 @@ mod tests {
         graph.add("count", job).after("fetch al");
         assert_eq!(
             graph.jobs().expect_err("no such job").to_string(),
-            "job `count` waits for `fetch al`, which is neither a job of the graph nor one that \
-             exists; did you mean `fetch all`?"
+            "job `count` waits for `fetch al`, which is neither a job of the graph nor an \
+             existing job; did you mean `fetch all`?"
         );
     }
 }

@@ -145,7 +145,7 @@ impl fmt::Display for NoSuchShard {
         write!(
             f,
             "{} is an id of shard {shard}, but the configuration has the shards 0 to {}: compare redis.shards \
-             with that of the other machines",
+             with the other machines",
             id.escape_debug(),
             count.get() - 1
         )

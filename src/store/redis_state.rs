@@ -220,9 +220,9 @@ impl RedisState {
             (Some(true), fsync) => {
                 let but = match fsync {
                     Some("always") => "",
-                    Some("no") => ", but those that the kernel has not written yet",
+                    Some("no") => ", except what the kernel has not written yet",
                     // The default.
-                    _ => ", but those of the last second",
+                    _ => ", except the last second",
                 };
                 let fsync = fsync.map(|fsync| format!(", appendfsync {fsync}")).unwrap_or_default();
                 format!("every write{but} (appendonly yes{fsync})")
@@ -312,7 +312,7 @@ mod tests {
     fn append_only_file_without_eviction_is_durable() {
         let state = RedisState::read(INFO);
         assert_eq!((state.is_durable(), state.dangers()), (Some(true), Vec::new()));
-        assert_eq!(state.keeps(), "every write, but those of the last second (appendonly yes)");
+        assert_eq!(state.keeps(), "every write, except the last second (appendonly yes)");
         assert_eq!(
             (state.memory_used_bytes, state.memory_max_bytes, state.replicas),
             (1024, 4096, 2)
@@ -336,7 +336,7 @@ mod tests {
         assert!(evicting.dangers()[0].contains("maxmemory-policy noeviction"), "{evicting:?}");
         assert_eq!(
             evicting.keeps(),
-            "every write, but those of the last second (appendonly yes), but evicts (allkeys-lru)"
+            "every write, except the last second (appendonly yes), but evicts (allkeys-lru)"
         );
 
         let lazy = RedisState { fsync: Some("no".to_owned()), ..RedisState::read(INFO) };

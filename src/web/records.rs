@@ -113,7 +113,7 @@ fn line(filter: &RecordFilter) -> Markup {
         @if filter.root.is_empty() && filter.chain.is_empty() {
             "Events of brokers and of programs that publish the key log, the newest first."
         } @else if filter.is_tree() {
-            "Chain by chain, in the order in which they begin."
+            "Chain by chain, by the time of their first event."
         } @else {
             "In the order of time."
         }

@@ -217,7 +217,7 @@ impl LetterChoice {
         let mut changed = Vec::new();
         for work in queues(config, link, self.queue.as_deref()).await? {
             let taking = link.open_queue(&work.dead.name).await?;
-            // One that fails again at once is another letter.
+            // A message that fails again at once is another letter.
             let here = link.counts(&work.dead.name).await?.map_or(0, |counts| counts.messages);
             let mut held = Vec::new();
             for _ in 0..here {

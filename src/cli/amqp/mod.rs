@@ -232,7 +232,7 @@ fn node_of(name: &str) -> Result<Node, Error> {
     })
 }
 
-/// Returns the node of an option, else that of the configuration.
+/// Returns the node of an option, else of the configuration.
 fn node_or(config: &AmqpConfig, name: Option<&str>) -> Result<Option<Node>, Error> {
     Ok(name.map(node_of).transpose()?.or(config.node))
 }

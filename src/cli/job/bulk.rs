@@ -46,12 +46,12 @@ impl JobChoice {
         }
     }
 
-    /// Returns the time zone in which times are read.
+    /// Returns the time zone of given times.
     pub(super) fn zone(&self) -> Option<&TimeZone> {
         self.filter.zone.zone()
     }
 
-    /// Applies an operation to each job, also after failures. The exit code is that of the first
+    /// Applies an operation to each job, also after failures. The exit code comes from the first
     /// failure.
     pub(super) async fn each(
         &self,

@@ -161,7 +161,7 @@ impl QueueChoice {
         Ok(is_rule.then_some(PauseRule { script_type, group }))
     }
 
-    /// Pauses what is chosen, and prints it unless JSON is asked for. Returns the names of what was not paused
+    /// Pauses what is chosen, and prints it unless JSON is asked for. Returns the names that were not paused
     /// before, and everything that is chosen.
     async fn pause(
         &self,
@@ -194,7 +194,7 @@ impl QueueChoice {
     }
 }
 
-/// Resumes all queues of a rule, and prints what was paused.
+/// Resumes all queues of a rule, and prints them.
 async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCode, Error> {
     let ended = client.resume_by_rule(rule).await?;
     if json {
@@ -244,7 +244,7 @@ async fn change(
     Ok(changed)
 }
 
-/// Changes each queue, and prints what was changed.
+/// Changes each queue, and prints the changes.
 async fn each(
     global: &Global,
     words: &Wording,

@@ -111,8 +111,8 @@ impl RouteConfig {
             Err(Fault::new(table.then(key), message).or(table.clone()))
         };
         if !is_pattern(&self.key) {
-            let message = "must be words joined by dots, of which * stands for one word and # for \
-                           any number, such as \"rec.*\"";
+            let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
+                           # for any number";
             return fault("key", message.to_owned());
         }
         let scripts =

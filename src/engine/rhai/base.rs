@@ -55,7 +55,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "discard",
         ["reason"],
-        "Ends the script in an error after which no attempt follows.",
+        "Ends the script in error, without another attempt.",
         "discard(\"no such customer\");",
         |reason: &str| give_up(Failure::discarded(reason.to_owned(), None)),
     );

@@ -152,7 +152,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("fell_back_from", "Fell back from", Place).added(
         FieldKind::Text,
         "string",
-        "The queue to which it was sent first",
+        "The queue that it was sent to first",
     ),
     row("caller_id", "Caller", FieldGroup::Job).exported(),
     row("context_id", "Context", FieldGroup::Job).exported(),

@@ -197,7 +197,7 @@ impl AgentTypes {
         match self.unsandboxed.join(", ") {
             all if all.is_empty() => "Each script runs in a sandbox.".to_owned(),
             some => format!(
-                "Each script runs in a sandbox, except those of the type {some}, which may do all that the \
+                "Each script runs in a sandbox, except scripts of the type {some}: they may do all that the \
                  user of the daemon may."
             ),
         }

@@ -141,7 +141,7 @@ impl Objects<'_> {
             if looked < ids.len() {
                 let mib = ANSWER_BYTES_MAX >> 20;
                 let message = format!(
-                    "what was found is larger than {mib}MiB together; ask for fewer with `limit`"
+                    "the objects found are larger than {mib}MiB together; ask for fewer with `limit`"
                 );
                 return Err(ObjectError::TooMuch(message));
             }

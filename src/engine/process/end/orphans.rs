@@ -59,7 +59,7 @@ pub(in crate::engine::process) fn kill_orphans(run: Run) {
             let _ = poll_until(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], until);
         }
         if Instant::now() >= until {
-            warn!("processes that a job left behind do not die yet");
+            warn!("orphaned processes of a job do not die yet");
             return;
         }
     }
@@ -71,7 +71,7 @@ pub(in crate::engine::process) fn wake_reaper() {
     let reaper = REAPER.get_or_init(|| {
         let reaper = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
         let reaper = reaper.inspect_err(|error| {
-            warn!("processes that jobs leave behind are only found at an end of a job: {error}");
+            warn!("cannot start the reaper, orphaned processes are found only at the end of a job: {error}");
         });
         reaper.ok().map(|handle| handle.thread().clone())
     });

@@ -80,7 +80,7 @@ let data = parse_toml(`
             "Parses a YAML 1.2 text with one document: `yes` and `on` are strings, not bools. An \
              alias becomes a copy, and `<<` takes in the entries of another map. A key becomes a \
              string as it is written. An empty text becomes `()`. Equal keys in one map, and tags \
-             other than those of the core schema (`!!str`, `!!int` …), are errors.",
+             outside of the core schema (`!!str`, `!!int` …), are errors.",
             r#"
 let data = parse_yaml(`
 web: &web

@@ -48,7 +48,7 @@ def retry_in(delay, reason=""):
 
 
 def discard(reason):
-    """Ends the script in an error after which no attempt follows."""
+    """Ends the script in error, without another attempt."""
     if not _send({"discard": str(reason)}):
         print(reason, file=sys.stderr)
     sys.exit(65)
