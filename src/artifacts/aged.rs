@@ -38,7 +38,7 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Puts the content back, over one that was written meanwhile: they are equal.
+    /// Puts the content back, over a copy that was written meanwhile: they are equal.
     ///
     /// # Errors
     /// Errors of the file system, except that another process was first.
@@ -56,7 +56,7 @@ impl SetAside {
 }
 
 impl ContentFolder {
-    /// Returns the time by the clock of the file system, in seconds, and deletes what was begun long ago.
+    /// Returns the time by the clock of the file system, in seconds, and deletes files that were begun long ago.
     ///
     /// # Errors
     /// The folder cannot be written.

@@ -31,7 +31,7 @@ name!(
         && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 );
 
-/// The delay after which a firing counts as missed: no supervisor was running.
+/// A firing that is later than this counts as missed: no supervisor was running.
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
 /// The most missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
@@ -201,7 +201,7 @@ impl Schedule {
         if self.parsed.repeats() { self.next_of_both(second) } else { self.next_of_first(second) }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line, in any pass.
+    /// Returns the next moment after a time when the local clock shows a time of the line, in any pass.
     fn next_of_both(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = time.checked_add(1.second()).ok()?;
         loop {
@@ -216,7 +216,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line for the first
+    /// Returns the next moment after a time when the local clock shows a time of the line for the first
     /// time. A time inside a gap is its end.
     fn next_of_first(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = self.zone.to_datetime(time).checked_add(1.second()).ok()?;

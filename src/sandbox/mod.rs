@@ -141,7 +141,7 @@ impl Sandbox {
     }
 
     /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
-    /// those of [`Sandbox::restrictions`].
+    /// the same as of [`Sandbox::restrictions`].
     pub(crate) fn allowance(
         &self,
         program: &Path,

@@ -68,7 +68,7 @@ enum Notice {
 const NOTICES_MAX: usize = 64;
 /// The shortest time between two readings.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// How often the reader of the keyboard checks for a listener.
+/// The interval between checks of the keyboard reader for a listener.
 const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
 
 impl Top {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most bytes of names and digests in a presence; with more, it has none.
 const JOBS_BYTES_MAX: usize = 8000;
-/// The most lines of each list, and the most characters of a line.
+/// The limits of lines in each list, and of characters in a line.
 const LINES_MAX: usize = 5;
 const LINE_CHARS_MAX: usize = 200;
 
@@ -20,7 +20,7 @@ pub struct CronInForce {
     /// The files whose periodic jobs have changed since the supervisor read them; at most five.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// The mistakes for which periodic jobs are not in force; at most five.
+    /// The mistakes that keep periodic jobs out of force; at most five.
     #[serde(default)]
     pub refused: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub struct Retention {
 }
 
 impl From<Duration> for Retention {
-    /// The default for all that is also the most.
+    /// The default for all, which is also the limit.
     fn from(default: Duration) -> Self {
         Self { default, failed: default, max: default }
     }

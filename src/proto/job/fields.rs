@@ -5,7 +5,7 @@ use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
 use super::hash::OUTPUT;
 use super::value::FieldKind;
 
-/// The part of a picture of a job in which a field stands.
+/// The part of a job's picture that shows a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldGroup {
     /// Its name and the like.
@@ -63,7 +63,7 @@ pub struct JobField {
     pub name: &'static str,
     /// Its name on the page.
     pub label: &'static str,
-    /// The part of a picture of a job in which it stands.
+    /// The part of a job's picture that shows it.
     pub group: FieldGroup,
     /// The unit of its value.
     pub unit: FieldUnit,

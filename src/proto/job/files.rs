@@ -98,7 +98,7 @@ pub const FILES_NOT_KEPT: &str = "files_not_kept";
 pub const STDIN: &str = "-";
 
 impl JobFiles {
-    /// The most files of one job, and the most that it keeps.
+    /// The limit of files that one job is given, and of files that it keeps.
     pub const COUNT_MAX: usize = 64;
 
     /// Returns true if there are none.

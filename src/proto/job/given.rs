@@ -11,7 +11,7 @@ const ARGS_MAX: usize = 1_000;
 /// one argument or variable.
 const GIVEN_BYTES_MAX: usize = 64 << 10;
 
-/// The parameters of a job, by name, in the order in which the submitter wrote them.
+/// The parameters of a job, by name, in the submitter's order.
 pub type Params = Map<String, Value>;
 
 impl HashValue for Vec<String> {

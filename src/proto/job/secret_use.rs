@@ -11,7 +11,7 @@ use crate::proto::target::{IllegalName, name};
 use crate::proto::text::shown;
 
 name!(
-    /// The name of a secret, which is also that of its file.
+    /// The name of a secret and of its file.
     SecretName,
     "name of a secret",
     "a letter, digit or _, then at most 127 of A-Z, a-z, 0-9, _, - and .",

@@ -1,4 +1,4 @@
-//! Tags: words by which people find jobs in lists.
+//! Tags: words to find jobs by in lists.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ const CHARS_MAX: usize = 64;
 pub struct Tags(Vec<String>);
 
 impl Tags {
-    /// Reads the tags in the text of a hash; one that cannot be read has none.
+    /// Reads the tags in the text of a hash; an unreadable text has none.
     pub fn of_field(text: &str) -> Self {
         Self::read(text).unwrap_or_default()
     }

@@ -60,7 +60,7 @@ impl Field {
         self.0 == "id"
     }
 
-    /// Returns the name under which the words of a field have an index: `title~`.
+    /// Returns the name of the index of a field's words: `title~`.
     pub fn words_of(name: &str) -> Option<Self> {
         format!("{name}~").parse().ok()
     }
@@ -85,7 +85,7 @@ impl Field {
         Some(value)
     }
 
-    /// Returns the terms under which the index of this field has an object, as the index writes them: a
+    /// Returns the terms of an object in the index of this field, as the index writes them: a
     /// term for each word, or the one term of the whole field.
     pub fn terms(&self, body: &Map<String, Value>) -> Vec<String> {
         let indexed = |term: Term| term.indexed().to_owned();
@@ -243,7 +243,7 @@ pub enum Ask {
     Exists(ObjectType, ObjectId),
     /// Applies changes, all or none.
     Write(Vec<Write>),
-    /// Applies changes, all or none, unless those of this message were applied: then it returns their
+    /// Applies changes, all or none, unless this message's changes were applied: then it returns their
     /// results.
     WriteOnce(Vec<Write>, WriteMark),
     /// Returns the results of the changes of a message that were applied; none if they were not.
