@@ -52,7 +52,7 @@ pub struct Delivered<'a> {
 pub struct Properties {
     /// The operation.
     pub kind: Option<String>,
-    /// The id of the message, by which a second delivery is known.
+    /// The id of the message, which makes a second delivery known.
     pub message_id: Option<String>,
     /// The queue of the answer.
     pub reply_to: Option<String>,
@@ -77,7 +77,7 @@ pub struct AmqpMessage {
     /// The data of the operation.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
-    /// The id of the message, by which a second delivery is known.
+    /// The id of the message, which makes a second delivery known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// The queue of the answer.

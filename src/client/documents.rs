@@ -96,7 +96,7 @@ pub struct PeriodicJobDocument {
     pub overlap: String,
     /// False if a person has disabled it.
     pub enabled: bool,
-    /// The time at which it was disabled, in RFC 3339.
+    /// The time when it was disabled, in RFC 3339.
     pub disabled_at: Option<String>,
     /// The person or program that disabled it.
     pub disabled_by: Option<String>,
@@ -131,7 +131,7 @@ pub struct PeriodicJobHistoryDocument {
 pub struct FiringDocument {
     /// The due time, in RFC 3339.
     pub due: String,
-    /// The time at which a supervisor fired it, in RFC 3339.
+    /// The time when a supervisor fired it, in RFC 3339.
     pub fired_at: String,
     /// The seconds from one to the other.
     pub late_s: f64,
@@ -142,7 +142,7 @@ pub struct FiringDocument {
     pub job_id: Option<String>,
     /// The state of that job, if it is still kept.
     pub status: Option<String>,
-    /// The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced.
+    /// The reason why it was left out (overlap or `unique_key`) or failed, or the job that it replaced.
     pub why: Option<String>,
 }
 

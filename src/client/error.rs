@@ -13,7 +13,7 @@ use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
 use crate::store::StoreError;
 
-/// The reason for which a call failed.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Redis cannot be reached, refuses, or gives an unexpected answer.

@@ -50,7 +50,7 @@ impl Client {
     /// Shows one of the periodic jobs of [`Client::whole_crontab`] with its next and latest firings.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn periodic_job_history(
         &self,
         crontab: &Crontab,
@@ -91,7 +91,7 @@ impl Client {
     /// false if it was so already.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn enable_periodic_job(
         &self,
         crontab: &Crontab,

@@ -1,4 +1,4 @@
-//! The service behind every route: the table of methods with what its methods work with.
+//! The service behind every route: the table of methods and their resources.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
 use crate::view::HealthRules;
 
-/// The time for which metrics that were read are served again.
+/// How long metrics are served again after a reading.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The API without its transport. Cheap to clone.
@@ -141,7 +141,7 @@ impl ApiService {
         result
     }
 
-    /// Returns what a subscription of a caller follows. One that is refused is logged.
+    /// Returns what a subscription of a caller follows. A refusal is logged.
     pub(super) async fn open(
         &self,
         caller: Arc<Caller>,

@@ -38,7 +38,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// The longest reason that a closing frame can have.
 const REASON_BYTES_MAX: usize = 123;
 
-/// The connection below a request, for one that goes on as a WebSocket.
+/// The connection below a request, for a request that goes on as a WebSocket.
 #[derive(Clone)]
 pub(super) struct KeptConnection {
     /// Its place among all connections.
@@ -244,7 +244,7 @@ impl SocketServer {
         self.send(Message::text(text)).await
     }
 
-    /// Pings a silent client, and ends the connection of one that gave none.
+    /// Pings a silent client, and ends its connection if it gave no sign.
     async fn tick(&mut self, within: Duration, is_busy: bool) -> Result<(), SocketEnd> {
         if is_busy {
             // Nothing is read meanwhile.

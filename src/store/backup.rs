@@ -55,7 +55,7 @@ pub struct CopiedJob {
 }
 
 impl Store {
-    /// Returns all indexes that name jobs, in the order in which a job passes them.
+    /// Returns all indexes that name jobs, in the order of a job's life.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -187,7 +187,7 @@ impl Store {
         Ok(LogCopy { id: id.clone(), entries })
     }
 
-    /// Returns the names of the paused queues, and the rules by which queues are paused.
+    /// Returns the names of the paused queues, and the rules that pause queues.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -70,7 +70,7 @@ impl Cluster {
         Self { known: Mutex::new(known), ..Self::new(self.url.clone(), login, self.probe.clone()) }
     }
 
-    /// Connects to the owner of the slot. `address` is that of the cluster, for messages.
+    /// Connects to the owner of the slot. `address` is the address of the cluster, for messages.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] with the error of each node; [`StoreError::NotPermitted`] if one

@@ -15,7 +15,7 @@ const READING: &str = "reading graphs";
 pub struct NewGraph {
     /// Its id.
     pub id: JobId,
-    /// The way in which its jobs are submitted.
+    /// The kind of its submission.
     pub kind: GraphKind,
     /// Its name.
     pub name: Option<JobName>,

@@ -202,7 +202,7 @@ impl Store {
         Ok(queues)
     }
 
-    /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
+    /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
     ///
     /// # Errors
     /// [`StoreError`].

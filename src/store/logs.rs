@@ -88,7 +88,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// The time at which it was written, by Redis's clock.
+    /// The time when it was written, by Redis's clock.
     pub fn time(&self) -> Option<Timestamp> {
         let ms = self.id.split_once('-')?.0.parse().ok()?;
         Timestamp::from_millisecond(ms).ok()

@@ -47,7 +47,7 @@ impl Shards {
         Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
     }
 
-    /// Reads jobs as lists show them, in one round trip per shard; `None` for one that does not exist.
+    /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
     ///
     /// # Errors
     /// [`StoreError`].

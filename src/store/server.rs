@@ -42,7 +42,7 @@ impl Server {
         Ok(Self::of(WayToRedis::read(config)?, Some(Arc::new(config.clone()))))
     }
 
-    /// Reads the settings with this password, or with that of the URL alone.
+    /// Reads the settings with this password, or with the password of the URL alone.
     pub(super) fn with_password(
         config: &RedisConfig,
         password: Option<Password>,
@@ -112,7 +112,7 @@ impl Server {
         connected.map(|(connection, way)| Connected { connection, way })
     }
 
-    /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
+    /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
     pub(super) async fn connect_to_hear(
         &self,
         take: impl AsyncPushSender,

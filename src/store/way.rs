@@ -73,7 +73,7 @@ impl WayToRedis {
         Self::with_password(config, password)
     }
 
-    /// Reads the settings with this password, or with that of the URL alone.
+    /// Reads the settings with this password, or with the password of the URL alone.
     pub(super) fn with_password(
         config: &RedisConfig,
         password: Option<Password>,
@@ -149,7 +149,7 @@ impl WayToRedis {
         }
     }
 
-    /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
+    /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
     pub(super) async fn connect_to_hear(
         &self,
         take: impl AsyncPushSender,
@@ -199,7 +199,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
 }
 
-/// The same settings, in the version of the protocol in which Redis sends messages by itself.
+/// The same settings, in the version of the protocol where Redis sends messages by itself.
 fn with_messages(info: &ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     info.clone().set_redis_settings(settings)

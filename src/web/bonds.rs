@@ -87,7 +87,7 @@ pub(super) fn awaited(job: &JobDoc, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the first line of the error of a job. One that tells of another job links to it.
+/// Returns the first line of the error of a job. If it tells of another job, it links to it.
 pub(super) fn error_line(job: &JobDoc, links: &SiteLinks) -> Markup {
     let error = job.text("error");
     html! {

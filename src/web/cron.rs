@@ -179,7 +179,7 @@ pub(super) async fn show(
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
-/// Returns the latest firings, each with its job or the reason for which it was left out.
+/// Returns the latest firings, each with its job or the reason why it was left out.
 fn history(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let firings = job.get("history").and_then(Value::as_array).cloned().unwrap_or_default();
     let firings: Vec<JobDoc> = firings.into_iter().map(JobDoc::from).collect();

@@ -104,7 +104,7 @@ pub(super) struct Picture {
     parts: Arc<[LivePart]>,
     /// Why there are no new parts; they are then those before.
     away: Option<String>,
-    /// The time at which its rendering began; `None` before the first.
+    /// The time when its rendering began; `None` before the first.
     at: Option<Instant>,
 }
 

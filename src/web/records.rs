@@ -30,7 +30,7 @@ pub(super) struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// The newest records come first; those of one root or chain as they happened.
+    /// The newest records come first; the records of one root or chain as they happened.
     fn query(&self) -> RecordQuery {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         RecordQuery {

@@ -3,7 +3,7 @@
 //!
 //! No step waits. Where the store goes by Redis's clock, a step writes the time it needs into the
 //! very entry the store will look at: the end of a lease, the due time of a schedule, the mark of
-//! a sweep, the time at which a foreign actor's job is looked at next.
+//! a sweep, the time when a foreign actor's job is looked at next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

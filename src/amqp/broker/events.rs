@@ -45,7 +45,7 @@ impl Milestone {
     }
 }
 
-/// Reports a milestone, with the time at which it happened.
+/// Reports a milestone, with the time when it happened.
 pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
     let Milestone { part, name, text, at } = milestone;
     info!(root = shared.root, "{name}: {text}");

@@ -1,4 +1,4 @@
-//! The tools of the server. Each calls a method of the API, from whose types its input schema comes.
+//! The tools of the server. Each calls a method of the API; its input schema comes from the method's types.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A follower: one subscription, with the place up to which its client has all.
+//! A follower: one subscription; its client has everything up to its place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::proto::job::JobStatus;
 const NOTICE_BYTES_MAX: usize = 64 << 10;
 /// The entries that a follower reads itself at a time, if they are not kept any more.
 const PAGE: usize = 100;
-/// The time after which a read that failed is tried again.
+/// The pause before a failed read is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A subscription to a thing.
@@ -125,7 +125,7 @@ impl Follower {
         if is_last { NextNotice::Last(notice) } else { NextNotice::Some(notice) }
     }
 
-    /// Returns the problem to tell, if it is another than the one that was told; empty for none.
+    /// Returns the problem to tell, if it differs from the last one told; empty for none.
     fn told(&mut self, problem: Option<&str>) -> Option<String> {
         if self.problem.as_deref() == problem {
             return None;

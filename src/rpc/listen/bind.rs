@@ -31,7 +31,7 @@ impl Drop for Socket {
     }
 }
 
-/// Binds an address. The file of a dead process's socket is replaced, never one that answers.
+/// Binds an address. The file of a dead process's socket is replaced, never a socket that answers.
 pub(super) async fn bind(address: &Listen, group: String) -> Result<Bound, String> {
     let failed = |error: io::Error| format!("cannot serve the API on {address}: {error}");
     match address {

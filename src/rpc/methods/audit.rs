@@ -31,9 +31,9 @@ struct ListAudit {
     since: Option<Spelled<Timestamp>>,
     /// Only changes until then.
     until: Option<Spelled<Timestamp>>,
-    /// Only changes by those whose name contains this text.
+    /// Only changes by people and programs whose name contains this text.
     who: Option<String>,
-    /// Only this change, such as `job.stop`, or those of one noun, such as `job`.
+    /// Only this change, such as `job.stop`, or all changes of one noun, such as `job`.
     what: Option<String>,
     /// The most changes, up to 1000; 50 without it.
     limit: Option<usize>,

@@ -20,7 +20,7 @@ local function seconds_of(name)
   return nil
 end
 
--- Sets the time at which a debounced job is due.
+-- Sets the time when a debounced job is due.
 local function debounce(wait_s)
   local at, most_s = now_us(), seconds_of('debounce_max')
   local f = is_replaced and read(holder, 'debounced_since', 'debounce') or {}

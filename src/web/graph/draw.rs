@@ -67,7 +67,7 @@ impl GraphZoom {
     }
 }
 
-/// Returns the id of the element of a job, to which an address can jump.
+/// Returns the id of the element of a job; an address can jump to it.
 pub(super) fn node_id(job: &str) -> String {
     format!("node-{job}")
 }

@@ -76,7 +76,7 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
     ]
 }
 
-/// Chooses the queues with problems, then those with the most jobs; in the order of their names.
+/// Chooses the queues with problems, then the longest queues; in the order of their names.
 fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
     if rows.len() > QUEUES_MAX {
         rows.sort_by_key(|row| {

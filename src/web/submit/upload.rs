@@ -22,7 +22,7 @@ pub(super) const STDIN_FILE: &str = "stdin";
 /// The pieces of a file that wait for the disk.
 const PIECES_MAX: usize = 4;
 
-/// Returns the most bytes of the texts of a form: the script, whose bytes take up to three letters each, and the rest.
+/// Returns the limit on the bytes of a form's texts: the script, with up to three letters a byte, and the rest.
 pub(super) fn text_bytes_max(job: &JobConfig) -> u64 {
     job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
 }

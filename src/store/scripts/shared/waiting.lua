@@ -19,7 +19,7 @@ local function note_looked_at(id, newest, at)
 end
 
 -- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
--- that is unknown, the time at which the newest was created, and those that have ended.
+-- that is unknown, the time when the newest was created, and those that have ended.
 local function look_at_prerequisites(entries, first, last)
   local pending, failed, unknown, newest, ended = {}, nil, nil, 0, {}
   for place = first, last do
