@@ -13,8 +13,8 @@ use super::tasks::{Others, TaskPool, Use};
 
 /// The minimum of waiting work that justifies waking a thread: a wake-up takes about as long.
 const WORTH_A_THREAD: Duration = Duration::from_micros(100);
-/// The time after which a job that waits beside free threads gets one: the job before it takes longer than
-/// those before.
+/// A job that waits beside free threads gets one after this time: the job before it takes longer than
+/// earlier ones.
 const SPREAD_AFTER: Duration = Duration::from_millis(1);
 
 /// Threads that wait for jobs, or jobs that wait for threads.

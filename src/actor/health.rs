@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::proto::job::JobId;
 use crate::store::Outage;
 
-/// The time after which an actor tries again to start jobs on a machine that was full.
+/// The pause before an actor tries again to start jobs on a machine that was full.
 const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
 
 /// The beats without an answer that are remembered; of more, the oldest are forgotten.

@@ -12,7 +12,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(250);
 /// The longest text that is shown, in characters: the end of a longer one.
 const CHARS_MAX: usize = 1000;
 
-/// The unfinished line of one job: of its two streams, the one that was written last.
+/// The unfinished line of one job, of the stream that was written last.
 #[derive(Debug, Default)]
 pub(super) struct UnfinishedLine {
     standing: Option<StandingText>,
@@ -50,7 +50,7 @@ impl UnfinishedLine {
     }
 
     /// Adds to the lines that are written now what makes the hash right: no text of theirs before them, and the
-    /// one that stands after them. Standard output is shown from `live_at` on. Returns the time of the next look.
+    /// text after them. Standard output is shown from `live_at` on. Returns the time of the next look.
     pub(super) fn add_to(
         &mut self,
         lines: &mut Vec<LogEntry>,

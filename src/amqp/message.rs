@@ -235,8 +235,8 @@ impl AmqpMessage {
     }
 }
 
-/// Rejects a message whose bytes are not UTF-8 where Hero reads a text: another text in its place could be
-/// that of another message.
+/// Rejects a message whose bytes are not UTF-8 where Hero reads a text: another text in its place could belong to
+/// another message.
 fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure> {
     let Properties { kind, message_id, reply_to, correlation_id, .. } = properties;
     let texts = [

@@ -21,7 +21,7 @@ use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
 use crate::view::HealthRules;
 
-/// How long metrics are served again after a reading.
+/// The maximum age of a reading of metrics that is served again.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The API without its transport. Cheap to clone.

@@ -19,7 +19,7 @@ pub(super) enum Action {
     ReportStopping,
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
-    /// Queue an errand behind the others.
+    /// Queue an errand after the others.
     Do(Errand),
     /// Queue an errand before the others.
     DoFirst(Errand),

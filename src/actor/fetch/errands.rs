@@ -26,7 +26,7 @@ pub(super) enum Errand {
     PassOnStop(JobId),
     /// Answer a ping into this list.
     Pong(String),
-    /// Pass on a wake-up for which this process has no use.
+    /// Pass on a wake-up that this process does not need.
     PassOn(Woken),
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),

@@ -178,7 +178,7 @@ impl Jobs {
         }
     }
 
-    /// Takes back the jobs that wait for a thread, all or those of actors where one has waited for too
+    /// Takes back the jobs that wait for a thread: all, or the jobs of actors where one has waited for too
     /// long.
     pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
         let mut back = Vec::new();

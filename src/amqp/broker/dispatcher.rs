@@ -135,7 +135,7 @@ impl Dispatcher {
         }
     }
 
-    /// Gives each message to whom it is for.
+    /// Gives each message to its receiver.
     async fn take(&mut self, batch: Vec<Delivery>) {
         let mut jobs: Vec<(Repeat, Job)> = Vec::new();
         for mut delivery in batch {

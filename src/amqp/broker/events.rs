@@ -29,7 +29,7 @@ const BATCH: usize = 64;
 /// The longest wait for a confirmation: then the event waits in the spool.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A milestone in the life of a process. Those of one part of it have one chain.
+/// A milestone in the life of a process. Milestones of one part of it have one chain.
 #[derive(Debug, Clone)]
 pub(super) struct Milestone {
     /// The part: `start`, the name of a broker, or `end`.
@@ -45,7 +45,7 @@ impl Milestone {
     }
 }
 
-/// Reports a milestone, with the time when it happened.
+/// Reports a milestone, with its time.
 pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
     let Milestone { part, name, text, at } = milestone;
     info!(root = shared.root, "{name}: {text}");

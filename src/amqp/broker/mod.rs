@@ -249,7 +249,7 @@ impl Broker {
         milestones: &mut Vec<Milestone>,
     ) -> Result<Deliveries, LinkError> {
         let amqp = &self.settings.amqp;
-        // Those of an attempt that has failed.
+        // Removes the milestones of a failed attempt.
         milestones.truncate(1);
         link.connect().await?;
         let text = format!("connected to RabbitMQ at {}", link.address());

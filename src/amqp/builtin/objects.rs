@@ -13,7 +13,7 @@ use crate::proto::object::{
 use crate::proto::text::{hexadecimal, shown};
 use crate::store::is_about_login;
 
-/// The objects of a page unless the message says how many, and the most.
+/// The objects of a page unless the message says how many, and its limit.
 const PAGE: usize = 50;
 const PAGE_MAX: usize = 1000;
 /// The most changes of one message.

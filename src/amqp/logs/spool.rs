@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use super::record::{Beside, LogRecord};
 
-/// The size from which a file is complete, unless the bound of the spool is small.
+/// A file of this size is complete, unless the bound of the spool is small.
 const FILE_SIZE: u64 = 256 << 10;
 /// The files that a full spool has at least: one of them is lost for new records.
 const FILES: u64 = 16;

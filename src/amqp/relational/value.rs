@@ -17,7 +17,7 @@ const DECIMAL_LEN_MAX: usize = 67;
 pub(super) enum SqlValue {
     Null,
     Int(i64),
-    /// A whole number above those of `Int`.
+    /// A whole number above the range of `Int`.
     Uint(u64),
     Float(f64),
     Bool(bool),

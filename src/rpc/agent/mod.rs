@@ -29,7 +29,7 @@ const VERSION_PER_REQUEST: &str = "2026-07-28";
 /// The members of `_meta` with the version of a request, and with the name of the server.
 const VERSION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// How long a client may keep the list of tools, in milliseconds.
+/// The time that a client may keep the list of tools, in milliseconds.
 const KEPT_MS: u64 = 60_000;
 const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory. run_script runs one and returns \
     its output; submit_job, wait_job, follow_job and stop_job are for long ones. Files that a script leaves in the \
