@@ -99,7 +99,7 @@ fn name_of(text: &OsStr) -> nix::Result<CString> {
 /// # Errors
 /// The errors of reading it.
 pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec<CString>> {
-    // Another position in the folder than that of earlier lists.
+    // Another position in the folder than of earlier lists.
     let mut listed = Dir::openat(folder, c".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     let names =
         listed.iter().filter_map(|entry| entry.ok().map(|entry| entry.file_name().to_owned()));
@@ -111,7 +111,7 @@ pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec
 /// top: so no tree is too deep, and an interrupted removal can be repeated.
 ///
 /// # Errors
-/// The first error after which nothing more could be removed, or a timeout.
+/// The first error when nothing more can be removed, or a timeout.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let top = match open_path(path, Mode::S_IRWXU) {
         Err(Errno::ENOENT) => return Ok(()),

@@ -1,5 +1,5 @@
-//! The functions of every script, beside those of the language: waiting, progress, and what its end
-//! means.
+//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its
+//! end.
 
 use std::time::Duration;
 

@@ -141,7 +141,7 @@ impl RhaiEngine {
         }
     }
 
-    /// Returns every function of its scripts beside those of the language.
+    /// Returns every function of its scripts beside the language's own.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }

@@ -4,7 +4,7 @@ use super::super::child::AskedEnd;
 use crate::engine::Failure;
 use crate::sandbox::Limit;
 
-/// Returns what a limit above that of the job says in a sentence about a kill.
+/// Returns the words for a limit above the job's own, in a sentence about a kill.
 pub(in crate::engine::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::UnitMemory => Some("its unit reached its MemoryMax"),

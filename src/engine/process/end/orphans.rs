@@ -27,7 +27,7 @@ use crate::engine::process::proc::{self, Stat};
 use crate::engine::process::start::{RegisteredChild, Run, pause_starts, registered};
 use crate::sandbox::pidfd;
 
-/// The time that killed processes get to disappear. Longer takes one that hangs in the kernel, and many
+/// The time that killed processes get to disappear. A process that hangs in the kernel takes longer, and so do many
 /// that start others while they are killed; the reaper goes on with these.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 /// The interval of the reaper's searches while jobs run.
@@ -47,7 +47,7 @@ pub(in crate::engine::process) struct Swept {
     dying: Vec<OwnedFd>,
 }
 
-/// Kills all that a run has left behind, after its child has died. Returns once it is gone, or is left
+/// Kills all orphaned processes of a run, after its child has died. Returns once they are gone, or are left
 /// to the reaper.
 pub(in crate::engine::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
@@ -81,7 +81,7 @@ pub(in crate::engine::process) fn wake_reaper() {
 fn reap() {
     let mut nothing_found = 0;
     loop {
-        // Before the search: what the last of them leaves behind is found after it.
+        // Before the search: processes that the last of them leaves are found after it.
         let is_idle = registered().values().all(|child| child.run.is_none());
         nothing_found = if sweep(None).has_found { 0 } else { nothing_found + 1 };
         if nothing_found < NOTHING_FOUND {
@@ -94,7 +94,7 @@ fn reap() {
     }
 }
 
-/// Reaps dead orphans and kills those of runs that are over. `ending` is a run that is over although
+/// Reaps dead orphans and kills orphans of runs that are over. `ending` is a run that is over although
 /// its child has not been reaped.
 pub(in crate::engine::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();

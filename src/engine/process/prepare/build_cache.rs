@@ -26,9 +26,9 @@ use crate::engine::{Cancel, Failure};
 const COMPLETE: &str = "complete";
 /// The file with the text that the entry was built from; the name of an entry is only its hash.
 const MADE_OF: &str = "made-of";
-/// The interval at which a lock is tried that another process may hold.
+/// The interval between tries of a lock that another process may hold.
 const TRY_EVERY_MS: u8 = 20;
-/// The depth to which the permissions of an entry are looked at before it is used: that of the packages in an
+/// The depth of the check of an entry's permissions before its use: down to the packages in an
 /// environment, whose own files are too many.
 const REPAIRED_DEEP_MAX: usize = 4;
 /// Folders of an entry nested deeper than this are not measured.
@@ -75,7 +75,7 @@ impl Until<'_> {
         let cancelled =
             cancelled.map_err(|error| Failure::before_start("cannot wait for a stop", &error))?;
         let mut waits = [PollFd::new(cancelled.as_fd(), PollFlags::POLLIN)];
-        // An error, such as that of an interruption, only makes the next try earlier.
+        // An error, such as an interruption, only makes the next try earlier.
         let _ = poll(&mut waits, TRY_EVERY_MS);
         Ok(())
     }

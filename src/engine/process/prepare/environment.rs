@@ -1,5 +1,5 @@
-//! The environment of a child: the variables that any program needs, those of the script type and
-//! those of the job. Nothing is inherited from the daemon.
+//! The environment of a child: the variables that any program needs, the script type's and
+//! the job's. Nothing is inherited from the daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

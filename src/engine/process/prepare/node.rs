@@ -8,7 +8,7 @@ use super::SCRIPT;
 const TYPESCRIPT: [&str; 3] = [".ts", ".mts", ".cts"];
 /// The variable with options of node.
 const OPTIONS: &str = "NODE_OPTIONS";
-/// Prints nothing if node runs TypeScript, or the option with which it does, or its version.
+/// Prints nothing if node runs TypeScript, or the option that makes it, or its version.
 const QUESTION: &str = "const option = '--experimental-strip-types'; \
     process.features.typescript ? '' : \
     process.allowedNodeEnvironmentFlags.has(option) ? option : process.version";

@@ -25,7 +25,7 @@ pub(in crate::engine::process) struct Started {
 pub(in crate::engine::process) struct Pipes {
     pub(in crate::engine::process) stdout: PipeEnds,
     pub(in crate::engine::process) stderr: PipeEnds,
-    /// The channel on which a child reports progress and its output.
+    /// The channel where a child reports progress and its output.
     pub(in crate::engine::process) channel: Option<PipeEnds>,
 }
 

@@ -1,5 +1,5 @@
 //! Watches a running child: its pipes, its channel, its deadline, its space on disks, its processes and
-//! requests to stop; afterwards what the processes that it left behind still write.
+//! requests to stop; afterwards the output of its orphaned processes.
 
 mod channel;
 mod disk_use;
@@ -107,7 +107,7 @@ impl<'a> WatchedChild<'a> {
     }
 
     /// Waits until something changes or `until` has passed, and reads what the child wrote. Pipes
-    /// may stay open after it has exited: a process that it left behind may hold them.
+    /// may stay open after it has exited: an orphaned process may hold them.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -147,9 +147,9 @@ impl<'a> WatchedChild<'a> {
         Ok(has_exited)
     }
 
-    /// Reads what the processes that the exited child left behind still write, such as `tee`, until all
-    /// have closed its output. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
-    /// request to stop that was not there before. Returns the names of those that still hold it.
+    /// Reads the output of processes that outlive the child, such as `tee`, until all
+    /// have closed it. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
+    /// request to stop that was not there before. Returns the names of processes that still hold it.
     ///
     /// # Errors
     /// The errors of `poll(2)`.

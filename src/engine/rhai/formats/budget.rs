@@ -10,7 +10,7 @@ use crate::engine::rhai::runtime::run::with;
 pub(super) const DEPTH_MAX: usize = 127;
 
 /// Counts what a value still may have, as Rhai counts: the elements of all its arrays, the entries of
-/// all its maps, and the bytes of all its strings, here with those of the keys.
+/// all its maps, and the bytes of all its strings, here with the keys.
 pub(super) struct Budget<'a> {
     limits: &'a RhaiLimits,
     elements_left: usize,

@@ -59,7 +59,7 @@ impl Explainer<'_> {
         of_lines.find(|explanations| !explanations.is_empty()).unwrap_or_default()
     }
 
-    /// Returns all that the sandbox refused, in the order in which it is said, each once.
+    /// Returns all that the sandbox refused, in the order of the text, each once.
     pub(in crate::engine) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let mut found: Vec<String> = Vec::new();
@@ -148,7 +148,7 @@ impl Explainer<'_> {
         format!("sandbox: {what} {path} {how}; {opens}")
     }
 
-    /// Returns the keys that would allow what was refused.
+    /// Returns the keys that would allow the refused access.
     fn opening(&self, refusal: &Refusal) -> String {
         let table = &self.table;
         let has = |wanted| refusal.uses.contains(&wanted);
@@ -250,7 +250,7 @@ fn to_write(refusal: &Refusal) -> PathBuf {
     to_read(refusal)
 }
 
-/// Returns a key with its list, to which a path was added.
+/// Returns a key with its list and an added path.
 pub(in crate::engine) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     const SHOWN_MAX: usize = 3;
     let Some(text) = path.to_str().filter(|text| escape(text) == *text) else {

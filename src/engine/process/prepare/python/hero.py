@@ -73,7 +73,7 @@ def result(prerequisite):
 
 
 class _Inputs(dict):
-    """What each prerequisite returned, once; one that has a name is found by its id as well."""
+    """What each prerequisite returned, once; a named one is found by its id as well."""
 
     def __missing__(self, prerequisite):
         return _value(_texts()[prerequisite])
