@@ -14,7 +14,7 @@ impl Client {
     /// Adds a periodic job to those in Redis; `by` is who asks.
     ///
     /// # Errors
-    /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; that of
+    /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
     /// [`ClientError::Store`].
     pub async fn add_periodic_job(
         &self,

@@ -33,7 +33,7 @@ pub(super) fn of_process() -> Author {
 }
 
 impl Client {
-    /// Returns a client whose changes are recorded as those of an author; by default that is the user of the process.
+    /// Returns a client whose changes are recorded for an author; by default that is the user of the process.
     #[must_use]
     pub fn as_author(mut self, author: Author) -> Self {
         self.author = Arc::new(author);

@@ -138,7 +138,7 @@ pub struct FiringDocument {
     /// Its outcome: fired, `left_out` or failed.
     #[schemars(extend("enum" = ["fired", "left_out", "failed"]))]
     pub outcome: String,
-    /// Its job; for one that was left out, the job that had not ended.
+    /// Its job; for a skipped firing, the job that had not ended.
     pub job_id: Option<String>,
     /// The state of that job, if it is still kept.
     pub status: Option<String>,
@@ -197,7 +197,7 @@ impl PeriodicJobDocument {
     }
 }
 
-/// Returns the word by which the configuration spells a value.
+/// Returns the configuration's word for a value.
 fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -213,7 +213,7 @@ pub struct LimitDocument {
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.
     pub value: Option<String>,
-    /// The property by which it counts separately.
+    /// The property that it counts by.
     pub per: Option<String>,
     /// It limits only jobs of this script type.
     #[serde(rename = "type")]
@@ -268,7 +268,7 @@ impl LimitDocument {
 /// Rates, errors and times of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatsDocument {
-    /// The seconds in which this was counted; without them, since the first job of each type.
+    /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
     /// The script types.
     pub types: Vec<TypeStatsDocument>,
@@ -362,7 +362,7 @@ impl From<&Finding> for FindingDocument {
 pub struct FunctionDocument {
     /// Its name, after its type if it has one.
     pub name: String,
-    /// The group in which it is documented.
+    /// The group of its documentation.
     pub group: String,
     /// Its signatures.
     pub signatures: Vec<String>,

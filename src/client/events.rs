@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Client, ClientError};
 use crate::store::{Blocking, JobEvent, LogLine, Shards};
 
-/// The wait of one read, after which a lost connection is noticed and restored.
+/// The wait of one read, before a lost connection is noticed and restored.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The time between two looks at several shards.

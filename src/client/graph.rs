@@ -125,7 +125,7 @@ impl Graph {
         }
     }
 
-    /// Gives it a name, by which people know it in lists; several may have the same.
+    /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
         self.name = Some(name);
     }
@@ -149,7 +149,7 @@ impl Graph {
         self.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
-    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
+    /// Adds a job under a name, for others to wait for it. Prerequisites of its builder
     /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
         let (after, after_any, files) = (Vec::new(), Vec::new(), JobFiles::default());

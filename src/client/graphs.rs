@@ -35,7 +35,7 @@ pub struct GraphDocument {
     pub cancelled: u64,
     /// Jobs that have not ended.
     pub waiting: u64,
-    /// The name of its submitter: that of its first job.
+    /// The name of its submitter, from its first job.
     pub caller_id: String,
     /// The time of its submission, in RFC 3339.
     pub created_at: String,
@@ -275,7 +275,7 @@ impl Client {
         Ok(change)
     }
 
-    /// Forgets a batch of which no job was accepted.
+    /// Forgets a batch without an accepted job.
     ///
     /// # Errors
     /// [`ClientError::Store`].

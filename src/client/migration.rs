@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-/// The age up to which a supervisor's observation of a queue counts.
+/// The maximum age of a supervisor's observation of a queue.
 const FRESH: Duration = Duration::from_mins(1);
 
 /// Returns the reasons why the next phase is not safe yet, as sentences. A legacy queue can

@@ -16,7 +16,7 @@ use crate::store::Firing;
 const AHEAD: usize = 5;
 
 impl Client {
-    /// Lists periodic jobs, those of [`Client::whole_crontab`], with their state.
+    /// Lists the periodic jobs of [`Client::whole_crontab`], with their state.
     ///
     /// # Errors
     /// [`ClientError::Store`].

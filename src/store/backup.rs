@@ -31,7 +31,7 @@ pub struct BackupIndex {
     queue: Option<Queue>,
     /// True for a work list: it names also the jobs that a foreign program pushed.
     is_list: bool,
-    /// The score from which the next page begins.
+    /// The score where the next page begins.
     from: f64,
     /// The entries before it that the page skips.
     skip: usize,

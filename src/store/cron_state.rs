@@ -53,7 +53,7 @@ pub struct Firing {
     pub at: String,
     /// Its outcome.
     pub did: FiringOutcome,
-    /// Its job; the job for which it was left out.
+    /// Its job; the job that was the reason to leave it out.
     pub id: Option<JobId>,
     /// The reason why it was left out or failed, or the job that it replaced.
     pub why: Option<String>,
@@ -101,7 +101,7 @@ pub struct Disabled {
 }
 
 impl Store {
-    /// The time now, and for each name the time up to which it was fired or left out. A new name
+    /// The time now, and for each name the time of its last due firing, fired or left out. A new name
     /// counts from now on.
     ///
     /// # Errors

@@ -144,7 +144,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The indexes in which jobs of a state stand.
+    /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
         status: JobStatus,

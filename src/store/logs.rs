@@ -15,7 +15,7 @@ use crate::proto::text::counted;
 
 /// The most lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
-/// The descriptor on which children report progress; marks progress in the stream.
+/// The descriptor where children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;
 /// The field of a running job with the text after the last line of its log.
 const UNFINISHED_LINE: &str = "unfinished_line";

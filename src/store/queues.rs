@@ -174,7 +174,7 @@ impl Store {
         Ok((!is_claimed).then_some(Hindrance::NoActor(queue)))
     }
 
-    /// The targets of which Redis knows: those of live actors, of queues that hold jobs or are
+    /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl Store {
     }
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
-    /// their names. Returns what was paused.
+    /// their names. Returns the resumed ones.
     ///
     /// # Errors
     /// [`StoreError`].

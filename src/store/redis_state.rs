@@ -20,7 +20,7 @@ pub enum ClusterPlace {
     /// It is in none.
     #[default]
     None,
-    /// It is a node, and the configuration names the cluster: one that fails is left for another.
+    /// It is a node, and the configuration names the cluster: a failing node is left for another.
     Followed,
     /// It is a node that the configuration names alone.
     Alone,
@@ -55,7 +55,7 @@ pub enum RiskKind {
 pub struct RedisState {
     /// Its version; of another server the version of Redis that it stands for.
     pub version: Option<String>,
-    /// The random id of its process, by which servers behind one address are told apart.
+    /// The random id of its process, which tells servers behind one address apart.
     pub run_id: Option<String>,
     /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
     pub other_server: Option<String>,
@@ -157,8 +157,8 @@ impl RedisState {
         }
     }
 
-    /// Returns whether a killed Redis keeps every accepted job, and a power failure takes those of the
-    /// last second at most. `None` if that cannot be known. An unknown `appendfsync` counts as right,
+    /// Returns whether a killed Redis keeps every accepted job, and a power failure takes only jobs of the
+    /// last second. `None` if that cannot be known. An unknown `appendfsync` counts as right,
     /// since `everysec` is its default.
     pub fn is_durable(&self) -> Option<bool> {
         let evicts = self.eviction_policy.as_deref().is_some_and(|policy| policy != SAFE_POLICY);

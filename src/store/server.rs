@@ -120,7 +120,7 @@ impl Server {
         self.way().connect_to_hear(take).await
     }
 
-    /// Reads the login again. Returns whether it differs from that of the way with this number.
+    /// Reads the login again. Returns whether it differs from the login of the way with this number.
     async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
         let Some(config) = self.current().config.clone() else { return Ok(false) };
         let server = self.clone();
