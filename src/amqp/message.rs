@@ -35,7 +35,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// A delivery, before it is parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered<'a> {
-    /// The queue from which it came.
+    /// The queue that it came from.
     pub queue: &'a str,
     /// Its routing key.
     pub key: &'a str,
@@ -65,7 +65,7 @@ pub struct Properties {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AmqpMessage {
-    /// The queue from which it came.
+    /// The queue that it came from.
     pub queue: String,
     /// Its routing key.
     pub key: String,

@@ -204,7 +204,7 @@ mod tests {
             "prerequisites s1-a and b are on different shards; give the jobs the same shard_key"
         );
         let mut own = job(|of| of.id("s3-a").after("s1-b"));
-        let shard = shard_of(&own, count(FOUR)).expect("that of its id");
+        let shard = shard_of(&own, count(FOUR)).expect("the shard of its id");
         let told = put(&mut own, shard, count(FOUR)).expect_err("refused").to_string();
         assert!(
             told.starts_with("s1-b is on shard 1, but the job or its graph on shard 3"),

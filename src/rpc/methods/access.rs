@@ -254,7 +254,7 @@ impl CallContext {
     }
 }
 
-/// The error for a job that the caller may not see: the same as for a missing one.
+/// The error for a job that the caller may not see: the same as for a job that does not exist.
 fn hidden(id: &JobId) -> RpcError {
     ClientError::NoSuchJob(id.clone()).into()
 }

@@ -103,7 +103,7 @@ local function go_on(job, others)
     return false
   end
   redis.call('DEL', others)
-  -- One that is gone was deleted, or has expired, since it was staged.
+  -- A missing prerequisite was deleted, or has expired, since it was staged.
   if waits then fail(job, failed or unknown) end
   return false
 end

@@ -1,5 +1,5 @@
--- Submits a job in place of the one that holds its unique key. That one ends in `error`, if it waits. A job with
--- `debounce` is due after that time, or at the end of `debounce_max` since the first of those that replaced each
+-- Submits a job in place of the job that holds its unique key. The latter ends in `error`, if it waits. A job with
+-- `debounce` is due after that time, or at the end of `debounce_max` since the first of the jobs that replaced each
 -- other; it does not wait for one that has started.
 --
 -- ARGV: as submit.lua, for one job that has a unique key

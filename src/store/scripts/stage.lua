@@ -6,7 +6,7 @@
 --       4 number of jobs staged before  5 number of jobs, then for each:
 --       id, script type, group, instance, priority, run_at in us or '', unique key or '';
 --       its graph or '', its place there, or '' if it comes last;
---       number of prerequisites outside of the batch, these ('?' before one that only has to end);
+--       number of prerequisites outside of the batch, these ('?' before a job that only has to end);
 --       number of entries of its pending set, these; number of dependents without room in its
 --       field, these; number of fields and values, these, the last six 'input_files' with its value, if
 --       it has files, 'status' with its value, 'created_at', '';
