@@ -8,7 +8,7 @@ use redis::{Connection, FromRedisValue, Pipeline};
 
 use crate::support::keys;
 
-/// The time after an end at which a second end is looked for: well within the life of a reply.
+/// The wait after an end before a second end is looked for: well within the life of a reply.
 const SECOND_LOOK: Duration = Duration::from_secs(8);
 /// Jobs looked at in one round trip.
 const LOOKED_AT: usize = 400;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ENDLESS, field, until};
 use crate::support::{Hero, Redis, wait_until};
 
-/// The text without its colours, and the line ends of a terminal as those of a file.
+/// The text without its colours, and the line ends of a terminal as in a file.
 fn plain(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -94,7 +94,7 @@ fn an_id_that_stood_in_a_queue_before_the_end_runs_no_ended_job_again() {
     hero.run(&["submit", "-t", "bash", "--id", "own", "-e", &script]).code(0);
     // A person brings it to the front.
     redis.run(&format!("LPUSH {QUEUE} own"));
-    // One that an actor has popped while it was stopped.
+    // A job that an actor has popped while it was stopped.
     hero.run(&["submit", "-t", "bash", "--id", "stopped", "-e", &counting(&redis, "stopped", "")])
         .code(0);
     assert_eq!(redis.ask::<String>(&format!("RPOP {QUEUE}")), "stopped");

@@ -100,7 +100,7 @@ fn every_method_that_changes_something_leaves_a_record() {
         let before = number(&latest());
         api.call(method, params);
         let after = latest();
-        // A queue without a priority stands for those of all priorities, each with a record.
+        // A queue without a priority stands for the queues of all priorities, each with a record.
         let new = number(&after) - before;
         assert!(new > 0, "{method} leaves no record: {after}");
         for record in after.as_array().into_iter().flatten().take(new) {

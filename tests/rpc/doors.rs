@@ -90,7 +90,7 @@ fn with(mut params: Value, name: &str, value: &Value) -> Value {
     params
 }
 
-// The tokens: one that reads and submits; one that submits; and with all scopes, one bound to a type, a group, a caller
+// The tokens: one to read and submit; one to submit; and with all scopes, one bound to a type, a group, a caller
 // and a context.
 const TABLE: &[Row] = &[
     Row("actor.drain", Thing::None, Named::actor, "--00--", "------"),

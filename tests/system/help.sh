@@ -118,7 +118,7 @@ fails_by() { # LIMIT ID SCRIPT: a Python job
     is next may 'print("next")'
 }
 
-# A Python job of many processes, none of which takes more memory than one may.
+# A Python job of many processes; none takes more memory than one may.
 MANY_THAT_HOLD_MEMORY='
 import os, time
 for _ in range(16):
@@ -138,7 +138,7 @@ cgroup_folder() { # UNIT
     echo "/sys/fs/cgroup$(property "$1" ControlGroup)"
 }
 
-# Runs a command in the folder that holds those of running jobs, which only the unit sees.
+# Runs a command in the folder with the folders of running jobs, which only the unit sees.
 in_folder_of_jobs() { # UNIT COMMAND...
     local pid
     pid=$(property "$1" MainPID)

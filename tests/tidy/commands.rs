@@ -1,4 +1,4 @@
-//! The rule that every command line of `hero` which people read is one that the program understands: in
+//! The rule that the program understands every command line of `hero` which people read: in
 //! the pages, the man pages, the help and the hints of messages.
 
 use std::fs;

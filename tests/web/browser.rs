@@ -21,7 +21,7 @@ pub(crate) struct Browser {
     _output: Box<dyn Iterator<Item = String>>,
 }
 
-/// The key under which `WebDriver` names an element.
+/// The key of an element in `WebDriver`.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// The most tries to start the driver.
@@ -156,7 +156,7 @@ impl Browser {
         self.session("POST", "/execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// Runs one that returns a promise, and returns its value.
+    /// Runs a script that returns a promise, and returns its value.
     pub(crate) fn run_async(&self, script: &str) -> Value {
         let script = format!(
             "const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
