@@ -218,8 +218,8 @@ fn is_connection_lost(error: &RedisError) -> bool {
         || error.is_unrecoverable_error()
 }
 
-/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error because of
-/// which a transaction was discarded.
+/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error that
+/// made Redis discard a transaction.
 fn code_within(reason: &str) -> Option<&str> {
     let in_script = || Some(reason.split_once("Error running script")?.1.split_once(": -")?.1);
     let in_transaction = || Some(reason.split_once("discarded because of: ")?.1);

@@ -55,7 +55,7 @@ impl Round {
         self.settings.supervisor.sweep_interval.saturating_mul(5)
     }
 
-    /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. One
+    /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. A duty
     /// that is never told of it has its next round after 30 sweep intervals all the same.
     pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
         Next::Seen { work, pause, at_latest: self.unseen().max(pause) }
