@@ -40,7 +40,7 @@ pub(super) enum CronCommand {
     Edit(Box<Edit>),
     Delete(Delete),
     Run(RunNow),
-    /// Let disabled periodic jobs fire again; what they missed is not made up for
+    /// Let disabled periodic jobs fire again; missed firings are not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
     Enable(CronNames),
     /// Stop periodic jobs from firing, on every machine, until they are enabled; their files stay as they are

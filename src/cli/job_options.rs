@@ -22,7 +22,7 @@ use crate::proto::job::{
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
 
-/// The help about what a script finds and can call.
+/// The help about the files and functions of a script.
 pub(super) const SCRIPT_HELP: &str = "\
 A script finds, as variables:
   HERO_PARAMS      its parameters, as JSON

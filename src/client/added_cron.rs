@@ -31,7 +31,7 @@ impl Client {
         Ok(())
     }
 
-    /// Changes a periodic job in Redis: what is given replaces what it has; `by` is who asks.
+    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].

@@ -8,7 +8,7 @@ use super::types::TypeConfig;
 use crate::proto::job::JobBounds;
 use crate::proto::target::ScriptType;
 
-/// The parts of a configuration by which a periodic job in Redis is checked.
+/// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronRules {
     pub(super) types: Arc<BTreeMap<ScriptType, TypeConfig>>,

@@ -30,9 +30,9 @@ pub struct OsisConfig {
     pub access: BTreeMap<String, BTreeSet<String>>,
     /// The declared types, by namespace and name.
     pub schema: BTreeMap<String, BTreeMap<String, Schema>>,
-    /// The callers of each group; `@NAME` stands for those of another group.
+    /// The callers of each group; `@NAME` stands for the callers of another group.
     pub groups: BTreeMap<String, BTreeSet<String>>,
-    /// The rights on the declared types of each namespace; one without has no restriction.
+    /// The rights on the declared types of each namespace; a type without rights has no restriction.
     pub rights: BTreeMap<String, GroupRights>,
 }
 

@@ -136,7 +136,7 @@ impl CronRules {
         Crontab { entries: entries.into_values().collect(), problems, rules: self.clone() }
     }
 
-    /// Reads the periodic jobs of one file's text, each of which may be illegal.
+    /// Reads the periodic jobs of one file's text; each may be illegal.
     fn cron_file(
         &self,
         file: &Path,

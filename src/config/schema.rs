@@ -189,7 +189,7 @@ pub struct JobConfig {
     /// The longest wait before a retry.
     #[serde(with = "units::duration")]
     pub retry_backoff_max: Duration,
-    /// The time from the first attempt of a job after which its script may postpone it no more.
+    /// A script may postpone its job until this time after the first attempt.
     #[serde(with = "units::duration")]
     pub postponed_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
@@ -350,7 +350,7 @@ pub struct UnitConfig {
     /// The number of jobs that run at once, for each of its actors without its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
-    /// The actors of this process, for a unit whose name is not that of an actor.
+    /// The actors of this process, for a unit whose name is not an actor's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actors: Vec<UnitActor>,
 }

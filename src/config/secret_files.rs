@@ -19,7 +19,7 @@ const FILES_MAX: usize = 1000;
 pub struct SecretFiles {
     /// The names of the secrets that jobs can use.
     pub names: Vec<String>,
-    /// The reasons for which jobs cannot use others, each with what to do.
+    /// The reasons why jobs cannot use others, each with its remedy.
     pub problems: Vec<String>,
 }
 

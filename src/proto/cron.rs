@@ -101,7 +101,7 @@ pub struct AddedCron {
     pub at: String,
 }
 
-/// A change of a periodic job in Redis: what is given replaces what it has.
+/// A change of a periodic job in Redis: given settings replace its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CronChange {
     /// The line of its schedule.

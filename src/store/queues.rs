@@ -150,7 +150,7 @@ impl Store {
         command.arg(self.keys.job(id)).arg("status").arg("held_by");
         command.arg("script_type").arg("group").arg("instance").arg("priority");
         let fields: [Option<String>; 6] =
-            self.link.query("reading what a job waits for", &command).await?;
+            self.link.query("reading the prerequisites of a job", &command).await?;
         let [status, held_by, script_type, group, instance, priority] = fields;
         if status.and_then(|status| status.parse().ok()) != Some(JobStatus::Dispatched) {
             return Ok(None);

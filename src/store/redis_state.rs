@@ -220,7 +220,7 @@ impl RedisState {
             (Some(true), fsync) => {
                 let but = match fsync {
                     Some("always") => "",
-                    Some("no") => ", except what the kernel has not written yet",
+                    Some("no") => ", except those that the kernel has not written yet",
                     // The default.
                     _ => ", except the last second",
                 };

@@ -66,7 +66,7 @@ pub(super) struct Publish {
     wait: Option<Duration>,
 }
 
-/// Tell the brokers of a node, or of all nodes, to settle what they have and end
+/// Tell the brokers of a node, or of all nodes, to settle their messages and end
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero amqp shutdown --node admin\n  hero amqp shutdown --tag prod_"

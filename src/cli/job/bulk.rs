@@ -133,7 +133,7 @@ impl JobChoice {
     }
 }
 
-/// Counts what was done, and says why the rest stays.
+/// Counts the changed jobs, and says why the rest stays.
 fn sentence(changed: &ManyChanged, change: &JobChange) -> String {
     let done = counted(changed.done.len() as u64, "job", "jobs");
     let done = format!("{done} {}", change.done());

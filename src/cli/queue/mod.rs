@@ -161,7 +161,7 @@ impl QueueChoice {
         Ok(is_rule.then_some(PauseRule { script_type, group }))
     }
 
-    /// Pauses what is chosen, and prints it unless JSON is asked for. Returns the names that were not paused
+    /// Pauses the chosen queues, and prints them unless JSON is asked for. Returns the names that were not paused
     /// before, and everything that is chosen.
     async fn pause(
         &self,
@@ -185,7 +185,7 @@ impl QueueChoice {
         Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }))
     }
 
-    /// Returns the command that resumes what is chosen.
+    /// Returns the command that resumes the chosen queues.
     fn resume(&self) -> String {
         match self.rule() {
             Ok(Some(rule)) => rule.resume(),

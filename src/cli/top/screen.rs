@@ -27,7 +27,7 @@ pub(super) enum Act {
     Undrain(ActorId),
 }
 
-/// Each key with what it does.
+/// Each key with its action.
 pub(super) const KEYS: [(&str, &str); 12] = [
     ("tab, left, right", "go to another list"),
     ("up, down, k, j", "select a row; in a job, scroll"),

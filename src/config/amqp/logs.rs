@@ -23,7 +23,7 @@ pub struct LogsConfig {
     pub context: String,
     /// The most records; beyond that the oldest are deleted.
     pub records_max: u64,
-    /// The age at which records are deleted; zero for never.
+    /// Records of this age are deleted; zero for never.
     #[serde(with = "units::duration")]
     pub keep: Duration,
     /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.

@@ -1,4 +1,4 @@
-//! `[amqp]`: the RabbitMQ from which brokers take messages, and who serves them.
+//! `[amqp]`: the RabbitMQ that brokers take messages from, and who serves them.
 
 mod logs;
 mod nodes;
@@ -28,7 +28,7 @@ use super::units;
 use crate::proto::object::Context;
 use crate::proto::target::ScriptType;
 
-/// The tags with which a broker may delete messages when it starts begin so.
+/// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
 /// The most retry lanes of a queue.
 const LANES_MAX: usize = 8;
@@ -69,7 +69,7 @@ pub struct AmqpConfig {
     /// The largest body of a message, in bytes.
     #[serde(with = "units::size")]
     pub message_size_max: u64,
-    /// The most messages in a queue of log events, after which RabbitMQ rejects more; 0 for no bound.
+    /// The most messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
     pub log_length_max: u32,
     /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
     #[serde(with = "units::duration")]
@@ -77,7 +77,7 @@ pub struct AmqpConfig {
     /// The time between two looks at the queues and bindings.
     #[serde(with = "units::duration")]
     pub topology_interval: Duration,
-    /// The routing keys from which the operation `shutdown` is taken.
+    /// The routing keys that accept the operation `shutdown`.
     pub shutdown_keys: Vec<String>,
     /// The context of the objects that messages read and write.
     pub context: String,
@@ -164,7 +164,7 @@ impl AmqpConfig {
         Ok(Some(TlsFiles { authorities, ..TlsFiles::default() }))
     }
 
-    /// Returns the name under which Redis keeps what belongs to this tag in this vhost.
+    /// Returns the name of this tag in this vhost in Redis's keys.
     pub fn scope(&self) -> String {
         format!("{}@{}", self.queue_tag, self.url.vhost())
     }

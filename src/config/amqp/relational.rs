@@ -19,7 +19,7 @@ const UNIX_SCHEME: &str = "mysql+unix://";
 const FORM: &str =
     "the form is mysql://USER@HOST:PORT/DATABASE, or mysql+unix://USER@/PATH?db=DATABASE";
 const PORT: u16 = 3306;
-/// The most declared tables, and the most columns of one.
+/// The limits of declared tables, and of columns of one.
 const TABLES_MAX: usize = 256;
 const COLUMNS_MAX: usize = 256;
 /// The most columns of a key.
@@ -56,7 +56,7 @@ pub struct RelationalConfig {
     /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
     #[serde(with = "units::size")]
     pub result_size_max: u64,
-    /// The table of the messages that were served, by which a second delivery changes nothing; none
+    /// The table of processed message ids, which makes a redelivery harmless; none
     /// without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<SqlName>,

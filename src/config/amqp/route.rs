@@ -88,7 +88,7 @@ pub struct RouteConfig {
     /// The file of the script, in place of its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_file: Option<PathBuf>,
-    /// The timeout of one attempt of the job; that of `[job]` without one.
+    /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<AmqpDelay>,
     /// When the delivery is acknowledged.

@@ -20,7 +20,7 @@ pub struct RhaiLimits {
     pub array_len_max: usize,
     /// The most entries of a map.
     pub map_len_max: usize,
-    /// The memory by which the process may grow while the script runs.
+    /// The memory that the process may grow by while the script runs.
     #[serde(with = "units::size")]
     pub memory: u64,
 }

@@ -32,7 +32,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         .add(
             "progress",
             ["fraction", "text"],
-            "Reports the progress of the job, from 0 to 1, with a text that says what it is doing.",
+            "Reports the progress of the job, from 0 to 1, with a text about its present work.",
             "progress(0.4, \"reading\");",
             |fraction: FLOAT, text: &str| progress(fraction, text),
         )

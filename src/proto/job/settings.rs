@@ -51,7 +51,7 @@ macro_rules! job_settings {
                 word: "context", value_name: "TEXT",
             }
             /// The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash,
-            /// .js node, .v and .vsh v, .hero heroscript, or what the configuration says
+            /// .js node, .v and .vsh v, .hero heroscript, or as the configuration says
             script_type as script_type(name: &str): Option<ScriptType> = None => {
                 word: "type", short: Some('t'), value_name: "TYPE",
             }
