@@ -224,7 +224,7 @@ mod tests {
         assert_eq!((pool.keep(1, 1), start(&mut pool, 1), pool.use_free()), (1, true, None));
         pool.want(1, true);
         pool.ended(0);
-        assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the one that waits for longer");
+        assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the task that waits for longer");
         assert_eq!(pool.keep(0, 1), 1);
         pool.ended(1);
         assert_eq!(pool.use_free(), Some(Use::Keep(1)));

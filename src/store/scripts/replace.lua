@@ -1,6 +1,6 @@
 -- Submits a job in place of the job that holds its unique key. The latter ends in `error`, if it waits. A job with
 -- `debounce` is due after that time, or at the end of `debounce_max` since the first of the jobs that replaced each
--- other; it does not wait for one that has started.
+-- other; it does not wait for a started job.
 --
 -- ARGV: as submit.lua, for one job that has a unique key
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait

@@ -30,7 +30,7 @@ do
 
   function set_expiry(id, status, seconds, retention, has_files, is_apart)
     -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
-    -- share of its retention, and of at most an hour; its id says by which part.
+    -- share of its retention, and of at most an hour; its id decides this part.
     local spread_share, spread_max_ms = 0.05, 3600000
     if known ~= retention then
       known, default_ms, max_ms, failed_ms = retention, string.match(retention, '^(%d+) (%d+) (%d+)$')

@@ -40,7 +40,7 @@ end
 
 -- Looks at the prerequisites in the fields of a job, which were looked at before, at `looked_at`, if that is not
 -- nil. Returns the entries of its pending set, the first failed or missing one, how many it looked at, the
--- time at which the newest was created, true if the missing one has left its id to another job, and those
+-- time when the newest was created, true if the missing one has left its id to another job, and those
 -- that have ended.
 local function look_at_own_prerequisites(prerequisites, after_any, looked_at)
   local pending, looked, newest, ended = {}, 0, 0, {}
