@@ -22,7 +22,7 @@ const LIVE_AFTER: Duration = Duration::from_secs(1);
 const OUTPUT_SHARE: u64 = 2;
 /// The part of a log that its end may take, once it is too large.
 const END_SHARE: u64 = 4;
-/// The most bytes of output that a line of standard error takes along into the log of a short job.
+/// The maximum number of bytes of output that a line of standard error takes along into the log of a short job.
 const ORDERED_BYTES_MAX: u64 = 16 * 1024;
 /// The longest text that goes with progress, in characters.
 const PROGRESS_TEXT_CHARS_MAX: usize = 200;

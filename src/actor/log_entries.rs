@@ -12,7 +12,7 @@ use crate::store::LogEntry;
 
 /// The cost of a line beside its text, which bounds empty lines too.
 pub(super) const LINE_OVERHEAD_BYTES: u64 = 16;
-/// The most lines of a log before its end, and of its end: fewer than Redis keeps of one log.
+/// The maximum number of lines of a log before its end, and of its end: fewer than Redis keeps of one log.
 pub(super) const LINES_MAX: u64 = 80_000;
 const END_LINES_MAX: usize = 10_000;
 

@@ -1,7 +1,7 @@
 //! Patterns of routing keys, as topic exchanges compare them: words joined by dots, where `*` stands for
 //! exactly one word and `#` for any number of them, none included.
 
-/// The most words of a key: a key has at most 255 bytes.
+/// The maximum number of words of a key: a key has at most 255 bytes.
 const WORDS_MAX: usize = 256;
 
 /// Returns true if a pattern takes a routing key.

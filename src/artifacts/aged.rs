@@ -16,7 +16,7 @@ use crate::proto::job::ContentHash;
 const AGE: Duration = Duration::from_hours(24);
 /// Follows the name of a content that is set aside.
 const ASIDE: &str = ".aside-";
-/// The most entries of one part of the folder that are looked at in one round.
+/// The maximum number of entries of one part of the folder that are looked at in one round.
 const ENTRIES_MAX: usize = 100_000;
 
 /// The old contents of one part of the folder.

@@ -9,7 +9,7 @@ use super::{Cli, Global, output};
 use crate::error::Error;
 use crate::store::ListQuery;
 
-/// The most values of one kind.
+/// The maximum number of values of one kind.
 const VALUES_MAX: usize = 200;
 
 /// Completes values with bash, around the function that clap writes.

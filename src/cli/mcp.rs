@@ -25,7 +25,7 @@ use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError,
 
 /// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
-/// The most requests at a time; further ones wait.
+/// The maximum number of requests at a time; further ones wait.
 const RUNNING_MAX: usize = 32;
 
 /// Let an agent run scripts, over the Model Context Protocol

@@ -21,7 +21,7 @@ pub struct AuditFilter {
     pub who: Option<String>,
     /// Only records of this change, such as `job.stop`, or of one noun, such as `job`.
     pub what: Option<String>,
-    /// The most records.
+    /// The maximum number of records.
     pub limit: usize,
 }
 

@@ -224,9 +224,9 @@ pub struct LimitDocument {
     pub caller: Option<String>,
     /// It limits only jobs with this limit key.
     pub key: Option<String>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     pub running_max: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     pub rate: Option<String>,
     /// True if the configuration that was read has it.
     pub configured: bool,

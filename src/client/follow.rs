@@ -10,7 +10,7 @@ use crate::store::{Blocking, LogLine, Store};
 const WAIT: Duration = Duration::from_millis(50);
 /// The longest wait.
 const WAIT_MAX: Duration = Duration::from_millis(500);
-/// The most lines of one read.
+/// The maximum number of lines of one read.
 const LINES: usize = 1000;
 
 /// Reads the states and the log of a job until it ends.

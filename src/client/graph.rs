@@ -80,7 +80,7 @@ impl GraphNode {
 }
 
 impl Graph {
-    /// The most bytes of all files of its jobs in Redis.
+    /// The maximum number of bytes of all files of its jobs in Redis.
     pub const FILES_BYTES_MAX: u64 = 64 << 20;
 
     /// Creates an empty graph with a random id.

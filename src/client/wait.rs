@@ -12,9 +12,9 @@ use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
 use crate::store::{Backoff, Blocking, Store, StoreError};
 
-/// The most connections that wait at a time; further waits queue for one.
+/// The maximum number of connections that wait at a time; further waits queue for one.
 const CONNECTIONS_MAX: usize = 64;
-/// The most idle connections that are kept.
+/// The maximum number of idle connections that are kept.
 const IDLE_MAX: usize = 8;
 /// The wait of one pop, before the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.

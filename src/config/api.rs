@@ -47,9 +47,9 @@ pub struct ApiConfig {
     /// The largest body of a request, in bytes.
     #[serde(with = "units::size")]
     pub body_size_max: u64,
-    /// The most calls of one batch.
+    /// The maximum number of calls of one batch.
     pub batch_max: usize,
-    /// The most connections at once.
+    /// The maximum number of connections at once.
     pub connections_max: usize,
     /// The time within which a client must send a request, or read its answer.
     #[serde(with = "units::duration")]

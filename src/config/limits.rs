@@ -39,10 +39,10 @@ pub struct LimitConfig {
     /// Limits only jobs with this limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<LimitKey>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }

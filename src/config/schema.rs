@@ -221,7 +221,7 @@ pub struct JobConfig {
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
-    /// The most bytes of the files that a job is given, and of those that it leaves.
+    /// The maximum number of bytes of the files that a job is given, and of those that it leaves.
     #[serde(with = "units::size")]
     pub files_size_max: u64,
     /// The largest log of a job, in bytes.

@@ -11,7 +11,7 @@ use super::secrets::{SECRET_SIZE_MAX, SecretsConfig};
 use crate::proto::job::SecretName;
 use crate::proto::units::format_size;
 
-/// The most files that are looked at.
+/// The maximum number of files that are looked at.
 const FILES_MAX: usize = 1000;
 
 /// The secrets of this machine, and what is wrong with them.

@@ -33,7 +33,7 @@ name!(
 
 /// A firing that is later than this counts as missed: no supervisor was running.
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
-/// The most missed firings that are caught up: the latest ones.
+/// The maximum number of missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
 /// The longest line.
 const LINE_BYTES_MAX: usize = 256;
@@ -75,7 +75,7 @@ impl Overlap {
     }
 }
 
-/// The most periodic jobs that are kept in Redis.
+/// The maximum number of periodic jobs that are kept in Redis.
 pub const ADDED_MAX: usize = 200;
 /// The largest definition of a periodic job in Redis, in bytes.
 pub const ADDED_BYTES_MAX: usize = 128 << 10;

@@ -67,7 +67,7 @@ impl fmt::Display for Shard {
 impl ShardCount {
     /// The home shard alone.
     pub const ONE: Self = Self(NonZeroU16::MIN);
-    /// The most shards.
+    /// The maximum number of shards.
     pub const MAX: u16 = 256;
 
     /// Returns a count of 1 to [`ShardCount::MAX`].

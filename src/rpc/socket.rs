@@ -23,7 +23,7 @@ use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
 use crate::proto::report::Shutdown;
 
-/// The most calls at a time; further ones wait.
+/// The maximum number of calls at a time; further ones wait.
 const CALLS_MAX: usize = 64;
 /// The bytes of answers that may wait for the client; with more it is disconnected.
 const UNREAD_BYTES_MAX: usize = 32 << 20;

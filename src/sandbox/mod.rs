@@ -104,7 +104,7 @@ impl Sandbox {
         Some(self.limits.processes).filter(|count| *count > 0)
     }
 
-    /// The most memory of a process; `None` without a bound.
+    /// The maximum memory of a process; `None` without a bound.
     pub(crate) fn memory_bytes_max(&self) -> Option<u64> {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }

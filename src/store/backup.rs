@@ -132,7 +132,7 @@ impl Store {
         Ok(entries.into_iter().filter_map(legal).collect())
     }
 
-    /// The most jobs of one call of [`Store::backup_jobs`], as each may be large.
+    /// The maximum number of jobs of one call of [`Store::backup_jobs`], as each may be large.
     pub const BACKUP_JOBS_MAX: usize = 16;
 
     /// Copies jobs that an index names, each in one step, all in one round trip. `None` for a job that

@@ -20,7 +20,7 @@ use crate::config::ClusterUrl;
 
 /// The timeout of one node, for the connection and again for its answer.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most nodes that are remembered, and that are asked for one connection.
+/// The maximum number of nodes that are remembered, and that are asked for one connection.
 const NODES_MAX: usize = 32;
 
 /// The cluster that has the keys of one namespace.

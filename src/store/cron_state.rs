@@ -11,7 +11,7 @@ use crate::proto::job::{Job, JobId, JobStatus, Retention};
 /// The longest name of a person or program that is kept.
 const BY_CHARS_MAX: usize = 200;
 
-/// The most firings of a history; `fire.lua` keeps as many.
+/// The maximum number of firings of a history; `fire.lua` keeps as many.
 const FIRINGS_MAX: usize = 20;
 
 /// The answer to one firing.

@@ -85,7 +85,7 @@ impl GraphMember {
 impl Store {
     /// The largest page of graphs, or of the jobs of one.
     pub const GRAPHS_PER_PAGE_MAX: usize = 1000;
-    /// The most jobs of one batch that is not atomic.
+    /// The maximum number of jobs of one batch that is not atomic.
     pub const BATCH_JOBS_MAX: u64 = 100_000;
 
     /// Stores a batch; jobs are added to it as they are submitted. Returns false if its id is taken.

@@ -13,7 +13,7 @@ use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
 
-/// The most lines of one log; older ones are dropped.
+/// The maximum number of lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
 /// The descriptor where children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;

@@ -67,7 +67,7 @@ pub struct FoundJobs {
 }
 
 impl JobSearch {
-    /// The most jobs that one search looks at.
+    /// The maximum number of jobs that one search looks at.
     pub const LOOKED_MAX: usize = 10_000;
 
     /// Returns true if it asks for anything.

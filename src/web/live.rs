@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
-/// The most kinds of pages that are open at once.
+/// The maximum number of kinds of pages that are open at once.
 const FEEDS_MAX: usize = 500;
 
 /// A part of a page that changes: an element with an id.

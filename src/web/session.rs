@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::rpc::Caller;
 
-/// The most sessions; the session that was unused for longest makes room for another.
+/// The maximum number of sessions; the session that was unused for longest makes room for another.
 const SESSIONS_MAX: usize = 1000;
 /// A session that is unused for so long ends.
 const IDLE_MAX: Duration = Duration::from_hours(12);

@@ -15,7 +15,7 @@ use crate::store::{
     Waker, Woken,
 };
 
-/// The most errands that may wait. More come only from a flood of control messages, which then
+/// The maximum number of errands that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
 const WAITING_MAX: usize = 1000;
 

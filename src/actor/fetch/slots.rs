@@ -9,7 +9,7 @@ use crate::proto::target::{ActorId, Priority};
 
 /// The work that an actor claims ahead of its threads, as the time that one thread needs for it.
 const AHEAD: Duration = Duration::from_millis(3);
-/// The most jobs that are claimed ahead.
+/// The maximum number of jobs that are claimed ahead.
 const AHEAD_MAX: usize = 64;
 /// The attempts that suffice to know the time of the next ones.
 const MEASURED: u32 = 8;

@@ -22,7 +22,7 @@ use crate::amqp::topology::EVENTS;
 use crate::config::{LogsConfig, Node, format_size};
 use crate::store::Backoff;
 
-/// The most events that wait for their task.
+/// The maximum number of events that wait for their task.
 pub(super) const WAITING_MAX: usize = 4096;
 /// The events that are published at once.
 const BATCH: usize = 64;

@@ -17,7 +17,7 @@ use crate::config::AckMode;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Attached, Backoff, StoreError, Submitted};
 
-/// The most runs of one message.
+/// The maximum number of runs of one message.
 const RUNS_MAX: u32 = 100;
 
 /// A delivery of a message whose job exists.

@@ -26,7 +26,7 @@ pub struct RecordQuery {
     pub since: Option<String>,
     /// The time before which they are.
     pub until: Option<String>,
-    /// The most records.
+    /// The maximum number of records.
     pub limit: Option<usize>,
     /// The `next` of the previous page.
     pub after: Option<String>,

@@ -32,7 +32,7 @@ use crate::proto::text::{did_you_mean, nearest, shown};
 const READ: (&str, &[&str]) = ("rel.read", &["fetch", "read"]);
 const WRITE: (&str, &[&str]) = ("rel.write", &["write", "update", "delete"]);
 const BULK: (&str, &[&str]) = ("rel.obj", &["bulk"]);
-/// The most changes of one `bulk`.
+/// The maximum number of changes of one `bulk`.
 const CHANGES_MAX: usize = ROWS_MAX;
 
 /// Serves `rel.*`.

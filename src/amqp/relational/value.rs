@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::config::ColumnType;
 
-/// The most characters of a decimal: MariaDB's 65 digits, a sign and a point.
+/// The maximum number of characters of a decimal: MariaDB's 65 digits, a sign and a point.
 const DECIMAL_LEN_MAX: usize = 67;
 
 /// A parameter of a statement.

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::text::hexadecimal;
 
-/// The most dead letters of one queue that a command looks at.
+/// The maximum number of dead letters of one queue that a command looks at.
 const LOOKED_AT_MAX: usize = 10_000;
 
 /// List dead letters of RabbitMQ, put them back or delete them

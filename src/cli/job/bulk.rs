@@ -25,7 +25,7 @@ pub(in crate::cli) struct JobChoice {
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilters,
-    /// The most jobs that filters choose, the latest
+    /// The maximum number of jobs that filters choose, the latest
     #[arg(long, default_value_t = 10_000, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,

@@ -216,7 +216,7 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most queues that are printed by their names.
+/// The maximum number of queues that are printed by their names.
 const LISTED_MAX: usize = 12;
 
 /// Changes each queue. Returns the names of those that were changed.

@@ -30,7 +30,7 @@ use crate::proto::target::ScriptType;
 
 /// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
-/// The most retry lanes of a queue.
+/// The maximum number of retry lanes of a queue.
 const LANES_MAX: usize = 8;
 
 /// `[amqp]`: RabbitMQ, for units with the role `broker`.
@@ -58,18 +58,18 @@ pub struct AmqpConfig {
     pub dispatchers: usize,
     /// The dispatchers of each broker of the matrix; 0 to not start it.
     pub brokers: BTreeMap<BrokerName, usize>,
-    /// The most messages that a dispatcher holds.
+    /// The maximum number of messages that a dispatcher holds.
     pub prefetch: u16,
     /// The kind of the queues.
     pub queue_type: QueueKind,
-    /// The most deliveries of a message after the first that failed.
+    /// The maximum number of deliveries of a message after the first that failed.
     pub max_retries: u32,
     /// The wait before each further delivery; the last one counts for all that follow.
     pub retry_delays: Vec<AmqpDelay>,
     /// The largest body of a message, in bytes.
     #[serde(with = "units::size")]
     pub message_size_max: u64,
-    /// The most messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
+    /// The maximum number of messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
     pub log_length_max: u32,
     /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
     #[serde(with = "units::duration")]
@@ -247,7 +247,7 @@ impl AmqpConfig {
     }
 
     fn check_brokers(&self) -> Result<(), Fault> {
-        /// The most dispatchers of one pool.
+        /// The maximum number of dispatchers of one pool.
         const POOL_MAX: usize = 64;
         if let Some((broker, size)) = self.brokers.iter().find(|(_, size)| **size > POOL_MAX) {
             let key = KeyPath::of(&["amqp", "brokers", broker.as_str()]);

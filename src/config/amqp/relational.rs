@@ -22,7 +22,7 @@ const PORT: u16 = 3306;
 /// The limits of declared tables, and of columns of one.
 const TABLES_MAX: usize = 256;
 const COLUMNS_MAX: usize = 256;
-/// The most columns of a key.
+/// The maximum number of columns of a key.
 const KEY_MAX: usize = 16;
 
 name!(
@@ -48,7 +48,7 @@ pub struct RelationalConfig {
     /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
     #[serde(with = "empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
-    /// The most connections of one process.
+    /// The maximum number of connections of one process.
     pub connections: usize,
     /// The longest time of one operation, the wait for a connection included.
     #[serde(with = "units::duration")]

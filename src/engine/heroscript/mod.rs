@@ -20,7 +20,7 @@ use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::proto::text::did_you_mean;
 
-/// The most files of all folders.
+/// The maximum number of files of all folders.
 const FILES_MAX: usize = 256;
 
 /// Runs `HeroScript` with the functions of Rhai files.

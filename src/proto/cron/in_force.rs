@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of names and digests in a presence; with more, it has none.
+/// The maximum number of bytes of names and digests in a presence; with more, it has none.
 const JOBS_BYTES_MAX: usize = 8000;
 /// The limits of lines in each list, and of characters in a line.
 const LINES_MAX: usize = 5;

@@ -38,7 +38,7 @@ pub struct Retention {
     pub default: Duration,
     /// For a job without its own that ended in `error`.
     pub failed: Duration,
-    /// The most that a job may ask for.
+    /// The maximum that a job may ask for.
     pub max: Duration,
 }
 

@@ -252,7 +252,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("memory_peak", "Memory peak", Results).unit(Bytes).added(
         FieldKind::Number,
         "integer",
-        "The most memory of its last attempt, in bytes",
+        "The peak memory of its last attempt, in bytes",
     ),
     row("log_missing", "Lines missing in its log", Results).added(
         FieldKind::Number,

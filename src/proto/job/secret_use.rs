@@ -20,7 +20,7 @@ name!(
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
 );
 
-/// The most secrets of one job.
+/// The maximum number of secrets of one job.
 const SECRETS_MAX: usize = 64;
 /// Before the name of a secret that the job wants as a file.
 const FILE: &str = "file:";

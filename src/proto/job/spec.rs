@@ -149,7 +149,7 @@ impl Setting {
 }
 
 impl JobSpec {
-    /// The most jobs that one may wait for, so that its hash stays within what an actor takes.
+    /// The maximum number of jobs that one may wait for, so that its hash stays within what an actor takes.
     pub const PREREQUISITES_MAX: usize = 10_000;
 
     /// Creates a job's settings from its script, everything else at the default.

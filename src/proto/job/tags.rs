@@ -5,9 +5,9 @@ use serde_json::json;
 use super::value::{FieldKind, Give, HashValue};
 use crate::proto::text::shown;
 
-/// The most tags of a job.
+/// The maximum number of tags of a job.
 const TAGS_MAX: usize = 8;
-/// The most characters of a tag.
+/// The maximum number of characters of a tag.
 const CHARS_MAX: usize = 64;
 
 /// The tags of a job.

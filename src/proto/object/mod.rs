@@ -113,7 +113,7 @@ impl Field {
 pub struct Context(String);
 
 impl Context {
-    /// The most bytes of a context's text.
+    /// The maximum number of bytes of a context's text.
     pub const TEXT_BYTES_MAX: usize = 256;
     /// The part of keys for the empty context, different from any other.
     const EMPTY: &'static str = "%";
@@ -254,7 +254,7 @@ pub enum Ask {
         object_type: ObjectType,
         /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The most ids or objects.
+        /// The maximum number of ids or objects.
         limit: usize,
     },
     /// Finds the ids of objects by their words.
@@ -265,7 +265,7 @@ pub enum Ask {
         query: WordQuery,
         /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The most ids.
+        /// The maximum number of ids.
         limit: usize,
     },
     /// Finds the objects that match a query.
@@ -276,7 +276,7 @@ pub enum Ask {
         query: Query,
         /// The last object of the previous page: its id and its fields.
         after: Option<(ObjectId, Map<String, Value>)>,
-        /// The most ids or objects.
+        /// The maximum number of ids or objects.
         limit: usize,
     },
 }
@@ -339,7 +339,7 @@ pub enum ObjectError {
     /// The object is too large.
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
     TooLarge {
-        /// The most bytes.
+        /// The maximum number of bytes.
         max: u64,
     },
     /// The context has reached its limit of objects.
@@ -348,7 +348,7 @@ pub enum ObjectError {
          raise it"
     )]
     Full {
-        /// The most objects.
+        /// The maximum number of objects.
         max: u64,
     },
     /// The answer would be too large.

@@ -20,7 +20,7 @@ use crate::store::{Store, StoreError};
 const CHUNK: usize = 1000;
 /// Up to so many entries are collected and put in order.
 const COLLECTED_MAX: u64 = 10_000;
-/// The most entries that one query reads.
+/// The maximum number of entries that one query reads.
 pub(super) const PASSED_MAX: usize = 100_000;
 
 /// The retries of a query after an index was dropped.

@@ -128,7 +128,7 @@ fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
     machines
 }
 
-/// The most machines in the line above the list.
+/// The maximum number of machines in the line above the list.
 const MACHINES_MAX: usize = 24;
 
 fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {

@@ -43,7 +43,7 @@ pub(super) use retry_form::{ask_correction, correct};
 use facts::{RELATED_MAX, RelatedJob};
 use log_pane::LogView;
 
-/// The most bytes of a log that is sent as text.
+/// The maximum number of bytes of a log that is sent as text.
 const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
 /// The lines of one reading of a log.
 const LOG_PORTION: usize = 1_000;

@@ -12,7 +12,7 @@ use super::super::parts::{
 use super::filter::JobFilter;
 use crate::proto::job::JobStatus;
 
-/// The most tags of a job in a list.
+/// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.

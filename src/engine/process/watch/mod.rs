@@ -29,7 +29,7 @@ use crate::sandbox::pidfd;
 
 /// The longest silence of processes that hold the output of a child which has exited.
 const SILENT_MAX: Duration = Duration::from_secs(1);
-/// The most processes that are named.
+/// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;
 
 /// A running child, with all that it writes.
@@ -70,7 +70,7 @@ pub(super) struct ChildOutput {
     pub(super) reported: Option<String>,
     /// The meaning of its end, as it said there.
     pub(super) asked: Option<AskedEnd>,
-    /// The most memory of its process that was measured while it ran.
+    /// The maximum memory of its process that was measured while it ran.
     pub(super) memory_seen_bytes: u64,
 }
 

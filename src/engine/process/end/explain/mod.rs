@@ -24,9 +24,9 @@ use crate::sandbox::{Allowance, FileUse, Refusal};
 
 /// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
-/// The most paths of one line that are explained: of a move there are two.
+/// The maximum number of paths of one line that are explained: of a move there are two.
 const REFUSALS_PER_LINE_MAX: usize = 2;
-/// The most refusals of a whole text that are explained.
+/// The maximum number of refusals of a whole text that are explained.
 const REFUSALS_MAX: usize = 20;
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
