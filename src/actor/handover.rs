@@ -169,7 +169,7 @@ impl Handover {
         self.waiting[shard].drain(..).map(|(_, run)| run).collect()
     }
 
-    /// Takes a thread back that has run a job, and returns what it does next.
+    /// Takes a thread back that has run a job, and returns its next work.
     pub(super) fn turn(&mut self, generation: u64, ended: &RunningJob) -> Turn {
         let is_latest = self.tasks.is_latest(ended.shard, ended.boot);
         if is_latest {

@@ -125,14 +125,14 @@ impl Health {
         lock(&self.overload).clone()
     }
 
-    /// Notes what the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
+    /// Notes the resource that the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
     pub(super) fn set_shortage(&self, message: &str) {
         *lock(&self.shortage) = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
         // By the next regular heartbeat the actor tries again, and looks as if it claimed jobs.
         self.presence_changed.notify_one();
     }
 
-    /// Returns what the machine lacked to start a job, if that was just now.
+    /// Returns the resource that the machine lacked to start a job, if that was just now.
     pub(super) fn shortage(&self) -> Option<String> {
         let shortage = lock(&self.shortage);
         let recent = shortage.as_ref().filter(|(_, until)| Instant::now() < *until);

@@ -77,7 +77,7 @@ impl UnfinishedLine {
         let due = self.next_at.filter(|_| !has_lines).map_or(begin, |next| begin.max(next));
         if due > now {
             self.is_awaited = true;
-            // What is shown is of a line that has ended.
+            // The shown text is of a line that has ended.
             if begin > now && !self.shown.is_empty() {
                 lines.push(self.cleared());
             }
@@ -123,7 +123,7 @@ mod tests {
         LogEntry::Unfinished { text: text.to_owned() }
     }
 
-    /// Returns what is written at a time, in milliseconds after the start, and when the next look is due.
+    /// Returns the text to write at a time, in milliseconds after the start, and when the next look is due.
     fn at(
         line: &mut UnfinishedLine,
         start: Instant,

@@ -93,13 +93,13 @@ fn postpone(
     Verdict::Postpone { error, exit_code, delay }
 }
 
-/// Returns the end of a job that cannot be run, and what it counts. It is never retried.
+/// Returns the end of a job that cannot be run, and its counters. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
     (verdict, counts::of_invalid())
 }
 
-/// Returns the end of a job that starts too late, and what it counts; `None` if it may start, or has started before.
+/// Returns the end of a job that starts too late, and its counters; `None` if it may start, or has started before.
 pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     let within = job.spec.expires?;
     let started_before = job.attempt > 1

@@ -191,7 +191,7 @@ impl AmqpMessage {
         asked(self) == asked(other) && self.data == other.data
     }
 
-    /// Returns the digest of what the message asks for.
+    /// Returns the digest of the message's request.
     pub fn digest(&self) -> String {
         let mut asked = json!([self.key, self.operation, self.template, self.data]);
         asked.sort_all_objects();

@@ -73,7 +73,7 @@ impl ContentFolder {
         Ok(now)
     }
 
-    /// Returns what is old in one of the 256 parts of the folder.
+    /// Returns the old files in one of the 256 parts of the folder.
     ///
     /// # Errors
     /// The folder cannot be read.

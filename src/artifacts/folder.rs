@@ -1,4 +1,4 @@
-//! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for what is being written.
+//! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for files that are being written.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};

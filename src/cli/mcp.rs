@@ -173,7 +173,7 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
             Some(done) = running.join_next() => {
                 let Ok((key, answer)) = done else { continue };
                 cancels.remove(&key);
-                // What was told before it is printed before it; a cancelled request has no answer.
+                // Earlier notifications are printed before it; a cancelled request has no answer.
                 while let Ok(notice) = printed.try_recv() {
                     output::json(&notice)?;
                 }

@@ -28,7 +28,7 @@ pub enum JobChange {
     Edit(JobValues),
 }
 
-/// New values of a job that has not started. What is absent stays as it is.
+/// New values of a job that has not started. Absent values stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobValues {
     /// Its place: priority, group, earliest time.

@@ -80,7 +80,7 @@ pub const ADDED_MAX: usize = 200;
 /// The largest definition of a periodic job in Redis, in bytes.
 pub const ADDED_BYTES_MAX: usize = 128 << 10;
 
-/// A periodic job that is kept in Redis: what the table of a file would say.
+/// A periodic job that is kept in Redis, with the keys of a table in a file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AddedCron {
     /// The line of its schedule.

@@ -1,4 +1,4 @@
-//! Graphs and batches as objects: what is kept of them, and how far their jobs have come.
+//! Graphs and batches as objects: their records, and how far their jobs have come.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

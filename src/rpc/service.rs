@@ -93,7 +93,7 @@ impl ApiService {
         self.0.config.borrow().api.clone()
     }
 
-    /// Returns what a method works with.
+    /// Returns the resources of a method.
     pub fn context(&self, caller: Arc<Caller>) -> CallContext {
         self.context_through(caller, "API")
     }
@@ -173,7 +173,7 @@ impl ApiService {
             let config = self.0.config.borrow();
             (config.metrics.clone(), HealthRules::from(&**config))
         };
-        // One reader at a time; the others wait for what it reads.
+        // One reader at a time; the others wait for its result.
         let mut kept = self.0.metrics.lock().await;
         let metrics = match &*kept {
             Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),

@@ -3,7 +3,8 @@
 //! Redis answers `WAITAOF` and `WAIT` for the latest write of the connection that asks, and runs nothing else of this connection
 //! until then: with `appendfsync everysec` for up to a second. So the shared connection cannot ask. A connection of its own does,
 //! after a write of its own: `confirm.lua` writes the status of each job once more, if the job is still there. This comes
-//! after the writes that are asked about, in the same server: what a restart or a failover has lost is not there, and not confirmed.
+//! after the writes that are asked about, in the same server: a job that a restart or a failover has lost is not there,
+//! and not confirmed.
 //!
 //! Calls that come during a round share the next one, so any number of callers needs one connection.
 

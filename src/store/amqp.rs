@@ -57,7 +57,7 @@ pub struct MessageEnd {
 }
 
 impl Store {
-    /// Takes up to `limit` ended jobs to answer. What is not answered within `lease` is taken again.
+    /// Takes up to `limit` ended jobs to answer. A job that is not answered within `lease` is taken again.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -41,7 +41,7 @@ pub const TOO_SLOW: &str =
 
 /// The time within which the next step must come; else the batch is void.
 const NEXT_STEP_WITHIN: Duration = Duration::from_secs(30);
-/// The TTL of what is staged: if the client dies while it commits, a supervisor has this time to
+/// The TTL of staged keys: if the client dies while it commits, a supervisor has this time to
 /// commit the rest.
 const STAGED_FOR: Duration = Duration::from_hours(24);
 /// Prerequisites outside of the batch that one call looks at for one job.
@@ -198,7 +198,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Deletes what a refused batch has staged; without this it would expire.
+    /// Deletes the staged keys of a refused batch; without this they would expire.
     async fn drop_staged(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<(), StoreError> {
         const JOBS_PER_CALL: usize = 100;
         for some in jobs.chunks(JOBS_PER_CALL) {

@@ -257,7 +257,7 @@ impl Store {
         Ok(found.map(|(key, _)| key.clone()).collect())
     }
 
-    /// Passes on what a blocking pop took and this process has no use for: the token of a wake list goes to
+    /// Passes on an entry that a blocking pop took and this process does not need: the token of a wake list goes to
     /// another actor, a control message back to its list.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ const CHECKED_EVERY: Duration = Duration::from_secs(5);
 
 /// All sessions of this process.
 pub(super) struct Sessions {
-    /// By the hash of what the cookie has.
+    /// By the hash of the cookie's value.
     open: Mutex<HashMap<[u8; 32], WebSession>>,
     /// Signs the tokens against forgery.
     key: hmac::Key,

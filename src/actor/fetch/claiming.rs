@@ -295,7 +295,7 @@ impl ClaimRound {
 }
 
 /// Returns the time between two comparisons: short for a lease after the answer to a claim was lost,
-/// since a machine sends again for seconds after a partition what it has sent into it.
+/// since a machine resends lost packets for seconds after a partition.
 fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) -> Duration {
     match lost_at {
         Some(at) if now.duration_since(at) < lease => LATE_CLAIM_INTERVAL.min(lease),

@@ -135,7 +135,7 @@ impl EventTask {
         waiting: mpsc::Receiver<LogRecord>,
         spool: Option<Spool>,
     ) -> Self {
-        // What an earlier process has left is published first.
+        // Events of an earlier process are published first.
         let again = spool.as_ref().filter(|spool| !spool.is_empty()).map(|_| Instant::now());
         let spool = spool.map(Arc::new);
         let records = spool.as_ref().map_or(0, |spool| spool.records());

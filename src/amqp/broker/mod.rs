@@ -220,7 +220,7 @@ impl Broker {
         Ok(Some((shared, claim)))
     }
 
-    /// Deletes the log records where a start of development deletes what is old, on the node that stores
+    /// Deletes the log records where a start of development deletes old ones, on the node that stores
     /// them.
     async fn purge_logs(&self, shared: &Shared) {
         let amqp = &self.settings.amqp;
@@ -340,7 +340,7 @@ impl Broker {
         }
     }
 
-    /// Ends the dispatchers: each settles what it has.
+    /// Ends the dispatchers: each settles its messages.
     async fn end(
         &self,
         shared: &Shared,

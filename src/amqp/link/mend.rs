@@ -107,7 +107,7 @@ impl FrameMender {
         }
     }
 
-    /// Returns what has come of a frame that has no end.
+    /// Returns the received part of a frame that has no end.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

@@ -106,7 +106,7 @@ impl Publisher {
     }
 
     async fn check_open(&self) -> Result<(), LinkError> {
-        // What is sent now would wait, and be sent again by a caller that does not wait.
+        // A message sent now would wait, and be sent again by a caller that does not wait.
         if self.wire.is_blocked().await {
             return Err(LinkError::Blocked { address: self.wire.way.address.clone() });
         }
@@ -199,7 +199,7 @@ impl Again<'_> {
         for (name, value) in &self.headers {
             table.insert((*name).into(), AMQPValue::LongString(value.as_str().into()));
         }
-        // RabbitMQ checks who a user id names, and deletes what has expired.
+        // RabbitMQ checks who a user id names, and deletes expired messages.
         let mut properties =
             BasicProperties::default().with_headers(table).with_delivery_mode(PERSISTENT);
         for (text, with) in KEPT {
@@ -238,7 +238,7 @@ fn basic(properties: &Properties) -> BasicProperties {
         .with_app_id("hero".into())
         .with_delivery_mode(PERSISTENT)
         .with_timestamp(u64::try_from(Timestamp::now().as_second()).unwrap_or_default());
-    // What came in as a short text fits again.
+    // A short text that came in fits again.
     let short = |text: &Option<String>| ShortString::try_new(text.as_deref()?).ok();
     if let Some(kind) = short(&properties.kind) {
         basic = basic.with_type(kind);

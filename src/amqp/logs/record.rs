@@ -40,7 +40,7 @@ impl LogRecord {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Makes a record of the data of a message. What the data does not have comes from beside it; the
+    /// Makes a record of the data of a message. Missing parts come from beside it; the
     /// time from `now`, the level is `info`, the id is random.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub(super) enum SqlWork {
 pub(super) struct LedgerEntry {
     pub(super) ledger: SqlName,
     pub(super) message_id: String,
-    /// The digest of what the message asks for.
+    /// The digest of the message's request.
     pub(super) digest: String,
 }
 
@@ -107,7 +107,7 @@ impl LedgerEntry {
         if entered.failure.code != "exists" {
             return Err(entered);
         }
-        // Reads what is committed now, not the state when the transaction began.
+        // Reads the committed state of now, not of the transaction's start.
         let sql = format!("SELECT result FROM `{}` WHERE id = ? LOCK IN SHARE MODE", self.ledger);
         let look = Statement { sql, values: vec![id] };
         let row = connection.fetch_one(query(&look)).await;

@@ -19,7 +19,7 @@ use tracing::warn;
 
 /// The names that are read of a folder at once.
 const NAMES_AT_ONCE: usize = 10_000;
-/// The time limit of a removal. What is left then belongs to nobody, and the next daemon removes it.
+/// The time limit of a removal. The rest then belongs to nobody, and the next daemon removes it.
 const REMOVE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Opens a folder below another. A folder of this user without one of the `needed` permissions for
@@ -139,7 +139,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes one entry of the top folder; of a folder at least what is directly in it.
+/// Removes one entry of the top folder; of a folder at least the entries directly in it.
 fn remove_entry(top: BorrowedFd<'_>, name: &CStr, moved: &mut u64) -> nix::Result<()> {
     match unlinkat(top, name, UnlinkatFlags::NoRemoveDir) {
         Err(Errno::EISDIR) => {}

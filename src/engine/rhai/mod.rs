@@ -106,7 +106,7 @@ impl RhaiEngine {
         self
     }
 
-    /// Applies what the configuration of the script type says beside the limits.
+    /// Applies the configuration of the script type beside the limits.
     #[must_use]
     pub fn with_type(self, config: &TypeConfig) -> Self {
         self.with_modules(&config.modules).with_eval(config.eval)

@@ -26,7 +26,7 @@ pub struct CronInForce {
 }
 
 impl CronInForce {
-    /// Returns what a presence has room for.
+    /// Returns the part that a presence has room for.
     pub fn new(jobs: BTreeMap<String, String>, changed: Vec<String>, refused: Vec<String>) -> Self {
         let bytes: usize = jobs.iter().map(|(name, digest)| name.len() + digest.len() + 6).sum();
         let lines = |lines: Vec<String>| {

@@ -1,4 +1,4 @@
-//! The unique key that is made of what a job contains.
+//! The unique key that is made of a job's content.
 
 use std::fmt::Write;
 

@@ -148,7 +148,7 @@ impl Job {
     }
 }
 
-/// Reads the names of a field; what is not legal is left out.
+/// Reads the names of a field; illegal ones are left out.
 pub fn file_names(text: &str) -> Vec<FileName> {
     let names: Vec<String> = serde_json::from_str(text).unwrap_or_default();
     names.iter().filter_map(|name| name.parse().ok()).take(JobFiles::COUNT_MAX).collect()

@@ -134,7 +134,7 @@ impl Follower {
         Some(problem.unwrap_or_default().to_owned())
     }
 
-    /// Takes what the feed has after the place. Fails with the place if the feed does not keep it any more.
+    /// Takes the feed's entries after the place. Fails with the place if the feed does not keep it any more.
     fn take(&mut self) -> Result<Taken, StreamPlace> {
         self.has_more = false;
         let feed: Arc<SharedFeed> = Arc::clone(&self.seat.feed);
@@ -173,7 +173,7 @@ impl Follower {
         Ok(taken)
     }
 
-    /// Reads a part of what the feed does not keep any more.
+    /// Reads a part of the entries that the feed does not keep any more.
     async fn read(&mut self, place: StreamPlace) -> Result<Vec<FeedEntry>, ClientError> {
         let (client, after) = (self.hub.client(), place.to_string());
         let (places, entries): (Vec<String>, Vec<FeedEntry>) = match &self.topic {

@@ -10,7 +10,7 @@
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
 -- needs: wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
 
--- What one step does: a job counts as two, each prerequisite outside of the batch as one.
+-- The work of one step: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
 -- Stands in the pending set of a job while some prerequisites are not in it yet.
 local GUARD = '!'

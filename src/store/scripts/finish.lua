@@ -69,7 +69,7 @@ end
 -- The key of a staged output; with ':reply' after it, the key of its reply.
 local function staged(id, claimed_at) return OUTPUT .. id .. ':' .. boot .. ':' .. claimed_at end
 
--- Returns what is to be staged before the end of an attempt with an output apart; nil if all of it is.
+-- Returns the parts to stage before the end of an attempt with an output apart; nil if all are staged.
 local function to_stage(id, key)
   local f = read(id, 'reply', 'reply_format')
   local is_plain = string.lower(present(f[2]) or REPLY_FORMAT) == 'plain'
@@ -99,8 +99,8 @@ end
 local hostname = redis.pcall('HGET', BOOT_HOSTS, boot)
 hostname = type(hostname) == 'string' and present(hostname)
 
--- Where the attempts begin in ARGV; what the fence says of each: 'owned', 'again' if the boot has claimed
--- its job again after that claim, or what is to be staged first.
+-- Where the attempts begin in ARGV; the fence's answer for each: 'owned', 'again' if the boot has claimed
+-- its job again after that claim, or the parts to stage first.
 local attempts, fence = {}, {}
 do
   local ids, own, a = {}, {}, 5

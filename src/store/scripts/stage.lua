@@ -2,7 +2,7 @@
 -- unique keys: one step. Or refuses the batch: all that it has staged is void. All of it expires if the
 -- commit never comes.
 --
--- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
+-- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of staged keys in s
 --       4 number of jobs staged before  5 number of jobs, then for each:
 --       id, script type, group, instance, priority, run_at in us or '', unique key or '';
 --       its graph or '', its place there, or '' if it comes last;

@@ -101,7 +101,7 @@ impl NamespaceHealth {
         Self { state: worst.map_or(HealthState::Ok, HealthState::from), problems }
     }
 
-    /// The warnings and what is critical, the worst first.
+    /// The warnings and the critical problems, the worst first.
     pub fn wrong(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|problem| problem.severity > Severity::Note)
     }

@@ -1,4 +1,4 @@
-//! Queues: their depth, their actors, their first jobs; what limits hold, and what is paused.
+//! Queues: their depth, their actors, their first jobs; held jobs, and pauses.
 
 use std::time::Duration;
 

@@ -54,7 +54,7 @@ pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<Job
     Ok(JobDoc::from(site.ask(visitor, "job.get", json!({ "id": id })).await?))
 }
 
-/// Returns the same with what it says of other jobs.
+/// Returns the same with its words on other jobs.
 async fn told(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
     let mut job = read(site, visitor, id).await?;
     bonds::tell(site, visitor, std::slice::from_mut(&mut job)).await?;

@@ -20,7 +20,7 @@ pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
     }
 }
 
-/// Returns the bar with its buttons. `things` are what is ticked: "jobs".
+/// Returns the bar with its buttons. `things` names the ticked rows: "jobs".
 pub(in crate::web) fn bulk(things: &str, buttons: &Markup) -> Markup {
     html! {
         div.bulk role="group" aria-label={ "Selected " (things) } {

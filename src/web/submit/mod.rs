@@ -221,7 +221,7 @@ async fn page(
     }
 }
 
-/// Returns what a visitor may give as files.
+/// Returns the bounds of a visitor's files.
 fn files_hint(job: &JobConfig) -> String {
     let size = match &job.artifacts {
         Some(folder) => format!("{} each", format_size(folder.max_size)),

@@ -19,7 +19,7 @@ const OUTPUTS_MAX: usize = 1000;
 /// The outputs that one call reads.
 const OUTPUTS_PER_CALL: usize = 20;
 
-/// Reads what the graph or batch of a callback produced; `None` for any other job, and once the graph is gone.
+/// Reads the outputs of a callback's graph or batch; `None` for any other job, and once the graph is gone.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -26,7 +26,7 @@ pub(in crate::engine::process) fn failure_of_exit(
     }
 }
 
-/// Returns what a script asked for on its channel.
+/// Returns a script's request on its channel.
 pub(in crate::engine::process) fn asked_failure(
     asked: AskedEnd,
     exit_code: Option<i32>,

@@ -113,7 +113,7 @@ impl ChildProcess {
         kill_orphans(self.run);
     }
 
-    /// Reaps the child. Returns its status and what it used.
+    /// Reaps the child. Returns its status and usage.
     ///
     /// # Errors
     /// The errors of `wait4(2)`.

@@ -1,5 +1,5 @@
-//! Finds the line of a failed program's standard error that says why it failed. What comes after it, such as a
-//! stack, is context; so is what comes before it, such as warnings.
+//! Finds the line of a failed program's standard error that says why it failed. Lines after it, such as a
+//! stack, and before it, such as warnings, are context.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A cache on disk for what is built once from the text of scripts: compiled programs and Python
+//! A cache on disk for things that are built once from the text of scripts: compiled programs and Python
 //! environments.
 //!
 //! An entry is a folder `KIND/NAME`. Its file `complete` holds the size of the entry, and the time
@@ -109,7 +109,7 @@ impl BuildCache {
         }
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
-        // What is not there yet is built below.
+        // A missing entry is built below.
         let _ = tree::repair_below(&folder, REPAIRED_DEEP_MAX);
         loop {
             let lock = open_lock(&lock_file).map_err(at)?;

@@ -14,7 +14,7 @@ const QUESTION: &str = "const option = '--experimental-strip-types'; \
     process.allowedNodeEnvironmentFlags.has(option) ? option : process.version";
 
 /// Returns true if node has to be asked whether it runs a script with this extension. A command with
-/// options of its own brings what it needs.
+/// options of its own brings everything it needs.
 pub(super) fn is_in_question<'a>(
     command: &[String],
     extension: &str,

@@ -148,7 +148,7 @@ impl ProcessFolder {
 
 impl Drop for ProcessFolder {
     fn drop(&mut self) {
-        // What a job's folder still holds is removed by the next process.
+        // The rest of a job's folder is removed by the next process.
         let _ = std::fs::remove_dir(&self.path);
     }
 }

@@ -131,12 +131,12 @@ impl Channel {
         self.messages.too_large
     }
 
-    /// Returns the last output, and what the script says that its end means.
+    /// Returns the last output, and the meaning that the script gives to its end.
     pub(super) fn into_reported(self) -> (Option<String>, Option<AskedEnd>) {
         (self.messages.output, self.messages.asked)
     }
 
-    /// Reads what is there, at most a few buffers of it.
+    /// Reads the bytes that are there, at most a few buffers.
     pub(super) fn read(&mut self, log: Option<&dyn Log>) {
         self.reader.read(|bytes| self.messages.take(bytes, log));
     }
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// Records what a channel logs.
+    /// Records the logs of a channel.
     #[derive(Default)]
     struct Recorded(Mutex<Vec<String>>);
 

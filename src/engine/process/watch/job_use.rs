@@ -24,7 +24,7 @@ pub(super) struct JobUse<'a> {
     run: Run,
     disk: Option<DiskUse<'a>>,
     processes_max: Option<u64>,
-    /// The maximum memory of one process. The kernel limits what is private; here shared memory counts too.
+    /// The maximum memory of one process. The kernel limits private memory; here shared memory counts too.
     memory_bytes_max: Option<u64>,
     /// The maximum memory of its own process at any measurement.
     pub(super) memory_seen_bytes: u64,

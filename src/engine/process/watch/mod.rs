@@ -106,7 +106,7 @@ impl<'a> WatchedChild<'a> {
         })
     }
 
-    /// Waits until something changes or `until` has passed, and reads what the child wrote. Pipes
+    /// Waits until something changes or `until` has passed, and reads the child's output. Pipes
     /// may stay open after it has exited: an orphaned process may hold them.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl<'a> WatchedChild<'a> {
         Ok(waits[0].any().unwrap_or(false))
     }
 
-    /// Reads what is in the pipes.
+    /// Reads the bytes in the pipes.
     fn read(&mut self, watch: &Watch<'_>) {
         self.exceeds |= self.stdout.read(watch);
         self.stderr.read(watch);
@@ -211,7 +211,7 @@ impl<'a> WatchedChild<'a> {
         self.exceeds |= channel.is_too_large();
     }
 
-    /// Reads the rest of what a dead child wrote. Returns it, and whether the output is too large.
+    /// Reads the rest of a dead child's output. Returns it, and whether the output is too large.
     pub(super) fn finish(mut self, watch: &Watch<'_>) -> (ChildOutput, bool) {
         // More than the largest pipe holds.
         const ROUNDS: usize = 16;

@@ -56,7 +56,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Takes what a copy of a value needs at a place nested `depth` levels deep.
+    /// Takes the budget of a copy of a value at a place nested `depth` levels deep.
     pub(super) fn copy(&mut self, value: &Dynamic, depth: usize) -> Result<(), String> {
         nests(depth)?;
         if let Some(array) = value.read_lock::<Array>() {

@@ -103,7 +103,7 @@ fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
         format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
     })?;
     let Some(text) = output else { return Ok(Dynamic::UNIT) };
-    // What is JSON and exceeds the limits is an error, not a text.
+    // JSON that exceeds the limits is an error, not a text.
     let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match serde_json::from_str::<serde::de::IgnoredAny>(json) {
         Ok(_) => json::parse(json, limits),

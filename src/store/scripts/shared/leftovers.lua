@@ -3,7 +3,7 @@
 -- another run.
 -- needs: time
 
--- A foreign actor starts or puts back what it popped within this time.
+-- A foreign actor starts or puts back a popped job within this time.
 local LEFTOVER_US = 3600000000
 
 local function is_leftover(mark, at)

@@ -10,7 +10,7 @@ local server = redis
 
 local has_wrong_type = {}
 
--- Returns what a command answers if its key is absent.
+-- Returns the answer of a command whose key is absent.
 local function answer_without_key(command, key)
   if not has_wrong_type[key] then
     has_wrong_type[key] = true

@@ -2,7 +2,7 @@
 //! tells a denial to nobody but the process, so the end of its standard error has to say what failed; what the
 //! sandbox allows decides whether it was the reason. Pure but for looks at the modes of the named files.
 //!
-//! Standard error is the script's own text: what is read of it and what is said about it is bounded and escaped.
+//! Standard error is the script's own text: everything read from it and said about it is bounded and escaped.
 
 mod limits;
 mod network;

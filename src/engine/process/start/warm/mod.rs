@@ -312,7 +312,7 @@ fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
     }
 }
 
-/// Returns whether all words are options of the interpreter, and none selects what it runs.
+/// Returns whether all words are options of the interpreter, and none selects the program to run.
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter();
     while let Some(word) = words.next() {
