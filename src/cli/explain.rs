@@ -159,8 +159,10 @@ pub(super) async fn print_refused(
         return Ok(());
     }
     output::note(&match refused {
-        0 => "hero: no refusal is known; a refusal that the script handled itself is not in its log"
-            .to_owned(),
+        0 => {
+            "hero: no refusal is known; a refusal that the script handled itself is not in its log"
+                .to_owned()
+        }
         1 => "hero: 1 refusal: see the line `sandbox: …` above".to_owned(),
         count => format!("hero: {count} refusals: see the lines `sandbox: …` above"),
     });

@@ -27,7 +27,11 @@ async fn recover_boots(world: &World) -> Recovered {
 pub(super) async fn recover_pops(world: &World) -> Recovered {
     let sweep = async || world.store.recover_pops(RETENTION).await.expect("recovering");
     for _ in 0..2 {
-        assert_eq!(sweep().await, Recovered::default(), "a job that was popped just now is not lost");
+        assert_eq!(
+            sweep().await,
+            Recovered::default(),
+            "a job that was popped just now is not lost"
+        );
     }
     let began = std::time::Instant::now();
     wait_until("the grace is over", || began.elapsed() > Duration::from_millis(2010));

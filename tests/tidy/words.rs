@@ -32,7 +32,9 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
         for (number, line) in numbered(text) {
             if let Some(riddle) = riddles.find(line).filter(|_| !is_made) {
                 let riddle = riddle.as_str();
-                faults.push(format!("{path}:{number}: says `{riddle}`: repeat the noun, or say it shorter"));
+                faults.push(format!(
+                    "{path}:{number}: says `{riddle}`: repeat the noun, or say it shorter"
+                ));
             }
             if let Some(phrase) = phrases.find(line) {
                 let phrase = phrase.as_str();

@@ -279,10 +279,7 @@ mod tests {
         let given = given.expect("legal");
         let (config, file) = kept.settle(given, redis(&kept), true).expect("settled");
         assert_eq!(config.actor.tasks, 7);
-        assert!(
-            !config.api.listen.is_empty(),
-            "the stage has its own API, not the installation's"
-        );
+        assert!(!config.api.listen.is_empty(), "the stage has its own API, not the installation's");
         assert_eq!(Config::load(Some(&file)), Ok(config.clone()), "units read what this returns");
         assert!(config.job.cache_dir.starts_with(&kept.path), "{:?}", config.job.cache_dir);
         let text = fs::read_to_string(&file).expect("written");

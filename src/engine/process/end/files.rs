@@ -188,7 +188,11 @@ mod tests {
         let collected = collect(home, bytes_max, &contents, &log);
         let kept = collected.files.keys().map(ToString::to_string).collect();
         let notes = log.0.into_inner().expect("a lock");
-        assert_eq!(collected.not_kept, notes.join("; "), "the job names the files that the log names");
+        assert_eq!(
+            collected.not_kept,
+            notes.join("; "),
+            "the job names the files that the log names"
+        );
         (kept, notes)
     }
 
