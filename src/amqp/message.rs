@@ -156,7 +156,7 @@ impl AmqpMessage {
             };
             // An array would count as the fields in their order.
             if !body.trim_ascii_start().starts_with(b"{") {
-                return Err(wrong("it is no object".to_owned()));
+                return Err(wrong("it is not an object".to_owned()));
             }
             refuse_wide_integers(body).map_err(MessageFailure::invalid)?;
             serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?

@@ -40,7 +40,7 @@ impl Logins {
         let mut by_key = BTreeMap::new();
         for (key, caller) in keys {
             let read = key_of(&key).ok_or_else(|| {
-                format!("{key} of {} is no public key of secp256k1 in hexadecimal", caller.name)
+                format!("{key} of {} is not a hexadecimal secp256k1 public key", caller.name)
             })?;
             by_key.insert(name_of(&read), Arc::new(caller));
         }

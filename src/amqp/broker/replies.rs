@@ -95,7 +95,7 @@ impl Shared {
     fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<PendingAnswer> {
         let to = asked.reply_to.as_deref().filter(|to| !to.is_empty())?;
         if self.is_own_queue(to) {
-            warn!("an answer was asked for in the queue {to}, which is no queue of answers");
+            warn!("an answer was asked for in the queue {to}, which is not a queue of answers");
             return None;
         }
         let traced = |name: &&str| asked.headers.contains_key(*name);

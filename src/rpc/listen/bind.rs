@@ -71,7 +71,7 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     if !data.file_type().is_socket() {
-        let message = "there is a file that is no socket; remove it";
+        let message = "there is a file that is not a socket; remove it";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     match UnixStream::connect(path).await {

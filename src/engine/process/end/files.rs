@@ -134,7 +134,7 @@ fn read(
         return Err("it is a folder".to_owned().into());
     }
     if !data.is_file() {
-        return Err("it is no regular file".to_owned().into());
+        return Err("it is not a regular file".to_owned().into());
     }
     // Another name of a file that the script may not read.
     if data.nlink() != 1 {
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(kept, ["good.csv"]);
         assert_eq!(notes.len(), 9, "{notes:?}");
         for why in [
-            "the file `pipe` is not kept: it is no regular file",
+            "the file `pipe` is not kept: it is not a regular file",
             "the file `link` is not kept: it is a link",
             "the file `below` is not kept: it is a folder",
             "the file `twice` is not kept: it has another name",

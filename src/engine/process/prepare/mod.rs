@@ -247,7 +247,7 @@ impl Preparer {
         }
         let known: Vec<&str> = of_type.map(String::as_str).filter(|e| !e.is_empty()).collect();
         let reason =
-            format!("`{}` is no extension of its type: {}", shown(asked), known.join(", "));
+            format!("`{}` is not an extension of its type: {}", shown(asked), known.join(", "));
         let message = InvalidJob::new("extension", reason).to_string();
         Err(Failure::Invalid { message })
     }
