@@ -175,7 +175,7 @@ impl Storm {
         }
     }
 
-    /// Heals everything, and lets what is on its way end.
+    /// Heals everything, and lets the jobs on their way end.
     fn abate(&mut self) {
         for (at, _) in &mut self.heals {
             *at = Instant::now();

@@ -1,4 +1,4 @@
-//! The shipped example of access control, with what it lists for the time beside older programs.
+//! The shipped example of access control, with its part for the time beside older programs.
 
 use std::fs;
 use std::path::Path;

@@ -78,7 +78,7 @@ impl Program {
         program
     }
 
-    /// Runs one to its end, and returns what it printed.
+    /// Runs one to its end, and returns its output.
     #[track_caller]
     fn run(redis: &Redis, name: &str, words: &[&str]) -> String {
         Self::begin(redis, name, words).ends()

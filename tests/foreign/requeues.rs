@@ -124,7 +124,7 @@ fn a_job_that_was_put_back_for_a_slow_actor_runs_once() {
     wait_until("it is put back", || redis.ask::<u64>(&format!("LLEN {QUEUE}")) == 1);
     let _actor = hero.actor("bash-default-1").start();
     until(&redis, "slow", "finished");
-    // The slow actor puts back what it popped.
+    // The slow actor puts back the job that it popped.
     redis.run(&format!("LPUSH {QUEUE} slow"));
     pass(&redis, "last");
     assert_eq!(runs(&redis).get("slow"), Some(&1));

@@ -398,7 +398,7 @@ impl Model {
     }
 
     fn take(&mut self, boot: &str, of: &str, queue: &str, id: &str, taken: &mut Vec<String>) {
-        // What a foreign actor has ended is noticed by the ready index alone.
+        // Only the ready index notices the end of a job by a foreign actor.
         let ended = self.has_ended(id);
         if let Some(ready) = self.ready.get_mut(queue).filter(|_| !ended) {
             ready.retain(|entry| entry != id);
@@ -708,7 +708,7 @@ impl Model {
         self.tell_dependents(ended);
     }
 
-    /// Dispatches what is due.
+    /// Dispatches due jobs.
     pub(super) fn dispatch_due(&mut self) -> usize {
         let mut due: Vec<(u64, String)> = self
             .jobs

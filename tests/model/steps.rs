@@ -432,7 +432,7 @@ impl Walk {
     async fn appear(&mut self) -> String {
         let unit = UNITS[self.rng.usize(..UNITS.len())];
         let life = Life::of(unit);
-        // Its predecessor died or was paused: what it had is known from its presence.
+        // Its predecessor died or was paused: its presence tells its jobs.
         let place = self.lives.iter().position(|other| other.actor == life.actor);
         let replaced = place.map(|place| self.lives.swap_remove(place));
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Api, admin, caller};
 
-/// Methods that leave no record: what they make tells itself who made it, or belongs to its caller.
+/// Methods that leave no record: their results name their maker, or belong to the caller.
 const MAKE_NEW: [&str; 15] = [
     "batch.submit",
     "create_job",

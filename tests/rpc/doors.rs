@@ -1,5 +1,5 @@
-//! Every method of the table, called with six tokens on what is the caller's own and on what is another's: a new method
-//! without a row fails. No answer tells or changes what is of another.
+//! Every method of the table, called with six tokens on the caller's own things and on another's: a new method
+//! without a row fails. No answer tells or changes another's things.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -344,7 +344,7 @@ fn each_method_keeps_to_what_the_token_may_reach() {
                         "{method} has an error that its document does not name: {said}"
                     ));
                 }
-                // Only the one without bounds reads what is another's.
+                // Only the token without bounds reads another's things.
                 if place > 0 && said.contains("hush") {
                     wrong.push(format!("{method} of {kind} by who {word} tells: {said}"));
                 }

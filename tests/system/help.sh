@@ -1,4 +1,4 @@
-# What the claims are written with.
+# The functions of the claims.
 
 passed=0
 failed=0
@@ -19,7 +19,7 @@ claim() {
     set -e
     if [ "$status" = 0 ]; then
         passed=$((passed + 1))
-        # What a claim says in its last line beginning with "=" is worth reading.
+        # The last line of a claim that begins with "=" is worth reading.
         echo "ok   $text$(sed -n 's/^= \(.*\)/: \1/p' "$log" | tail -n 1) ($((SECONDS - began)) s)"
     else
         failed=$((failed + 1))
@@ -32,7 +32,7 @@ claim() {
     fi
 }
 
-# What a claim that failed may have left, so that the next one has a chance.
+# Removes the remains of a failed claim, so that the next one has a chance.
 tidy_up() {
     inside sh -c 'rm -f /etc/hero/hero.toml.d/*.toml; systemctl reset-failed'
     inside systemctl start redis-server

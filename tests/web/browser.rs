@@ -151,7 +151,7 @@ impl Browser {
         self.session("POST", "/goog/cdp/execute", &body);
     }
 
-    /// Runs a function's body in the page, and returns what it returns.
+    /// Runs a function's body in the page, and returns its result.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.session("POST", "/execute/sync", &json!({ "script": script, "args": [] }))
     }
@@ -194,7 +194,7 @@ impl Browser {
         found[ELEMENT].as_str().unwrap_or_else(|| panic!("no element {selector}")).to_owned()
     }
 
-    /// Returns what the page wrote to the console since the last call: errors and warnings.
+    /// Returns the page's errors and warnings on the console since the last call.
     pub(crate) fn console(&self) -> Vec<String> {
         let log = self.session("POST", "/se/log", &json!({ "type": "browser" }));
         let entries = log.as_array().cloned().unwrap_or_default();
