@@ -52,6 +52,7 @@ pub use script_doc::definitions;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -279,7 +280,10 @@ fn without_globals(error: &mut clap::Error) {
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
 }
 
-fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+/// Runs a command to its end on a runtime of its own. The command is behind a pointer, as the compiler copies a
+/// future into each function of the runtime that takes it: the program would be larger by megabytes.
+fn block_on<'a, T>(command: impl Future<Output = Result<T, Error>> + 'a) -> Result<T, Error> {
+    let command: Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>> = Box::pin(command);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

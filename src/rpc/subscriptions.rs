@@ -143,7 +143,7 @@ impl SocketCall {
     ) -> Result<Value, RpcError> {
         let following = service.open(Arc::clone(caller), method, params).await?;
         let subscription = self.subscriptions.reserve()?;
-        let follower = Follower::new(service.follows(), subscription.clone(), following);
+        let follower = Follower::new(service.follows(), subscription.clone(), following).await;
         let follower = follower.inspect_err(|_| {
             self.subscriptions.end(&subscription);
         })?;

@@ -72,6 +72,24 @@ impl SharedFeed {
         news
     }
 
+    /// Waits until the reader knows where it began, and returns the place of the last entry; `None` if it
+    /// cannot read.
+    pub(super) async fn place_of_now(&self) -> Option<StreamPlace> {
+        let mut news = self.news();
+        loop {
+            {
+                let content = self.content();
+                if content.is_open {
+                    return Some(content.end);
+                }
+                if content.problem.is_some() || content.ended.is_some() {
+                    return None;
+                }
+            }
+            news.changed().await.ok()?;
+        }
+    }
+
     /// Changes the content and tells the followers.
     pub(super) fn change(&self, change: impl FnOnce(&mut FeedContent)) {
         change(&mut self.content());

@@ -23,6 +23,9 @@ const PAGE: usize = 100;
 /// The pause before a failed read is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// The longest that a subscription waits for the place of now, while Redis does not answer.
+const OPEN_WAIT: Duration = Duration::from_secs(2);
+
 /// A subscription to a thing.
 pub(crate) struct Follower {
     subscription: String,
@@ -61,8 +64,11 @@ struct Taken {
 }
 
 impl Follower {
-    /// Subscribes.
-    pub(crate) fn new(
+    /// Subscribes. What comes after the return is told, also what comes before the first notification.
+    ///
+    /// # Errors
+    /// Too many subscriptions are open.
+    pub(crate) async fn new(
         hub: &FollowHub,
         subscription: String,
         following: Following,
@@ -70,9 +76,12 @@ impl Follower {
         let Following { topic, since, types } = following;
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
-        let place = match &topic {
-            FollowTopic::Job(_) => Some(since.unwrap_or_default()),
-            FollowTopic::Events | FollowTopic::Stats => since,
+        let place = match (&topic, since) {
+            (FollowTopic::Job(_), since) => Some(since.unwrap_or_default()),
+            (FollowTopic::Events, None) => {
+                tokio::time::timeout(OPEN_WAIT, seat.feed.place_of_now()).await.ok().flatten()
+            }
+            (FollowTopic::Events | FollowTopic::Stats, since) => since,
         };
         Ok(Self {
             subscription,
