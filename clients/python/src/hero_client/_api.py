@@ -49,8 +49,8 @@ class Client(BlockingVerbs):
     def submit(
         self, spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None
     ) -> str:
-        """Submits a job, with files for its script by their names, and its standard input. Returns its id, or the id of the
-        job that holds its unique key, if one does. Raises InvalidJob, IdTaken."""
+        """Submits a job, with files for its script by their names, and its standard input. Returns its id, or the id
+        of the job that holds its unique key, if one does. Raises InvalidJob, IdTaken."""
         return self._all(_calls.submit(spec, inputs, stdin))
 
     def run(
