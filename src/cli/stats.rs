@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::job::PastZone;
 use super::table::TextTable;
-use super::time::{between, brief, local_second, local_zone};
+use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Client, Counters, StatsDocument, TypeStats};
+use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStats};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -78,16 +78,13 @@ impl Stats {
         let from = self.zone.read("--since", since, now)?;
         let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
         let Some(period) = client.stats_between(from, to.transpose()?).await? else {
-            let message =
-                "no supervisor has kept a sample of this period: samples are kept for 30 days";
-            return Err(Error::new(Exit::NotFound, message));
+            return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
         };
         let stats: Vec<TypeStats> =
             period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
-        let took = between(period.from, period.to);
         output::print(
             global.json,
-            || json!(StatsDocument::of(&stats, Some(took))),
+            || json!(period.document()),
             || table(&stats, None).show(global.look()),
         )?;
         let zone = local_zone();

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::{CronEntry, CronPlace, LimitConfig};
-use crate::engine::rhai::{Finding, Function};
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
 use crate::store::{LimitState, PeriodicJobState, PresenceOf, QueueState};
@@ -270,6 +269,10 @@ impl LimitDocument {
 pub struct StatsDocument {
     /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
+    /// The start of the period, if one was asked for: the time of a sample.
+    pub from: Option<String>,
+    /// The end of the period, if one was asked for: the time of a sample, or now.
+    pub to: Option<String>,
     /// The script types.
     pub types: Vec<TypeStatsDocument>,
 }
@@ -334,52 +337,4 @@ pub struct RefusedDocument {
     pub line: u64,
     /// The reason.
     pub error: String,
-}
-
-/// A mistake in a script.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingDocument {
-    /// The file of an imported module that has it; absent for the script itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1; 0 if the text names it.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// The mistake.
-    pub message: String,
-}
-
-impl From<&Finding> for FindingDocument {
-    fn from(found: &Finding) -> Self {
-        let Finding { file, line, column, message } = found.clone();
-        Self { file: file.map(|file| file.display().to_string()), line, column, message }
-    }
-}
-
-/// A function of scripts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FunctionDocument {
-    /// Its name, after its type if it has one.
-    pub name: String,
-    /// The group of its documentation.
-    pub group: String,
-    /// Its signatures.
-    pub signatures: Vec<String>,
-    /// Its summary.
-    pub says: String,
-    /// An example.
-    pub example: String,
-}
-
-impl FunctionDocument {
-    pub(super) fn of(group: &str, function: &Function) -> Self {
-        Self {
-            name: function.full_name(),
-            group: group.to_owned(),
-            signatures: function.signatures.iter().map(ToString::to_string).collect(),
-            says: function.summary.to_string(),
-            example: function.example.trim().to_owned(),
-        }
-    }
 }

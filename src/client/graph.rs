@@ -69,7 +69,7 @@ impl GraphNode {
     }
 
     /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
-    pub(crate) fn waits_for<N: Into<String>>(
+    pub fn waits_for<N: Into<String>>(
         &mut self,
         after: impl IntoIterator<Item = N>,
         after_any: impl IntoIterator<Item = N>,
@@ -145,7 +145,7 @@ impl Graph {
     }
 
     /// The jobs that it asks for at its end.
-    pub(crate) fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
+    pub fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
         self.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
@@ -160,7 +160,7 @@ impl Graph {
     }
 
     /// The jobs with their names, then those that it asks for at its end.
-    pub(crate) fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
+    pub fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
         jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
     }
@@ -202,7 +202,7 @@ impl Graph {
     }
 
     /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
-    pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
+    pub fn jobs(&self) -> Result<Vec<Job>, ClientError> {
         let mut ids = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             if ids.insert(node.name.as_str(), &node.job.id).is_some() {

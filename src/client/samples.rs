@@ -1,13 +1,14 @@
 //! The last hour, minute by minute, from the samples that supervisors keep.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::documents::TypeStatsDocument;
-use super::stats::{Counters, counted};
+use super::documents::{StatsDocument, TypeStatsDocument};
+use super::stats::{Counters, TypeStats, counted};
 use super::{Client, ClientError};
 use crate::proto::target::ScriptType;
 use crate::store::{CounterSample, Store};
@@ -47,6 +48,21 @@ pub struct PeriodStats {
     pub to: Timestamp,
     /// The counters of each type, by how much they grew.
     pub types: Vec<(ScriptType, Counters)>,
+}
+
+impl PeriodStats {
+    /// The sentence for a period without a sample.
+    pub const NONE: &str =
+        "no supervisor has kept a sample of this period: samples are kept for 30 days";
+
+    /// Returns its document.
+    pub fn document(&self) -> StatsDocument {
+        let types: Vec<TypeStats> =
+            self.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
+        let took = Duration::try_from(self.to.duration_since(self.from)).unwrap_or_default();
+        let [from, to] = [self.from, self.to].map(|time| Some(format!("{time:.3}")));
+        StatsDocument { from, to, ..StatsDocument::of(&types, Some(took)) }
+    }
 }
 
 /// A minute of all shards together.

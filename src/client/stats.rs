@@ -98,7 +98,7 @@ impl StatsDocument {
     /// Returns the document of the counts of a time, or since the first job of each type.
     pub fn of(stats: &[TypeStats], took: Option<Duration>) -> Self {
         let seconds = took.map(|took| took.as_secs_f64());
-        Self { seconds, types: stats.iter().map(Into::into).collect() }
+        Self { seconds, from: None, to: None, types: stats.iter().map(Into::into).collect() }
     }
 }
 

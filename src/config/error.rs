@@ -1,5 +1,6 @@
 //! The errors of a configuration: the mistake, its place, and the expected value.
 
+use hero_error::{Error, Exit};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -256,6 +257,16 @@ fn unit_hint(name: &str, nearest: Option<&str>) -> String {
     let forms = "; a unit is `supervisor`, `broker`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        let exit = match &error {
+            ConfigError::NoSuchUnit { .. } => Exit::NotFound,
+            _ => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
 }
 
 #[cfg(test)]

@@ -253,7 +253,7 @@ pub(super) fn complete(
 ///
 /// # Errors
 /// The reason, as text: this machine has no such time zone.
-pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
+pub fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);
     }

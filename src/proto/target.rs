@@ -21,6 +21,8 @@ pub struct IllegalName {
 }
 
 /// Declares a string newtype with one check; a value of the type is always legal.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $form:literal, $check:expr) => {
         $(#[$doc])*
@@ -70,7 +72,7 @@ macro_rules! name {
         }
     };
 }
-pub(crate) use name;
+pub use crate::name;
 
 name!(
     /// The type of a job's script, which decides its engine: `osis`, `sal`, `python`, …

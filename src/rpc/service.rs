@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 use tracing::info;
 
+use super::agent_calls::AgentCalls;
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code, shown};
 use super::follow::{FollowHub, Following};
@@ -38,6 +39,7 @@ struct Parts {
     changing: HashSet<&'static str>,
     metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
     follows: FollowHub,
+    agent_calls: AgentCalls,
 }
 
 impl ApiService {
@@ -56,7 +58,19 @@ impl ApiService {
         let changing = changing.map(|method| method.name).collect();
         let metrics = Mutex::default();
         let follows = FollowHub::new(client.clone());
-        Self(Arc::new(Parts { table, client, address, config, login, changing, metrics, follows }))
+        let agent_calls = AgentCalls::default();
+        let parts = Parts {
+            table,
+            client,
+            address,
+            config,
+            login,
+            changing,
+            metrics,
+            follows,
+            agent_calls,
+        };
+        Self(Arc::new(parts))
     }
 
     /// The methods.
@@ -82,6 +96,11 @@ impl ApiService {
     /// The things that subscriptions follow.
     pub(super) fn follows(&self) -> &FollowHub {
         &self.0.follows
+    }
+
+    /// The calls of agents that run.
+    pub(super) fn agent_calls(&self) -> &AgentCalls {
+        &self.0.agent_calls
     }
 
     /// The configuration in force.
@@ -157,6 +176,7 @@ impl ApiService {
 
     /// Logs a call that changes something or is refused.
     fn log(&self, name: &str, method: &str, id: Option<&str>, error: Option<&RpcError>) {
+        let method = self.0.table.method(method).map_or(method, |found| found.name);
         if !self.0.changing.contains(method) && !error.is_some_and(is_refusal) {
             return;
         }

@@ -140,7 +140,7 @@ impl DeadLetter {
 }
 
 /// The fields in a list beside the error.
-pub(crate) const DEAD_FIELDS: [&str; 11] = [
+pub const DEAD_FIELDS: [&str; 11] = [
     "name",
     "group",
     "instance",

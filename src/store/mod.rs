@@ -1,6 +1,10 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+extern crate self as store;
+use hero_config as config;
+use hero_proto as proto;
+
 mod ack;
 mod adopt;
 mod amqp;
@@ -79,7 +83,7 @@ pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
 pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
-pub(crate) use dead::DEAD_FIELDS;
+pub use dead::DEAD_FIELDS;
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};

@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_in_the_list() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/scripts");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
         let listed: BTreeSet<String> = all_files().into_iter().map(|(file, _)| file).collect();
         let names = |folder: String, prefix: &str| -> Vec<String> {
             let files = std::fs::read_dir(folder).unwrap();

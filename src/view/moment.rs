@@ -9,7 +9,8 @@ use jiff::Timestamp;
 
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
-use crate::proto::job::JobStatus;
+use crate::proto::error_kind::failed_prerequisite;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
@@ -183,6 +184,8 @@ pub struct LatestJobs {
     pub running: Vec<JobSummary>,
     /// The jobs that ended in `error`, the newest first.
     pub failed: Vec<JobSummary>,
+    /// The prerequisites whose failure ended some of those.
+    pub prerequisites: Vec<JobSummary>,
 }
 
 impl LatestJobs {
@@ -195,8 +198,26 @@ impl LatestJobs {
             let query = ListQuery { statuses: vec![status], limit: most, ..ListQuery::default() };
             client.list_jobs(&query).await.map(|page| page.items)
         };
-        Ok(Self { running: list(JobStatus::Started).await?, failed: list(JobStatus::Error).await? })
+        let running = list(JobStatus::Started).await?;
+        let failed = list(JobStatus::Error).await?;
+        let ids: BTreeSet<JobId> = failed.iter().filter_map(prerequisite_of).collect();
+        let prerequisites = match ids.is_empty() {
+            true => Vec::new(),
+            false => client.job_summaries(ids.into_iter().collect()).await?,
+        };
+        Ok(Self { running, failed, prerequisites })
     }
+
+    /// Returns the prerequisite whose failure ended a job, if it is known.
+    pub fn prerequisite(&self, job: &JobSummary) -> Option<&JobSummary> {
+        let id = prerequisite_of(job)?;
+        self.prerequisites.iter().find(|known| known.id == id)
+    }
+}
+
+/// Returns the id of the prerequisite whose failure ended a job.
+fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
+    failed_prerequisite(job.fields.get("error")?)
 }
 
 /// Counts the ready actors that claim jobs of each target.

@@ -34,6 +34,7 @@ mod refused;
 mod session;
 mod site;
 mod snapshot;
+mod stats;
 mod submit;
 mod visitor;
 
@@ -81,6 +82,7 @@ fn routes(site: Site) -> Router {
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
+        .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))

@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 33] = [
+const PAGES: [&str; 35] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -36,6 +36,8 @@ const PAGES: [&str; 33] = [
     "/dead",
     "/cron",
     "/cron/nightly",
+    "/stats",
+    "/stats?since=nonsense",
     "/limits",
     "/objects",
     "/objects?type=person&context=work",

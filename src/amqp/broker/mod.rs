@@ -18,6 +18,7 @@ mod window;
 
 pub use settings::BrokerSettings;
 
+use crate::error::{Error, Exit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -357,5 +358,22 @@ impl Broker {
             _ = tokio::time::timeout(END_WITHIN, drained) => {}
             _ = shutdown.wait_for(|asked| *asked == Shutdown::Now) => {}
         }
+    }
+}
+
+impl From<BrokerError> for Error {
+    fn from(error: BrokerError) -> Self {
+        let exit = match &error {
+            BrokerError::Store(StoreError::NotPermitted { .. })
+            | BrokerError::Link(LinkError::NotPermitted { .. } | LinkError::NoVhost { .. }) => {
+                Exit::NotPermitted
+            }
+            BrokerError::Config(_)
+            | BrokerError::Link(LinkError::Settings(_) | LinkError::OtherArguments { .. }) => {
+                Exit::Config
+            }
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Global, output};
 use crate::amqp::broker::end_brokers;
-use crate::amqp::link::{Link, LinkError, Outgoing};
+use crate::amqp::link::{Link, Outgoing};
 use crate::amqp::message::{MessageAnswer, Properties};
 use crate::amqp::topology::EVENTS;
 use crate::config::{AmqpConfig, Config, Node, parse_duration};
@@ -115,19 +115,6 @@ fn open(global: &Global) -> Result<(Config, Link), Error> {
     }
     let link = Link::open(&config.amqp, "command")?;
     Ok((config, link))
-}
-
-impl From<LinkError> for Error {
-    fn from(error: LinkError) -> Self {
-        let exit = match &error {
-            LinkError::Settings(_) | LinkError::OtherArguments { .. } => Exit::Config,
-            LinkError::NotPermitted { .. } | LinkError::NoVhost { .. } => Exit::NotPermitted,
-            LinkError::Missing { .. } => Exit::NotFound,
-            LinkError::Unroutable { .. } => Exit::Data,
-            _ => Exit::Unavailable,
-        };
-        Self::new(exit, error.to_string())
-    }
 }
 
 impl Publish {

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use self::bulk::JobChoice;
 pub(super) use self::each::apply;
+pub(super) use self::filter::States;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
 use super::correction::{Correction, of_hash, pair};

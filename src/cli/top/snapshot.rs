@@ -149,6 +149,7 @@ pub(super) mod tests {
                     job("late", JobStatus::Error, &[("error", "no such file\nat line 3")]),
                     job("early", JobStatus::Error, &[("error", "timed out")]),
                 ],
+                prerequisites: Vec::new(),
             },
             rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
             counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },

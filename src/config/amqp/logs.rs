@@ -70,7 +70,7 @@ impl LogsConfig {
         objects
     }
 
-    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", "logs", name]);
         if self.context.parse::<Context>().is_err() {
             let message = format!("must have at most {} bytes", Context::TEXT_BYTES_MAX);

@@ -132,7 +132,7 @@ impl RelationalConfig {
         password_of(what, self.password_file.as_deref(), "relational-password")
     }
 
-    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", "relational", name]);
         if !self.is_on() {
             return match self.tables.keys().next() {

@@ -15,13 +15,13 @@ mod start;
 mod tree;
 mod watch;
 
-pub(in crate::engine) use deadline::poll_until;
+pub(crate) use deadline::poll_until;
 use end::job_output;
-pub(in crate::engine) use end::{Ending, Explainer, with_path};
-pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
-pub(in crate::engine) use prepare::remove_leftovers;
+pub(crate) use end::{Ending, Explainer, with_path};
+pub(crate) use end::{ask_to_end, failed_message, output_text};
+pub(crate) use prepare::remove_leftovers;
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, variable_names};
-pub(in crate::engine) use prepare::{check_variable, environment};
+pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
@@ -273,7 +273,7 @@ pub fn refusals_in(
 }
 
 /// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
-pub(in crate::engine) fn explained<'a>(
+pub(crate) fn explained<'a>(
     spec: &Spec<'_>,
     report: &ChildReport,
     explainer: impl FnOnce(Allowance) -> Explainer<'a>,

@@ -189,7 +189,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Makes folders that are each in the one before. Returns the deepest.
-    pub(in crate::engine::process) fn nest(path: &Path, depth: usize) -> OwnedFd {
+    pub(in crate::process) fn nest(path: &Path, depth: usize) -> OwnedFd {
         let mut deepest = open_path(path, Mode::S_IRWXU).expect("opened");
         for _ in 0..depth {
             mkdirat(&deepest, c"d", Mode::S_IRWXU).expect("a folder");

@@ -8,6 +8,8 @@
 //! [`Setting`](super::spec::Setting).
 
 /// Passes the list to another macro.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! job_settings {
     ($macro:ident) => {
         $macro! {
@@ -263,4 +265,4 @@ macro_rules! job_settings {
         }
     };
 }
-pub(crate) use job_settings;
+pub use crate::job_settings;

@@ -295,7 +295,7 @@ fn too_many(len: usize, of: &str) -> Option<String> {
 }
 
 /// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
-pub(in crate::proto) fn is_variable_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && name.len() <= 256
@@ -303,7 +303,11 @@ pub(in crate::proto) fn is_variable_name(name: &str) -> bool {
 }
 
 /// A field that the builder sets from an argument of type `A`.
-pub(crate) trait Give<A> {
+pub trait Give<A> {
+    /// Sets the field.
+    ///
+    /// # Errors
+    /// The reason why the argument is not a value of the field.
     fn give(&mut self, argument: A) -> Result<(), String>;
 }
 

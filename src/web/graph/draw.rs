@@ -18,7 +18,7 @@ const MARGIN: f64 = 20.0;
 /// The width of the bar of progress.
 const BAR_WIDTH: f64 = 130.0;
 /// The maximum number of letters of a text in a node.
-const LETTERS_MAX: usize = 18;
+const LETTERS_MAX: usize = 16;
 
 /// The size of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

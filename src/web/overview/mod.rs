@@ -38,13 +38,14 @@ pub(super) async fn show(
     let rows = chosen(queues::rows(&site, &visitor, &now));
     let all = format!("All {}", things(now.moment.queues.len() as u64, "queue"));
     let queues = site.links().to("/queues");
+    let another = (!visitor.is_bound()).then(|| site.links().to("/stats"));
     let main = html! {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
         section aria-labelledby="wrong-title" {
             h2 #wrong-title .sr { "What is wrong now" }
             (problems(&wrong))
         }
-        (bar("The last hour", "", None))
+        (bar("The last hour", "", another.as_deref().map(|href| ("Another period", href))))
         (tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))

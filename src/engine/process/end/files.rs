@@ -24,13 +24,13 @@ const NOTES_MAX: usize = 10;
 
 /// The files that a script left.
 #[derive(Debug, Default)]
-pub(in crate::engine::process) struct Collected {
+pub(in crate::process) struct Collected {
     /// The files that are kept.
-    pub(in crate::engine::process) files: NamedFiles,
+    pub(in crate::process) files: NamedFiles,
     /// The entries that are not, with their reasons, on one line; empty if all are kept.
-    pub(in crate::engine::process) not_kept: String,
+    pub(in crate::process) not_kept: String,
     /// True if some are not kept that could be: they exceed a bound, or cannot be stored.
-    pub(in crate::engine::process) lacks_some: bool,
+    pub(in crate::process) lacks_some: bool,
 }
 
 /// The reason why an entry is not kept.
@@ -49,7 +49,7 @@ impl From<String> for NotKept {
 /// Returns the files that the script left in its folder for them, at most [`JobFiles::COUNT_MAX`] with
 /// `bytes_max` bytes in memory; larger ones are in the folder of contents, if there is one. `home` is the
 /// folder of its job, into which nobody writes any more.
-pub(in crate::engine::process) fn collect(
+pub(in crate::process) fn collect(
     home: &Path,
     bytes_max: u64,
     contents: &Contents,

@@ -40,7 +40,7 @@ const NOTHING_FOUND: u32 = 2;
 
 /// The result of one search.
 #[derive(Debug, Default)]
-pub(in crate::engine::process) struct Swept {
+pub(in crate::process) struct Swept {
     /// True if something was reaped or killed.
     has_found: bool,
     /// The killed processes that still exist.
@@ -49,7 +49,7 @@ pub(in crate::engine::process) struct Swept {
 
 /// Kills all orphaned processes of a run, after its child has died. Returns once they are gone, or are left
 /// to the reaper.
-pub(in crate::engine::process) fn kill_orphans(run: Run) {
+pub(in crate::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
     let mut nothing_found = 0;
     while nothing_found < NOTHING_FOUND {
@@ -66,7 +66,7 @@ pub(in crate::engine::process) fn kill_orphans(run: Run) {
 }
 
 /// Wakes the reaper, which searches while jobs run and until nothing is left of them.
-pub(in crate::engine::process) fn wake_reaper() {
+pub(in crate::process) fn wake_reaper() {
     static REAPER: OnceLock<Option<Thread>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| {
         let reaper = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
@@ -96,7 +96,7 @@ fn reap() {
 
 /// Reaps dead orphans and kills orphans of runs that are over. `ending` is a run that is over although
 /// its child has not been reaped.
-pub(in crate::engine::process) fn sweep(ending: Option<Run>) -> Swept {
+pub(in crate::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
     let mut swept = Swept::default();
     // Nearly always all children are registered; then no start has to wait.

@@ -43,23 +43,23 @@ pub(super) struct BuildCache {
 
 /// A complete entry. It is not removed while this value exists.
 #[derive(Debug)]
-pub(in crate::engine::process) struct CacheEntry {
+pub(in crate::process) struct CacheEntry {
     folder: PathBuf,
     _in_use: File,
 }
 
 impl CacheEntry {
     /// Returns the folder of the entry.
-    pub(in crate::engine::process) fn path(&self) -> &Path {
+    pub(in crate::process) fn path(&self) -> &Path {
         &self.folder
     }
 }
 
 /// The end of waiting and building: a requested stop or a deadline.
 #[derive(Clone, Copy)]
-pub(in crate::engine::process) struct Until<'a> {
-    pub(in crate::engine::process) cancel: &'a Cancel,
-    pub(in crate::engine::process) deadline: Instant,
+pub(in crate::process) struct Until<'a> {
+    pub(in crate::process) cancel: &'a Cancel,
+    pub(in crate::process) deadline: Instant,
 }
 
 impl Until<'_> {

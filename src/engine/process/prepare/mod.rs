@@ -20,13 +20,13 @@ mod v;
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
-pub(in crate::engine) use environment::{check_variable, environment};
+pub(crate) use environment::{check_variable, environment};
 pub(super) use files::WAY_TO_OUTPUT;
 pub(super) use prepared::Prepared;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
-pub(in crate::engine) use scratch::remove_leftovers;
+pub(crate) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
@@ -383,4 +383,4 @@ fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
 }
 
 #[cfg(test)]
-pub(in crate::engine::process) mod tests;
+pub(in crate::process) mod tests;

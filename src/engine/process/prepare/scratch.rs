@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use crate::engine::process::tree;
 
 /// The start of the name of a process's folder.
-pub(in crate::engine::process) const OF_PROCESS: &str = "hero-jobs-";
+pub(in crate::process) const OF_PROCESS: &str = "hero-jobs-";
 /// The working directory of a script, in the folder of its job.
 pub(super) const HOME: &str = "home";
 /// The folder beside it, for what Hero adds.
@@ -165,7 +165,7 @@ pub fn folder_of_jobs() -> PathBuf {
 }
 
 /// Removes the folders of jobs whose daemon has died, on a thread of its own: they may be large.
-pub(in crate::engine) fn remove_leftovers() {
+pub(crate) fn remove_leftovers() {
     let parent = folder_of_jobs();
     let thread = std::thread::Builder::new().name("leftovers".to_owned());
     if let Err(error) = thread.spawn(move || remove_unlocked(&parent)) {

@@ -22,10 +22,10 @@ use crate::engine::{Cancel, Engine, Failure, Inputs, Log, Script, SecretValues, 
 use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
 /// The rooms with scripts that end before a process which they have started.
 const HELPERS: [&str; 2] = ["helpers: ", "reports: "];
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scripts.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scripts.md");
 
 /// The visible result of a script.
 #[derive(Debug, Default, PartialEq)]

@@ -34,12 +34,12 @@ struct RunningScripts {
 
 /// A script that runs. Its end gives memory back to the kernel, if the process has grown much.
 #[derive(Debug)]
-pub(in crate::engine::rhai) struct Running {
+pub(in crate::rhai) struct Running {
     began: Instant,
 }
 
 impl Running {
-    pub(in crate::engine::rhai) fn begin() -> Self {
+    pub(in crate::rhai) fn begin() -> Self {
         RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
         Self { began: Instant::now() }
     }

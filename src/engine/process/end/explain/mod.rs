@@ -10,8 +10,8 @@ mod own_folder;
 mod paths;
 mod words;
 
-pub(in crate::engine) use limits::Ending;
-pub(in crate::engine::process) use own_folder::missing_of_own_folder;
+pub(crate) use limits::Ending;
+pub(in crate::process) use own_folder::missing_of_own_folder;
 
 use std::path::{Path, PathBuf};
 
@@ -33,22 +33,22 @@ const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// The rights of a child, and the table of the configuration that gives them.
 #[derive(Debug)]
-pub(in crate::engine) struct Explainer<'a> {
+pub(crate) struct Explainer<'a> {
     /// The table of the sandbox: `type.python.sandbox`, or `sal`.
-    pub(in crate::engine) table: String,
-    pub(in crate::engine) allowance: Allowance,
+    pub(crate) table: String,
+    pub(crate) allowance: Allowance,
     /// The folders that the table has already.
-    pub(in crate::engine) read: &'a [PathBuf],
-    pub(in crate::engine) write: &'a [PathBuf],
+    pub(crate) read: &'a [PathBuf],
+    pub(crate) write: &'a [PathBuf],
     /// The text of the script.
-    pub(in crate::engine) source: &'a str,
+    pub(crate) source: &'a str,
     /// The sandbox of a script type with the bounds that the job asked for; `None` for commands of `sal`.
-    pub(in crate::engine) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
+    pub(crate) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
 }
 
 impl Explainer<'_> {
     /// Returns what the sandbox refused last: that is why the child failed. One line may tell of two files.
-    pub(in crate::engine) fn of_text(&self, stderr: &str) -> Vec<String> {
+    pub(crate) fn of_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let lines = &lines[lines.len().saturating_sub(LINES_MAX)..];
         let mut of_lines = (0..lines.len()).rev().map(|at| {
@@ -60,7 +60,7 @@ impl Explainer<'_> {
     }
 
     /// Returns all that the sandbox refused, in the order of the text, each once.
-    pub(in crate::engine) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
+    pub(crate) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let mut found: Vec<String> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
@@ -251,7 +251,7 @@ fn to_write(refusal: &Refusal) -> PathBuf {
 }
 
 /// Returns a key with its list and an added path.
-pub(in crate::engine) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
+pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     const SHOWN_MAX: usize = 3;
     let Some(text) = path.to_str().filter(|text| escape(text) == *text) else {
         return format!("a further path in {key}");

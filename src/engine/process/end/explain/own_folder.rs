@@ -14,7 +14,7 @@ const NAME_BYTES_MAX: usize = 512;
 
 /// Returns the note about the file that a failed script missed last, if it is one below `home`, the working
 /// directory of the script unless `has_other_folder`.
-pub(in crate::engine::process) fn missing_of_own_folder(
+pub(in crate::process) fn missing_of_own_folder(
     stderr: &str,
     home: &Path,
     has_other_folder: bool,

@@ -38,7 +38,7 @@ const HINT: &str = "install uv, python3-pip or python3-venv";
 
 /// Creates virtual environments as `[type.NAME.dependencies]` configures them.
 #[derive(Debug, Clone)]
-pub(in crate::engine::process::prepare) struct Packages {
+pub(in crate::process::prepare) struct Packages {
     config: DependenciesConfig,
     /// The sandbox of the scripts, with access to the index for installers.
     sandbox: SandboxConfig,
@@ -48,7 +48,7 @@ pub(in crate::engine::process::prepare) struct Packages {
 }
 
 impl Packages {
-    pub(in crate::engine::process::prepare) fn new(
+    pub(in crate::process::prepare) fn new(
         config: &TypeConfig,
         job: &JobConfig,
         run_tool: RunTool,
@@ -76,7 +76,7 @@ impl Packages {
     /// # Errors
     /// [`Failure::Invalid`] for metadata that cannot be parsed, [`Failure::Script`] with the messages
     /// of the installer.
-    pub(in crate::engine::process::prepare) fn of(
+    pub(in crate::process::prepare) fn of(
         &self,
         source: &str,
         python: &Path,
@@ -155,12 +155,12 @@ fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
 }
 
 /// Returns the folder of the environment in its entry.
-pub(in crate::engine::process::prepare) fn environment(entry: &Path) -> PathBuf {
+pub(in crate::process::prepare) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
 /// Returns the interpreter of the environment in an entry.
-pub(in crate::engine::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
+pub(in crate::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
