@@ -164,7 +164,7 @@ struct RunUnit {
 }
 
 impl Cli {
-    /// Parses arguments, of which the first is the program.
+    /// Parses arguments; the first is the program.
     ///
     /// # Errors
     /// The help or the version, if they are asked for; the fault of the arguments. A word that other
@@ -241,7 +241,7 @@ impl Global {
     }
 
     /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.
-    /// An empty variable counts as unset; one that names the default file does not demand that it exists.
+    /// An empty variable counts as unset; a variable with the default file does not demand that it exists.
     fn choose_file(&mut self, variable: Option<OsString>, of_user: Option<PathBuf>) {
         if self.config.as_ref().is_some_and(|named| !named.is_empty()) {
             return;

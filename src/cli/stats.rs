@@ -23,7 +23,7 @@ use crate::proto::target::ScriptType;
                   the command waits so long and shows what happened meanwhile, per second. With --since, what \
                   happened from then on or until --until, by samples that supervisors keep: of every minute of the \
                   last hour, of every hour of the last 30 days. The period begins and ends at a sample.\n\n\
-                  SUBMITTED: with periodic jobs and those of graphs; a job that is retried on request counts \
+                  SUBMITTED: with periodic jobs and jobs of graphs; a job that is retried on request counts \
                   once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
                   their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
                   the means of all attempts. P95: 95 of 100 attempts were shorter; it is estimated from a \

@@ -88,7 +88,7 @@ pub struct LimitDocument {
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.
     pub value: Option<String>,
-    /// The property by which it counts separately.
+    /// The property that it counts by.
     pub per: Option<String>,
     /// It limits only jobs of this script type.
     #[serde(rename = "type")]
@@ -99,9 +99,9 @@ pub struct LimitDocument {
     pub caller: Option<String>,
     /// It limits only jobs with this limit key.
     pub key: Option<String>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     pub running_max: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     pub rate: Option<String>,
     /// True if the configuration that was read has it.
     pub configured: bool,
@@ -143,9 +143,9 @@ impl LimitDocument {
 /// Rates, errors and times of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatsDocument {
-    /// The seconds in which this was counted; without them, since the first job of each type.
+    /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
-    /// The begin of the period, if one was asked for: the time of a sample.
+    /// The start of the period, if one was asked for: the time of a sample.
     pub from: Option<String>,
     /// The end of the period, if one was asked for: the time of a sample, or now.
     pub to: Option<String>,

@@ -80,7 +80,7 @@ impl GraphNode {
 }
 
 impl Graph {
-    /// The most bytes of all files of its jobs in Redis.
+    /// The maximum number of bytes of all files of its jobs in Redis.
     pub const FILES_BYTES_MAX: u64 = 64 << 20;
 
     /// Creates an empty graph with a random id.
@@ -125,7 +125,7 @@ impl Graph {
         }
     }
 
-    /// Gives it a name, by which people know it in lists; several may have the same.
+    /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
         self.name = Some(name);
     }
@@ -149,7 +149,7 @@ impl Graph {
         self.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
-    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
+    /// Adds a job under a name, for others to wait for it. Prerequisites of its builder
     /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
         let (after, after_any, files) = (Vec::new(), Vec::new(), JobFiles::default());
@@ -278,8 +278,8 @@ mod tests {
         graph.add("count", job).after("fetch al");
         assert_eq!(
             graph.jobs().expect_err("no such job").to_string(),
-            "job `count` waits for `fetch al`, which is neither a job of the graph nor one that \
-             exists; did you mean `fetch all`?"
+            "job `count` waits for `fetch al`, which is neither a job of the graph nor an \
+             existing job; did you mean `fetch all`?"
         );
     }
 }

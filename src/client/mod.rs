@@ -142,7 +142,7 @@ pub struct Client {
     job: JobConfig,
     /// The waiters of each shard.
     waiters: Arc<[Waiters]>,
-    /// The name under which Redis keeps what belongs to the brokers of RabbitMQ, if they are configured.
+    /// The name of the brokers of RabbitMQ in Redis's keys, if they are configured.
     broker_scope: Option<Arc<str>>,
     /// The author of its changes, for their record.
     author: Arc<Author>,
@@ -185,7 +185,7 @@ impl Client {
         Ok(self.shards.change_login(redis)?)
     }
 
-    /// Pings Redis, that of every shard.
+    /// Pings the Redis of every shard.
     ///
     /// # Errors
     /// [`ClientError::Store`] if Redis does not answer.

@@ -42,7 +42,7 @@ pub struct SampleDocument {
 /// The counters of a chosen period.
 #[derive(Debug, Clone)]
 pub struct PeriodStats {
-    /// The first sample: at the begin of the period, or as near before it as there is one.
+    /// The first sample: at the start of the period, or the nearest before it.
     pub from: Timestamp,
     /// The last sample.
     pub to: Timestamp,
@@ -115,7 +115,7 @@ fn document(script_type: &str, counters: &Counters) -> TypeStatsDocument {
     TypeStatsDocument { script_type: script_type.to_owned(), ..counted(counters) }
 }
 
-/// The samples from the last one that is not later than `from` to the last one that is not later than `to`.
+/// The samples from the last one up to `from` to the last one up to `to`.
 fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSample] {
     let first = samples.partition_point(|sample| sample.at_us <= from_us).saturating_sub(1);
     let end = samples.partition_point(|sample| sample.at_us <= to_us);
@@ -123,7 +123,7 @@ fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSa
 }
 
 impl Client {
-    /// Returns what was counted in a period, from samples: of each minute of the last hour, of each hour of the last
+    /// Returns the counts of a period, from samples: of each minute of the last hour, of each hour of the last
     /// 30 days. Without an end, until now. `None` if there is no sample of it.
     ///
     /// # Errors

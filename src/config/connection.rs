@@ -42,7 +42,7 @@ pub struct RedisConfig {
     /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
-    /// The time for which Redis may refuse the login before a unit ends.
+    /// The time that Redis may refuse the login before a unit ends.
     #[serde(with = "units::duration")]
     pub refused_for: Duration,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
@@ -216,7 +216,7 @@ impl RedisConfig {
         Ok(())
     }
 
-    /// Rejects settings with which no connection is possible.
+    /// Rejects settings that make a connection impossible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;

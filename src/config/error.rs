@@ -171,7 +171,7 @@ impl Fault {
     }
 }
 
-/// Rewords a message of the TOML and serde crates. `path` is that of the key or value at fault. A
+/// Rewords a message of the TOML and serde crates. `path` is the path of the key or value at fault. A
 /// value is never repeated: it may be a misplaced secret.
 pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);

@@ -22,7 +22,7 @@ use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 
-/// The most periodic jobs of one folder.
+/// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
 
 /// The bytes of a digest: it tells changes, and guards nothing.

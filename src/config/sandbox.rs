@@ -41,26 +41,26 @@ pub struct SandboxConfig {
     /// The address space of one process; zero for no bound.
     #[serde(with = "units::size")]
     pub address_space: u64,
-    /// The most processes and threads of the daemon's user; zero for no bound.
+    /// The maximum number of processes and threads of the daemon's user; zero for no bound.
     pub processes: u64,
-    /// The most open files of one process.
+    /// The maximum number of open files of one process.
     pub open_files: u64,
     /// The largest file that may be written; zero for no bound.
     #[serde(with = "units::size")]
     pub file_size: u64,
-    /// The most bytes in the job's own folder; zero for no bound.
+    /// The maximum number of bytes in the job's own folder; zero for no bound.
     #[serde(with = "units::size")]
     pub disk: u64,
     /// The memory of all processes of a job, if it has its own control group; zero for no bound.
     #[serde(with = "units::size")]
     pub job_memory: u64,
-    /// The most processes and threads of a job, if it has its own control group; zero for no
+    /// The maximum number of processes and threads of a job, if it has its own control group; zero for no
     /// bound.
     pub job_processes: u64,
-    /// The most memory that a job may ask for, where that is more than `memory`.
+    /// The maximum memory that a job may ask for, where that is more than `memory`.
     #[serde(with = "units::size")]
     pub memory_max: u64,
-    /// The most CPU time that a job may ask for, where that is more than `cpu`.
+    /// The maximum CPU time that a job may ask for, where that is more than `cpu`.
     #[serde(with = "units::duration")]
     pub cpu_max: Duration,
     /// Allows a job to ask for the whole network.

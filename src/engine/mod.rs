@@ -143,7 +143,7 @@ pub struct Script<'a> {
     pub files: Option<&'a InputFiles>,
     /// The fate of an output over its bound; `None` leaves it to the configuration.
     pub output_overflow: Option<OutputOverflow>,
-    /// The time by which the script must have ended.
+    /// The deadline of the script.
     pub deadline: Instant,
 }
 

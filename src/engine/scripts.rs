@@ -39,7 +39,7 @@ impl From<&Finding> for FindingDocument {
 pub struct FunctionDocument {
     /// Its name, after its type if it has one.
     pub name: String,
-    /// The group in which it is documented.
+    /// The group of its documentation.
     pub group: String,
     /// Its signatures.
     pub signatures: Vec<String>,

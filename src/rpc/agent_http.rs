@@ -114,7 +114,7 @@ impl HttpCall {
     }
 }
 
-/// Names a session, by which requests of one client are told from those of another. The server keeps nothing of it.
+/// Names a session: it tells the requests of one client from the requests of another. The server keeps nothing of it.
 fn session_header() -> [(&'static str, String); 1] {
     [(SESSION, BootId::random().to_string())]
 }

@@ -46,7 +46,7 @@ pub struct Method {
     pub summary: &'static str,
     /// The scope that its caller needs; `None`: any known caller may call it.
     pub scope: Option<Scope>,
-    /// The names of its parameters, in the order in which they are given by position.
+    /// The names of its parameters, in the order of positional parameters.
     pub names: Vec<&'static str>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,

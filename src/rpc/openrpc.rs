@@ -87,7 +87,7 @@ fn described(
     document
 }
 
-/// The names of the errors that a method may return, beside those of JSON-RPC itself.
+/// The names of the errors that a method may return, beside JSON-RPC's own.
 fn errors_of(method: &Method) -> Vec<&'static str> {
     let mut all = vec!["Unauthenticated", "Internal"];
     let names = |one: &[&str]| method.names.iter().any(|name| one.contains(name));
@@ -152,7 +152,7 @@ fn descriptor(name: &str, required: bool, mut schema: Value) -> Value {
     Value::Object(descriptor)
 }
 
-/// The errors that a call may return, beside those of JSON-RPC itself.
+/// The errors that a call may return, beside JSON-RPC's own.
 fn errors() -> Value {
     let all = [
         ("InvalidRequest", code::INVALID_REQUEST, "the call is of a WebSocket"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The words that contain alternatives.
 const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// Gives each schema of a document a title of its own: that of a shared one is its name, that of a member begins with
+/// Gives each schema of a document a title of its own: a shared one has its name, the title of a member begins with
 /// the title of its schema. Enumerations become plain ones.
 pub(super) fn name_schemas(document: &mut Value) {
     make_plain(document);
@@ -85,7 +85,7 @@ impl SchemaTitles {
     }
 }
 
-/// Returns a name as those of types are written: `job.change_many` becomes `JobChangeMany`.
+/// Returns a name in the form of a type's name: `job.change_many` becomes `JobChangeMany`.
 fn camel(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
     words

@@ -1,4 +1,4 @@
-//! The service behind every route: the table of methods with what its methods work with.
+//! The service behind every route: the table of methods and their resources.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
 use crate::view::HealthRules;
 
-/// The time for which metrics that were read are served again.
+/// The maximum age of a reading of metrics that is served again.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The API without its transport. Cheap to clone.
@@ -112,7 +112,7 @@ impl ApiService {
         self.0.config.borrow().api.clone()
     }
 
-    /// Returns what a method works with.
+    /// Returns the resources of a method.
     pub fn context(&self, caller: Arc<Caller>) -> CallContext {
         self.context_through(caller, "API")
     }
@@ -160,7 +160,7 @@ impl ApiService {
         result
     }
 
-    /// Returns what a subscription of a caller follows. One that is refused is logged.
+    /// Returns what a subscription of a caller follows. A refusal is logged.
     pub(super) async fn open(
         &self,
         caller: Arc<Caller>,
@@ -193,7 +193,7 @@ impl ApiService {
             let config = self.0.config.borrow();
             (config.metrics.clone(), HealthRules::from(&**config))
         };
-        // One reader at a time; the others wait for what it reads.
+        // One reader at a time; the others wait for its result.
         let mut kept = self.0.metrics.lock().await;
         let metrics = match &*kept {
             Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),

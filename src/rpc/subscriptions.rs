@@ -15,7 +15,7 @@ use super::method::{OpenSubscription, read};
 use super::methods::{EndSubscription, UNSUBSCRIBE};
 use super::service::ApiService;
 
-/// The most subscriptions of one connection.
+/// The maximum number of subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
 /// The open subscriptions, by their ids. Each has a task, which waits while the client does not read.

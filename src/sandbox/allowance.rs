@@ -1,4 +1,4 @@
-//! A record of what one child may do, by which its errors are explained after its end. It decides as the
+//! A record of what one child may do, to explain its errors after its end. It decides as the
 //! kernel does: first the mode of a file, then the rules of the sandbox.
 
 use std::io;
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((refusal.uses, refusal.is_certain), (vec![FileUse::Read], false));
         assert_eq!(world.refused("data/x", Some(FileUse::Write)), None);
         assert!(world.refused("data/x", Some(FileUse::Read)).expect("reading").is_certain);
-        // Neither below a folder that cannot be entered, nor in one that cannot be written.
+        // Neither below a folder that cannot be entered, nor in a folder that cannot be written.
         world.set_mode("data/x", 0o600);
         world.set_mode("data", 0o500);
         assert_eq!(world.refused("data/new", None), None);

@@ -28,7 +28,7 @@ const DAEMON: &str = "daemon";
 const JOB: &str = "job-";
 /// The controllers that jobs need.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
-/// The time that killed processes get to disappear. Only one that hangs in the kernel takes longer.
+/// The time that killed processes get to disappear. Only a process that hangs in the kernel takes longer.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The folder of the groups of jobs, or why there is none. Set once, when the daemon starts.
@@ -274,7 +274,7 @@ fn ooms_above(group: &Path) -> Vec<u64> {
     events.map(|events| counted(&events, "oom")).collect()
 }
 
-/// Returns the limit for whose sake the kernel killed a process of a job; `None` if it killed none. In
+/// Returns the limit that made the kernel kill a process of a job; `None` if it killed none. In
 /// `memory.events` of a group, `oom` counts how often its own limit was reached, and `oom_kill` the kills for
 /// every limit above it too.
 fn out_of_memory(events: &str, before: &[u64], now: impl FnOnce() -> Vec<u64>) -> Option<Limit> {

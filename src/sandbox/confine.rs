@@ -84,7 +84,7 @@ impl Restrictions {
 /// group whose file `cgroup.procs` is `group`, and enters the sandbox before its program begins.
 ///
 /// # Errors
-/// The errors of starting it and those of the sandbox; the program has not run then.
+/// The errors of its start and of the sandbox; the program has not run then.
 pub fn spawn(
     launch: &Launch<'_>,
     restrictions: &Restrictions,
@@ -157,7 +157,7 @@ impl<'a> Child<'a> {
             group,
             run_number: has_run_numbers().then_some(launch.run_number),
             restrictions,
-            // One that is killed before it says more has not begun.
+            // A child that is killed before it says more has not begun.
             error: AtomicI32::new(libc::ECANCELED),
         })
     }
@@ -264,7 +264,7 @@ fn execute(file: &CStr, args: &[*const c_char], env: &[*const c_char]) -> io::Er
 fn reset_signals() -> io::Result<()> {
     for signal in 1..=SIGNALS {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: the call writes one action, for which all zeroes is a legal value (the default),
+        // SAFETY: the call writes one action (all zeroes is a legal value, the default),
         // and reads one; it refuses a number that is not a signal's.
         let done = unsafe {
             if libc::sigaction(signal, null(), action.as_mut_ptr()) != 0 {
@@ -380,7 +380,7 @@ pub fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
 }
 
 /// Gives the kernel back the memory that this process has freed, in the middle of its heaps too: the
-/// allocator keeps that by itself. Other allocators than that of glibc are left alone.
+/// allocator keeps that by itself. Allocators other than glibc's are left alone.
 pub fn give_back_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes a number, and locks each heap that it works on.

@@ -110,7 +110,7 @@ impl Sandbox {
         Some(self.limits.processes).filter(|count| *count > 0)
     }
 
-    /// The most memory of a process; `None` without a bound.
+    /// The maximum memory of a process; `None` without a bound.
     pub fn memory_bytes_max(&self) -> Option<u64> {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }
@@ -147,7 +147,7 @@ impl Sandbox {
     }
 
     /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
-    /// those of [`Sandbox::restrictions`].
+    /// the same as of [`Sandbox::restrictions`].
     pub fn allowance(&self, program: &Path, home: &Path, more: &[PathBuf]) -> Option<Allowance> {
         let policy = self.policy.as_ref()?;
         Some(Allowance::new(policy, self.support, files::grants(policy, program, home, more)))

@@ -18,7 +18,7 @@ use crate::proto::keys::Keys;
 
 /// Begins the line of a header that names the shared files.
 const NEEDS: &str = "-- needs: ";
-/// Begins the line of a header that names the shared files of which few calls need a function.
+/// Begins the line of a header that names the shared files that few calls need a function of.
 const RARELY: &str = "-- rarely: ";
 /// Begins the use of a function of such a file.
 const RARE_USE: &str = "rarely().";
@@ -98,7 +98,7 @@ pub struct LuaSource {
     pub name: &'static str,
     /// The first sentence of its header.
     pub about: String,
-    /// The text; a comment line names each file at its begin.
+    /// The text; a comment line names each file at its start.
     pub text: String,
 }
 

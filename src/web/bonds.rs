@@ -15,7 +15,7 @@ use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::JobSummary;
 
-/// The most jobs that are named of those that a job waits for.
+/// The maximum number of jobs that are named of those that a job waits for.
 const NAMED_MAX: usize = 2;
 /// The fields that are added to a job: those that it waits for, their number, and the one whose failure ended it.
 const AWAITED: &str = "waits_for";
@@ -93,7 +93,7 @@ pub(super) fn awaited(job: &JobDoc, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the first line of the error of a job. One that tells of another job links to it.
+/// Returns the first line of the error of a job. If it tells of another job, it links to it.
 pub(super) fn error_line(job: &JobDoc, links: &SiteLinks) -> Markup {
     let error = job.text("error");
     html! {

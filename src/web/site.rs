@@ -60,7 +60,7 @@ const TOAST_COOKIE_S: u64 = 10;
 pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
 
 impl Site {
-    /// Creates it. `address` is that of Redis, without a password.
+    /// Creates it. `address` is the address of Redis, without a password.
     pub fn new(
         client: Client,
         address: Arc<str>,

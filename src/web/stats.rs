@@ -21,7 +21,7 @@ use crate::client::PeriodStats;
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};
 
-/// The periods that links choose: their begin and end, and their words.
+/// The periods that links choose: their start and end, and their words.
 const PERIODS: [(&str, &str, &str); 6] = [
     ("1h", "", "last hour"),
     ("24h", "", "last 24 h"),

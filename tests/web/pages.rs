@@ -47,7 +47,7 @@ const PAGES: [&str; 35] = [
     "/nowhere",
 ];
 
-/// The pages of which each theme and width has a picture; of the others two.
+/// The pages with a picture in each theme and width; the others have two.
 const PICTURES: [&str; 3] = ["/", "/jobs/running", "/jobs/GRAPH/graph"];
 
 pub(super) fn has_browser() -> bool {

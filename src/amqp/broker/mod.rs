@@ -221,7 +221,7 @@ impl Broker {
         Ok(Some((shared, claim)))
     }
 
-    /// Deletes the log records where a start of development deletes what is old, on the node that stores
+    /// Deletes the log records where a start of development deletes old ones, on the node that stores
     /// them.
     async fn purge_logs(&self, shared: &Shared) {
         let amqp = &self.settings.amqp;
@@ -250,7 +250,7 @@ impl Broker {
         milestones: &mut Vec<Milestone>,
     ) -> Result<Deliveries, LinkError> {
         let amqp = &self.settings.amqp;
-        // Those of an attempt that has failed.
+        // Removes the milestones of a failed attempt.
         milestones.truncate(1);
         link.connect().await?;
         let text = format!("connected to RabbitMQ at {}", link.address());
@@ -341,7 +341,7 @@ impl Broker {
         }
     }
 
-    /// Ends the dispatchers: each settles what it has.
+    /// Ends the dispatchers: each settles its messages.
     async fn end(
         &self,
         shared: &Shared,

@@ -66,7 +66,7 @@ pub(super) struct Publish {
     wait: Option<Duration>,
 }
 
-/// Tell the brokers of a node, or of all nodes, to settle what they have and end
+/// Tell the brokers of a node, or of all nodes, to settle their messages and end
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero amqp shutdown --node admin\n  hero amqp shutdown --tag prod_"
@@ -219,7 +219,7 @@ fn node_of(name: &str) -> Result<Node, Error> {
     })
 }
 
-/// Returns the node of an option, else that of the configuration.
+/// Returns the node of an option, else of the configuration.
 fn node_or(config: &AmqpConfig, name: Option<&str>) -> Result<Option<Node>, Error> {
     Ok(name.map(node_of).transpose()?.or(config.node))
 }

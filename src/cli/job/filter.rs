@@ -1,4 +1,4 @@
-//! The filters by which `hero job list` and the commands for many jobs choose jobs.
+//! The filters of `hero job list` and of the commands for many jobs.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::store::{JobSearch, JobSummary, ListQuery};
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct JobFilters {
-    // Not by a doc comment, in which the longest name would need backticks.
+    // Not by a doc comment: there the longest name would need backticks.
     #[arg(
         long,
         value_delimiter = ',',

@@ -319,7 +319,7 @@ fn cut(text: &str, width: usize, look: Look) -> String {
     text.chars().take(width.saturating_sub(1)).chain(mark.chars()).collect()
 }
 
-/// Cuts the middle out of a text, with a mark: its begin and its end stay.
+/// Cuts the middle out of a text, with a mark: its start and its end stay.
 fn cut_in_middle(text: &str, width: usize, look: Look) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= width {

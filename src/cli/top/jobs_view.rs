@@ -1,4 +1,4 @@
-//! A list of jobs on the screen: those of a queue, or those in a state. Redis's jobs are searched, not the rows on the
+//! A list of jobs on the screen: the jobs of a queue, or in a state. Redis's jobs are searched, not the rows on the
 //! screen.
 
 use super::panes::{ListRow, any_job};

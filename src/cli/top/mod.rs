@@ -74,7 +74,7 @@ const NOTICES_MAX: usize = 64;
 const LIST_PAUSE: u32 = 10;
 /// The shortest time between two readings.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The time after which the reader of the keyboard looks whether anybody listens.
+/// The interval between checks of the keyboard reader for a listener.
 const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
 
 impl Top {

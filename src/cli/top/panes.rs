@@ -90,7 +90,7 @@ pub(super) enum Tone {
     Running,
 }
 
-/// A column: its title, and its width in characters; 0 takes what is left.
+/// A column: its title, and its width in characters; 0 takes the rest.
 pub(super) struct ListColumn {
     pub(super) title: &'static str,
     pub(super) width: u16,

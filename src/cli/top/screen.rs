@@ -30,7 +30,7 @@ pub(super) enum Act {
     Undrain(ActorId),
 }
 
-/// Each key with what it does.
+/// Each key with its action.
 pub(super) const KEYS: [(&str, &str); 14] = [
     ("tab, left, right", "go to another list; in a list of jobs, to another state"),
     ("up, down, k, j", "select a row; in a job, scroll"),

@@ -66,7 +66,7 @@ impl Snapshot {
 }
 
 impl Rates {
-    /// Mixes it with the rates before: those of some seconds ago count for less.
+    /// Mixes it with the rates before: older rates count for less.
     fn smoothed(self, before: Option<Self>, seconds: f64) -> Self {
         let Some(before) = before else { return self };
         let share = 1.0 - (-seconds / SMOOTHED_S).exp();

@@ -11,7 +11,7 @@ use super::place::StreamPlace;
 use crate::client::StatsDocument;
 use crate::proto::job::JobStatus;
 
-/// The bytes of entries that are kept for followers that are behind; older ones they read themselves.
+/// The bytes of entries that are kept for slow followers; they read older ones themselves.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// An entry of a feed.

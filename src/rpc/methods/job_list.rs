@@ -78,7 +78,7 @@ impl ListJobs {
         self.limit
     }
 
-    /// Returns what it looks for, at most so many jobs.
+    /// Returns the jobs that it finds, at most so many.
     pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
         let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
         let query = ListQuery {

@@ -157,7 +157,7 @@ fn settings() -> Map<String, Value> {
     SETTINGS.iter().map(schema).collect()
 }
 
-/// The schemas of what a submitter may give: the settings, and other names of some.
+/// The schemas of a submitter's input: the settings, and other names of some.
 fn given_settings() -> Map<String, Value> {
     let mut all = settings();
     for (other, name) in OTHER_NAMES {

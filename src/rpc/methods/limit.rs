@@ -14,7 +14,7 @@ pub(super) fn methods() -> [Method; 2] {
         Method::new(
             "limit.list",
             Scope::Read,
-            "Lists the limits, what runs under each and what it holds.",
+            "Lists the limits, the jobs that run under each and the jobs that it holds.",
             list,
         ),
         Method::new(

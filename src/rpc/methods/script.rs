@@ -95,7 +95,7 @@ struct Documented {
 }
 
 async fn functions(context: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {
-    // Without a type, those of osis alone for who may not use sal.
+    // Without a type, only the functions of osis for a caller that may not use sal.
     let may_use_sal = context.usable_types().any(|name| {
         let config = context.config.types.get(name);
         config.is_some_and(|config| config.engine == EngineKind::Sal)

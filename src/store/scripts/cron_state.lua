@@ -1,4 +1,4 @@
--- Reads the state of periodic jobs. One that is new, or disabled, counts from now on.
+-- Reads the state of periodic jobs. A new or disabled one counts from now on.
 --
 -- ARGV: the names
 -- returns { now in us, then for each name six texts: the time in us up to which it was fired or left out; '1' if it is

@@ -1,4 +1,4 @@
-//! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change one
+//! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change a job
 //! that has not started.
 
 use axum::extract::{Path, State};

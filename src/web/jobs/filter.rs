@@ -173,7 +173,7 @@ fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// Returns the begin and the end of two texts. `yesterday` alone is that whole day.
+/// Returns the start and the end of two texts. `yesterday` alone is that whole day.
 fn span(since: &str, until: &str, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
     let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
     let until = if is_day { "today" } else { until };

@@ -197,7 +197,7 @@ pub(super) async fn show(
 }
 
 impl QueueRow<'_> {
-    /// Returns what is to be said of the queue.
+    /// Returns the sentence about the queue.
     fn sentence(&self) -> Markup {
         let depth = self.state.depth;
         if self.state.paused {

@@ -303,7 +303,7 @@ set_clock() { # OFFSET
     printf '%s\n' "$1" | inside sh -c "cat > $FAKETIME_FILE.new && chmod 644 $FAKETIME_FILE.new && mv $FAKETIME_FILE.new $FAKETIME_FILE"
 }
 
-# By how many hours the clock of an actor is ahead of that of Redis: its presence has its time.
+# By how many hours the clock of an actor is ahead of Redis's: its presence has its time.
 hours_ahead() {
     local at
     at=$(redis get hero:meta:actor:inst:python:default:1 | sed -n 's/.*"last_heartbeat":"\([^"]*\)".*/\1/p')

@@ -4,7 +4,7 @@ use super::super::child::AskedEnd;
 use crate::engine::Failure;
 use crate::sandbox::Limit;
 
-/// Returns what a limit above that of the job says in a sentence about a kill.
+/// Returns the words for a limit above the job's own, in a sentence about a kill.
 pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::UnitMemory => Some("its unit reached its MemoryMax"),
@@ -23,7 +23,7 @@ pub(in crate::process) fn failure_of_exit(message: String, exit_code: Option<i32
     }
 }
 
-/// Returns what a script asked for on its channel.
+/// Returns a script's request on its channel.
 pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
     match asked {
         AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),

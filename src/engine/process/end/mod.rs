@@ -69,7 +69,7 @@ impl ChildProcess {
         self.kill_at.unwrap_or_else(|| Instant::now() + TICK_MAX)
     }
 
-    /// The time by which what the exited child left behind is killed: after `grace` or at the `deadline`,
+    /// The time when orphaned processes of the exited child are killed: after `grace` or at the `deadline`,
     /// or at the end of the grace that Hero gave the child already.
     pub(super) fn leftovers_end(&self, grace: Duration, deadline: Instant) -> Instant {
         let now = Instant::now();
@@ -113,7 +113,7 @@ impl ChildProcess {
         kill_orphans(self.run);
     }
 
-    /// Reaps the child. Returns its status and what it used.
+    /// Reaps the child. Returns its status and usage.
     ///
     /// # Errors
     /// The errors of `wait4(2)`.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// The first line of a traceback, and that of a group of exceptions that no other group holds.
+/// The first line of a traceback, and of an outermost group of exceptions.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 const GROUP: &str = "  + Exception Group Traceback (most recent call last):";
 /// The exceptions of a group that its error names.

@@ -1,5 +1,5 @@
-//! The environment of a child: the variables that any program needs, those of the script type and
-//! those of the job. Nothing is inherited from the daemon.
+//! The environment of a child: the variables that any program needs, the script type's and
+//! the job's. Nothing is inherited from the daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use crate::proto::text::shown;
 /// The default locale. It sets characters alone: everything else is the C locale, and loading that
 /// by name would make each program open a dozen files.
 pub(in crate::process) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-8");
-/// Lets Python write each line at once, so that a log has what a script prints when it prints it. A job or its
+/// Lets Python write each line at once, so that a log has a script's output at once. A job or its
 /// type may set another value; the empty one lets Python gather lines.
 pub(in crate::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1");
 /// The variables that replace [`LOCALE`] when a job or its type sets them.

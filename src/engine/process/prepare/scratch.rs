@@ -100,7 +100,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The folder of this process, which holds those of its jobs. Dropping it removes it.
+/// The folder of this process, which holds its jobs' folders. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct ProcessFolder {
     path: PathBuf,
@@ -148,7 +148,7 @@ impl ProcessFolder {
 
 impl Drop for ProcessFolder {
     fn drop(&mut self) {
-        // What a job's folder still holds is removed by the next process.
+        // The rest of a job's folder is removed by the next process.
         let _ = std::fs::remove_dir(&self.path);
     }
 }
@@ -159,7 +159,7 @@ fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(folder.keep())
 }
 
-/// Returns the folder that holds those of all jobs.
+/// Returns the folder that holds the folders of all jobs.
 pub fn folder_of_jobs() -> PathBuf {
     parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref())
 }

@@ -32,7 +32,7 @@ pub struct Spec<'a> {
     pub sandbox: &'a Sandbox,
     /// Its standard input, if it has one.
     pub stdin: Option<&'a File>,
-    /// The paths that it may read in addition to those of the sandbox.
+    /// The paths that it may read in addition to the sandbox's.
     pub read: &'a [PathBuf],
 }
 

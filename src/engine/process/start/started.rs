@@ -25,7 +25,7 @@ pub(in crate::process) struct Started {
 pub(in crate::process) struct Pipes {
     pub(in crate::process) stdout: PipeEnds,
     pub(in crate::process) stderr: PipeEnds,
-    /// The channel on which a child reports progress and its output.
+    /// The channel where a child reports progress and its output.
     pub(in crate::process) channel: Option<PipeEnds>,
 }
 

@@ -11,7 +11,7 @@ use crate::sandbox::give_back_freed_memory;
 const KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The time between two attempts while other scripts run: one takes some milliseconds.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time of scripts after which the memory is looked at. They cannot fill [`KEPT_BYTES_MAX`] in less.
+/// The memory is looked at after this time of scripts. They cannot fill [`KEPT_BYTES_MAX`] in less.
 const LOOK_AFTER: Duration = Duration::from_millis(1);
 
 static RUNNING_SCRIPTS: Mutex<RunningScripts> = Mutex::new(RunningScripts {

@@ -44,7 +44,7 @@ const STAND_INS: [(&str, &str); 10] = [
     ("unzip", "true"),
 ];
 
-/// The address in the examples, replaced by that of the local server.
+/// The address in the examples, replaced by the local server's.
 const EXAMPLE_ADDRESS: &str = "127.0.0.1:8080";
 
 struct NoLog;

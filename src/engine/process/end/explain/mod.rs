@@ -2,7 +2,7 @@
 //! tells a denial to nobody but the process, so the end of its standard error has to say what failed; what the
 //! sandbox allows decides whether it was the reason. Pure but for looks at the modes of the named files.
 //!
-//! Standard error is the script's own text: what is read of it and what is said about it is bounded and escaped.
+//! Standard error is the script's own text: everything read from it and said about it is bounded and escaped.
 
 mod limits;
 mod network;
@@ -24,9 +24,9 @@ use crate::sandbox::{Allowance, FileUse, Refusal};
 
 /// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
-/// The most paths of one line that are explained: of a move there are two.
+/// The maximum number of paths of one line that are explained: of a move there are two.
 const REFUSALS_PER_LINE_MAX: usize = 2;
-/// The most refusals of a whole text that are explained.
+/// The maximum number of refusals of a whole text that are explained.
 const REFUSALS_MAX: usize = 20;
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -59,7 +59,7 @@ impl Explainer<'_> {
         of_lines.find(|explanations| !explanations.is_empty()).unwrap_or_default()
     }
 
-    /// Returns all that the sandbox refused, in the order in which it is said, each once.
+    /// Returns all that the sandbox refused, in the order of the text, each once.
     pub(crate) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let mut found: Vec<String> = Vec::new();
@@ -148,7 +148,7 @@ impl Explainer<'_> {
         format!("sandbox: {what} {path} {how}; {opens}")
     }
 
-    /// Returns the keys that would allow what was refused.
+    /// Returns the keys that would allow the refused access.
     fn opening(&self, refusal: &Refusal) -> String {
         let table = &self.table;
         let has = |wanted| refusal.uses.contains(&wanted);
@@ -250,7 +250,7 @@ fn to_write(refusal: &Refusal) -> PathBuf {
     to_read(refusal)
 }
 
-/// Returns a key with its list, to which a path was added.
+/// Returns a key with its list and an added path.
 pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     const SHOWN_MAX: usize = 3;
     let Some(text) = path.to_str().filter(|text| escape(text) == *text) else {

@@ -128,7 +128,7 @@ impl Packages {
     }
 }
 
-/// Returns the TCP ports that an installer may reach: those of the configured addresses, and of an index that it chooses
+/// Returns the TCP ports that an installer may reach: of the configured addresses, and of an index that it chooses
 /// itself. None without an address, and none but these, so that what a package runs while it is built reaches no
 /// server of this machine or its neighbours.
 fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
@@ -323,7 +323,7 @@ impl Installer<'_> {
 }
 
 /// Returns true for a package that an installer can get from the index alone: a name, extras and versions, with a
-/// condition behind them. The switches of installers against builds do not count for addresses, files and
+/// condition after them. The switches of installers against builds do not count for addresses, files and
 /// repositories.
 fn is_of_index(package: &str) -> bool {
     const ARCHIVES: [&str; 12] = [

@@ -1,4 +1,4 @@
-//! Warm Python: an interpreter that has imported slow modules, of which each job is a fork. This saves
+//! Warm Python: an interpreter that has imported slow modules; each job is a fork of it. This saves
 //! the start of the interpreter, the longest part of a short job. Forks are made ahead of their jobs.
 //!
 //! A fork enters the same sandbox as a cold child, and is watched and ended in the same way: the
@@ -312,7 +312,7 @@ fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
     }
 }
 
-/// Returns whether all words are options of the interpreter, and none selects what it runs.
+/// Returns whether all words are options of the interpreter, and none selects the program to run.
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter();
     while let Some(word) = words.next() {
