@@ -243,7 +243,8 @@ async fn end_of_a_job_is_noted_in_its_periodic_job() {
     let noted = world.store.note_cron_overdue(&name, marks[0].from, overdue);
     assert!(noted.await.expect("noting"));
     let end = async |id: &str, verdict: Verdict| {
-        let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &job(id), RETENTION.into());
+        let job = job(id);
+        let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &job, RETENTION.into());
         assert!(matches!(fired.await.expect("firing"), Fired::Job(_)));
         world.claim(&life, 1).await;
         world.finish(&life, &id.parse().expect("legal"), verdict).await;
@@ -288,7 +289,8 @@ async fn run_beside_the_schedule_is_noted_though_it_ended_before_its_note() {
 async fn missed_firings_are_counted_by_one_supervisor() {
     let world = World::new();
     let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
-    let fired = world.store.fire(&name, second(1), ALLOW, &job("a"), RETENTION.into());
+    let job = job("a");
+    let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
     fired.await.expect("firing");
     let missed = MissedFirings { latest: second(4), number: 3 };
     let note = async || world.store.note_cron_missed(&name, second(1), missed).await;
