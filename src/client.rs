@@ -68,8 +68,7 @@ pub use audit::AuditFilter;
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
-pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
-pub use dead::DeadTally;
+pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{

@@ -79,8 +79,6 @@ pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
 pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
-pub(crate) use dead::DEAD_FIELDS;
-pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
 pub use error::{StoreError, is_about_login};
