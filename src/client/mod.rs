@@ -77,13 +77,12 @@ pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
-pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
+pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub use client_error::ClientError;
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
     SpreadDocument,
 };
-pub use dead::DeadTally;
 pub use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{

@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<ErrorGroupsDocument, ClientError> {
         let limit = ListQuery::LIMIT_MAX;
         let search = &JobSearch {
-            cancelled: search.cancelled.or((!search.any_end).then_some(false)),
+            cancelled: search.cancelled.or((!search.any_end && !query.dead).then_some(false)),
             ..search.clone()
         };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };

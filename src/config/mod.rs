@@ -85,6 +85,6 @@ pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
 pub use thresholds::CheckConfig;
-pub use types::{EngineKind, RhaiLimits, TypeConfig};
+pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use user::UserFolders;

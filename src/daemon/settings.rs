@@ -7,7 +7,7 @@ use tracing::{error, info};
 
 use crate::actor;
 use crate::amqp::broker::BrokerSettings;
-use crate::config::{ActorUnit, Config, RouteConfig};
+use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit, reason};
 use crate::proto::keys::Keys;
@@ -70,7 +70,9 @@ pub(super) fn actor_settings(
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = ClaimLimits::new(&config.limits);
     let (redact, secrets) = (config.log.redact.clone(), config.secrets.clone());
-    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, engines })
+    let all = config.types.iter().filter(|(_, of)| of.dead_letters == DeadLetters::All);
+    let all_dead = all.map(|(name, _)| name.clone()).collect();
+    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, all_dead, engines })
 }
 
 /// Returns the settings of a broker, with the scripts of its routes.

@@ -25,7 +25,7 @@ const COUNTERS: [(&str, &str, &str); 12] = [
     ("replaced", "hero_jobs_replaced", "Jobs that a later one with their unique key replaced."),
     ("retried", "hero_jobs_retried", "Attempts that failed and are followed by another."),
     ("postponed", "hero_jobs_postponed", "Times that a script asked to be run again later."),
-    ("dead", "hero_jobs_dead", "Jobs that used up their attempts."),
+    ("dead", "hero_jobs_dead", "Jobs that became dead letters."),
     (
         "recovered",
         "hero_jobs_recovered",

@@ -87,8 +87,6 @@ pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
 pub use cron_state::{
     Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,
 };
-pub use dead::DEAD_FIELDS;
-pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
 pub use error::{StoreError, is_about_login};

@@ -181,7 +181,7 @@ fn whole(score: f64) -> i64 {
 }
 
 /// `None` for an entry of an earlier page, and for an illegal id.
-fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
+pub(super) fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
     let entry = (whole(score), id.parse::<JobId>().ok()?);
     let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
     (!passed).then_some(entry)

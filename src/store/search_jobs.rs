@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
-use crate::proto::error_kind::{FailureCause, error_kind};
+use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{JobField, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
@@ -24,8 +24,8 @@ pub struct JobSearch {
     pub error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     pub text: Option<String>,
-    /// Only jobs whose error is of this kind, as [`error_kind`] returns it.
-    pub error_kind: Option<String>,
+    /// Only jobs whose error is of this kind.
+    pub error_kind: Option<ErrorKindFilter>,
     /// Only jobs that failed for this reason.
     pub cause: Option<FailureCause>,
     /// Only jobs of this queue.
@@ -72,10 +72,11 @@ impl JobSearch {
 
     /// Returns true if it asks for anything.
     pub fn is_wanted(&self) -> bool {
-        let texts = [&self.caller, &self.name, &self.error, &self.text, &self.error_kind];
+        let texts = [&self.caller, &self.name, &self.error, &self.text];
         texts.iter().any(|text| text.is_some())
             || !self.tags.is_empty()
             || self.cause.is_some()
+            || self.error_kind.is_some()
             || self.queue.is_some()
             || self.held.is_some()
             || self.cancelled.is_some()
@@ -114,7 +115,7 @@ impl JobSearch {
             && is_within("created_at", self.since, self.until)
             && is_within("finished_at", self.ended_since, self.ended_until)
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
-            && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
+            && self.error_kind.as_ref().is_none_or(|kind| kind.matches(field("error")))
     }
 }
 

@@ -28,16 +28,6 @@ impl From<Value> for JobDoc {
 }
 
 impl JobDoc {
-    /// Returns the jobs of a list, and the cursor to its next page.
-    pub(super) fn page(mut answer: Value) -> (Vec<Self>, Option<String>) {
-        let jobs = answer.get_mut("jobs").map(Value::take).unwrap_or_default();
-        let jobs = match jobs {
-            Value::Array(jobs) => jobs.into_iter().map(Self::from).collect(),
-            _ => Vec::new(),
-        };
-        (jobs, answer.get("next").and_then(Value::as_str).map(str::to_owned))
-    }
-
     /// Returns the value of a field.
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
         self.0.get(field)

@@ -11,7 +11,6 @@ mod brokers;
 mod cookie;
 mod cron;
 mod cron_form;
-mod dead;
 mod doc;
 mod error;
 mod events;
@@ -90,7 +89,7 @@ fn routes(site: Site) -> Router {
         .route("/graphs/{id}/stop", get(graph::ask_stop))
         .route("/graphs/{id}/delete", get(graph::ask_delete))
         .route("/submit", get(submit::show).post(submit::change).layer(body))
-        .route("/dead", get(dead::list).post(dead::change))
+        .route("/dead", get(jobs::list_dead).post(jobs::change_dead))
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))

@@ -25,7 +25,8 @@ fn samples(text: &str) -> BTreeMap<&str, f64> {
 /// A supervisor and an actor that have run some jobs: two finish, one fails, one
 /// times out; and a job of a type without actors.
 fn busy(redis: &Redis) -> (Hero, [Process; 2]) {
-    let hero = Hero::on(redis).set("job.retries", "0");
+    let all_dead = "[type.osis]\ndead_letters = \"all\"\n";
+    let hero = Hero::on(redis).set("job.retries", "0").add(all_dead);
     let running = [hero.supervisor().start(), hero.actor("osis-default-1").tasks(2).start()];
     for (id, script) in [("a", "1"), ("b", "2"), ("wrong", "throw \"no\"")] {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", script]).code(0);

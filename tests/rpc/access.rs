@@ -108,7 +108,6 @@ fn bounds_hold_for_new_jobs_and_hide_others() {
     assert_eq!(listed["jobs"].as_array().map(Vec::len), Some(1), "{listed}");
     for (method, params) in [
         ("job.clear", json!([true])),
-        ("dead.retry", json!({ "all": true })),
         ("object.list", json!({ "type": "person", "context": "home" })),
     ] {
         assert_eq!(api.fails(&ann, method, params).0, code::NOT_PERMITTED, "{method}");

@@ -6,6 +6,7 @@ use hero::rpc::{Scope, code};
 use serde_json::{Value, json};
 
 use super::{Api, admin, caller};
+use crate::support::Hero;
 
 /// Methods that leave no record: their results name their maker, or belong to the caller.
 const MAKE_NEW: [&str; 15] = [
@@ -62,8 +63,8 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("graph.stop", json!({ "id": "g" }), "graph.stop"),
         ("graph.retry", json!({ "id": "g" }), "graph.retry"),
         ("graph.delete", json!({ "id": "g" }), "graph.delete"),
-        ("dead.retry", json!({ "all": true, "error": "no luck" }), "dead.retry"),
-        ("dead.delete", json!({ "all": true }), "dead.delete"),
+        ("dead.retry", json!({ "all": true, "error": "no luck" }), "job.retry"),
+        ("dead.delete", json!({ "all": true }), "job.delete"),
         ("queue.pause", queue.clone(), "queue.pause"),
         ("queue.resume", queue.clone(), "queue.resume"),
         ("queue.purge", queue, "queue.purge"),
@@ -84,7 +85,8 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
 
 #[test]
 fn every_method_that_changes_something_leaves_a_record() {
-    let api = Api::start(&["osis-default-1"]);
+    let all_dead = |hero: Hero| hero.add("[type.osis]\ndead_letters = \"all\"\n");
+    let api = Api::with(&["osis-default-1"], all_dead);
     let document = api.call("rpc.discover", json!({}));
     let changes = changes(&api);
     let covered: BTreeSet<&str> =

@@ -164,6 +164,7 @@ const TABLE: &[Row] = &[
     Row("job.create", Thing::None, job, "++++++", "------"),
     Row("job.delete", Thing::Created, id, "++++++", "--0000"),
     Row("job.edit", Thing::Created, |of| json!({ "id": of.id, "priority": 2 }), "++++++", "--0000"),
+    Row("job.errors", Thing::None, nothing, "+-++++", "+-++++"),
     Row("job.file", Thing::Ended, |of| json!([of.id, "a.txt"]), "0-0000", "0-0000"),
     Row("job.files", Thing::Ended, id, "+-++++", "+-0000"),
     Row("job.follow", Thing::Ended, id, "!-!!!!", "!-!!!!"),

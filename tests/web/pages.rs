@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 35] = [
+const PAGES: [&str; 36] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -34,6 +34,7 @@ const PAGES: [&str; 35] = [
     "/submit?from=running",
     "/submit?type=sal",
     "/dead",
+    "/dead?by=error",
     "/cron",
     "/cron/nightly",
     "/stats",

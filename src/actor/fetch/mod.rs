@@ -252,7 +252,7 @@ impl Fetch {
                 }
                 _ => None,
             };
-            let ended = self.jobs.end(outcome, &self.settings.job);
+            let ended = self.jobs.end(outcome, &self.settings);
             if let Some((message, has_crashed)) = lack {
                 self.lacks(&message);
                 if ended.is_none() {

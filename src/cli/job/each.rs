@@ -11,8 +11,8 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
-/// comes from the first failure.
-pub(in crate::cli) async fn apply(
+/// is that of the first failure.
+pub(super) async fn apply(
     client: &Client,
     ids: &[String],
     global: &Global,

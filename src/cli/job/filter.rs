@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use super::moment::PastZone;
 use crate::cli::exec::parsed;
 use crate::error::{Error, Exit};
+use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::job::JobStatus;
-use crate::proto::text::shown;
+use crate::proto::text::{counted, shown};
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// A choice of jobs.
@@ -59,6 +60,9 @@ pub(super) struct JobFilters {
     /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
+    /// Only jobs whose error is of this kind: as hero job errors prints it, or an error of the kind
+    #[arg(long, value_name = "TEXT")]
+    pub(super) kind: Option<String>,
     /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that ended because
     /// they were stopped or replaced: stopped, replaced
     #[arg(long, value_name = "WORD")]
@@ -66,6 +70,9 @@ pub(super) struct JobFilters {
     /// Only jobs that were stopped or replaced
     #[arg(long)]
     pub(super) cancelled: bool,
+    /// Only dead letters: jobs that used up their attempts
+    #[arg(long)]
+    pub(super) dead: bool,
 }
 
 /// States of jobs, by the words of people or of the hash.
@@ -141,13 +148,15 @@ impl JobFilters {
         self.texts().iter().any(|(_, text)| text.is_some())
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
+            || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 10] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 11] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
             ("--error", self.error.as_ref()),
+            ("--kind", self.kind.as_ref()),
             ("--failed-because", self.failed_because.as_ref()),
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
@@ -156,6 +165,12 @@ impl JobFilters {
             ("--host", self.host.as_ref()),
             ("--type", self.script_type.as_ref()),
         ]
+    }
+
+    /// Counts the jobs that were found.
+    pub(super) fn counted(&self, number: usize) -> String {
+        let words = if self.dead { ("dead letter", "dead letters") } else { ("job", "jobs") };
+        counted(number as u64, words.0, words.1)
     }
 
     /// Returns the states that are asked for.
@@ -168,6 +183,7 @@ impl JobFilters {
         Ok(ListQuery {
             statuses: self.states()?.stored,
             script_type: self.script_type.as_deref().map(parsed).transpose()?,
+            dead: self.dead,
             limit,
             cursor: None,
         })
@@ -183,6 +199,7 @@ impl JobFilters {
             name: self.name.clone(),
             tags: self.tags.clone(),
             error: self.error.clone(),
+            error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
             any_end: self.states()?.names_intended(),
@@ -211,8 +228,8 @@ impl JobFilters {
                 let _ = write!(words, " {option} '{}'", text.replace('\'', r"'\''"));
             }
         }
-        if self.cancelled {
-            words.push_str(" --cancelled");
+        for (given, option) in [(self.cancelled, " --cancelled"), (self.dead, " --dead")] {
+            words.push_str(if given { option } else { "" });
         }
         words
     }
@@ -228,9 +245,10 @@ mod tests {
             status: vec!["error".to_owned()],
             error: Some("can't".to_owned()),
             cancelled: true,
+            dead: true,
             ..JobFilters::default()
         };
-        assert_eq!(filter.words(), r" --error 'can'\''t' --status error --cancelled");
+        assert_eq!(filter.words(), r" --error 'can'\''t' --status error --cancelled --dead");
         assert!(filter.is_given() && !JobFilters::default().is_given());
     }
 

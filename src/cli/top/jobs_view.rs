@@ -43,6 +43,7 @@ impl JobsWanted {
         let states = States::of_words(words.into_iter().copied())?;
         let of_queue = self.queue.as_ref().map(|queue| queue.target.script_type().clone());
         let query = ListQuery {
+            dead: false,
             statuses: states.stored.clone(),
             script_type: of_queue,
             limit: JOBS_MAX,

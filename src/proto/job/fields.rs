@@ -167,7 +167,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("backoff", "Backoff", Settings),
     row("retry_if", "Retried after exit codes", Settings),
     row("postponed", "Postponed", State),
-    row("crashes", "Crashes", State),
+    row("crashes", "Crashes", State).listed(),
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
     row("hostname", "Machine", Place).listed(),
@@ -238,7 +238,7 @@ pub static JOB_FIELDS: &[JobField] = &[
         "string",
         "The text after the last line of its log, while it runs, that has no line end yet",
     ),
-    row("exit_code", "Exit code", Results),
+    row("exit_code", "Exit code", Results).listed(),
     row("signal", "Signal", Results).added(
         FieldKind::Number,
         "integer",

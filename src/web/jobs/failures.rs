@@ -57,8 +57,7 @@ fn row(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let of_kind = JobFilter { kind: group.kind.clone(), ..filter.clone() };
-    let jobs = of_kind.address(links, "/jobs", &[]);
+    let jobs = filter.address(links, filter.path(), &[("kind", &group.kind)]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
     html! {
@@ -83,7 +82,7 @@ fn row(
 /// Returns the button that asks before all failures of a kind are retried.
 fn retry_form(kind: &str, filter: &JobFilter, links: &SiteLinks, forgery: &Markup) -> Markup {
     html! {
-        form method="post" action=(links.to("/jobs")) {
+        form method="post" action=(links.to(filter.path())) {
             (forgery)
             @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name != "kind") {
                 input type="hidden" name=(name) value=(value);
