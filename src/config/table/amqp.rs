@@ -103,7 +103,10 @@ key_table! {
     template: Text;
 
     /// The broker of the matrix that the route is for; any without one.
-    broker: Text;
+    broker: OneOf(&[
+        "adminBrokerIn", "adminBrokerOut", "adminGraphBroker", "adminLogsBroker", "adminSyslogBroker", "cBroker",
+        "mBroker", "rBroker", "sBroker", "uBroker", "wBroker", "whBroker",
+    ]);
 
     /// The part of Hero that answers, in place of a job.
     builtin: OneOf(&["ping", "objects", "logger", "journal", "relational"]);
