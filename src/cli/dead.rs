@@ -223,7 +223,7 @@ impl DeadChoice {
         Err(Error::new(Exit::Usage, message))
     }
 
-    /// Applies an operation to each dead letter, also after failures. The exit code is that of the
+    /// Applies an operation to each dead letter, also after failures. The exit code comes from the
     /// first failure.
     async fn each(
         &self,

@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// Retries every dead letter that matches the filter, with attempts and crashes counted from
-    /// 0. Each moves in one atomic step; one that dies again meanwhile is not retried twice.
+    /// 0. Each moves in one atomic step; a job that dies again meanwhile is not retried twice.
     ///
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it have moved.

@@ -18,9 +18,9 @@ use crate::proto::target::{IllegalName, ScriptType};
 /// A filter of dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct DeadFilter {
-    /// Only those of this type.
+    /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
-    /// Only those whose error contains this text.
+    /// Only jobs whose error contains this text.
     pub error: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl DeadLetter {
 }
 
 /// The fields in a list beside the error.
-pub(crate) const DEAD_FIELDS: [&str; 11] = [
+pub const DEAD_FIELDS: [&str; 11] = [
     "name",
     "group",
     "instance",

@@ -5,6 +5,10 @@ use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Redis, keys, until, wait_until};
 
+fn status(redis: &Redis, id: &str) -> String {
+    redis.field(&keys::job(id), "status").unwrap_or_default()
+}
+
 #[test]
 fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     let redis = Redis::start();

@@ -113,7 +113,7 @@ fn bounds(kind: KeyKind, text: &str) -> String {
 
 /// Returns true for a table that is a part of another one.
 fn is_part(table: &KeyTable) -> bool {
-    table.path.contains('.') && !["type.NAME", "limit.NAME", "unit.NAME"].contains(&table.path)
+    KEY_TABLES.iter().any(|other| below(other.path).any(|part| part.path == table.path))
 }
 
 /// Returns the values of a table in a tree of values.

@@ -16,7 +16,7 @@ use crate::proto::units::{format_duration, format_size, parse_duration, parse_si
 ///
 /// # Errors
 /// The first [`Fault`] found, in the order of the table.
-pub(in crate::config) fn check_bounds(config: &Config) -> Result<(), Fault> {
+pub(crate) fn check_bounds(config: &Config) -> Result<(), Fault> {
     let root = Value::try_from(config).map_err(|error| {
         Fault::new(KeyPath::default(), format!("cannot write it as TOML: {error}"))
     })?;

@@ -54,6 +54,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     script_type::DEPENDENCIES,
     sandbox::SANDBOX,
     unit::LIMIT,
+    unit::CALENDAR,
     unit::UNIT,
     unit::UNIT_ACTORS,
 ];

@@ -14,7 +14,7 @@ use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 use crate::store::{DeadCursor, DeadFilter, Store};
 
-/// The most dead letters that one call names.
+/// The maximum number of dead letters that one call names.
 const IDS_MAX: usize = 1000;
 
 pub(super) fn methods() -> [Method; 3] {

@@ -57,6 +57,10 @@ pub(super) struct ListJobs {
     ended_since: Option<Spelled<PastMoment>>,
     /// Only jobs that ended at this time or before it.
     ended_until: Option<Spelled<PastMoment>>,
+    /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE.
+    actor: Option<String>,
+    /// Only jobs that ran last, and ended, on this machine.
+    host: Option<String>,
 }
 
 /// A page of jobs.
@@ -74,7 +78,7 @@ impl ListJobs {
         self.limit
     }
 
-    /// Returns what it looks for, at most so many jobs.
+    /// Returns the jobs that it finds, at most so many.
     pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
         let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
         let query = ListQuery {
@@ -96,6 +100,8 @@ impl ListJobs {
             until: time(self.until),
             ended_since: time(self.ended_since),
             ended_until: time(self.ended_until),
+            actor: self.actor,
+            host: self.host,
             cause: self.failed_because.map(|Spelled(cause)| cause),
             ..JobSearch::default()
         };

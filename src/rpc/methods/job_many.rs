@@ -16,7 +16,7 @@ use crate::client::{JobChange, ManyChanged};
 use crate::proto::job::JobId;
 use crate::store::{JobSummary, ListQuery};
 
-/// The most jobs that one call changes.
+/// The maximum number of jobs that one call changes.
 const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
 
 pub(super) fn methods() -> [Method; 1] {

@@ -14,7 +14,7 @@ local limit, wanted, error_len_max = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6
 local names = { 'status', 'error' }
 for number = 7, #ARGV do names[#names + 1] = ARGV[number] end
 
--- Letters added since then stand behind it; removed ones before it have moved it.
+-- Letters added since then stand after it; removed ones before it have moved it.
 local length = redis.pcall('LLEN', list)
 local till = type(length) == 'number' and length or 0
 if till > 0 and tonumber(ARGV[3]) >= 0 then

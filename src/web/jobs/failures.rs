@@ -8,7 +8,7 @@ use super::super::parts::{ago, columns, count, empty, short_id, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
-/// The most kinds that are shown.
+/// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
 /// Returns the number of failures and of those that were looked at.
@@ -57,7 +57,8 @@ fn row(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let jobs = filter.address(links, "/jobs", &[("kind", &group.kind)]);
+    let of_kind = JobFilter { kind: group.kind.clone(), ..filter.clone() };
+    let jobs = of_kind.address(links, "/jobs", &[]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
     html! {

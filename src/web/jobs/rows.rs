@@ -12,7 +12,7 @@ use super::super::parts::{
 use super::filter::JobFilter;
 use crate::proto::job::JobStatus;
 
-/// The most tags of a job in a list.
+/// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.
@@ -75,7 +75,7 @@ pub(super) fn chosen_tag(filter: &JobFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the rows with their ids, or the one that says that there are none.
+/// Returns the rows with their ids, or one row that says that there are none.
 pub(super) fn rows(
     jobs: &[JobDoc],
     links: &SiteLinks,

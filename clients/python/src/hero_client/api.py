@@ -771,6 +771,10 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that ended at this time or after it; a job that has not ended is left out."""
     ended_until: Optional[str]
     """Only jobs that ended at this time or before it."""
+    actor: Optional[str]
+    """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
+    host: Optional[str]
+    """Only jobs that ran last, and ended, on this machine."""
 
 
 class ListedFiles(TypedDict):
@@ -1105,12 +1109,7 @@ class ShownGraph(TypedDict):
     """The cursor of the next page, if there may be one."""
 
 
-class StatsDocument(TypedDict):
-    """Rates, errors and times of jobs."""
-    seconds: Optional[float]
-    """The seconds in which this was counted; without them, since the first job of each type."""
-    types: List[TypeStatsDocument]
-    """The script types."""
+StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]'}, total=False)
 
 
 class SubmittedBatch(TypedDict):
@@ -1223,10 +1222,13 @@ class UnchangedDead(TypedDict):
 
 
 ActorState = Literal['ready', 'draining', 'foreign']
-"""The state of an actor."""
+"""The state of an actor. ready: It claims jobs. draining: It claims no more jobs; running ones end. foreign: It
+belongs to a foreign program, which does not tell."""
 
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
-"""The kind of an attempt's end."""
+"""The kind of an attempt's end. running: It has not ended. finished: The job finished. error: The script failed,
+ran out of time or was stopped. crashed: Its actor died, or exceeded the timeout as a foreign actor. given_back: Its
+actor stopped and gave the job back. postponed: Its script asked to be run again later."""
 
 ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 """The word of a change."""
@@ -1235,28 +1237,52 @@ ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
 FileSide = Literal['input', 'output', 'stdin']
-"""The side of a job on which a file is."""
+"""The side of a job on which a file is. input: Its submitter gave it. output: Its script left it. stdin: Its
+submitter gave it as standard input."""
 
 GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
-"""The outcome of a job of a graph."""
+"""The outcome of a job of a graph. waiting: It has not ended. finished: It finished. failed: It ended in an error.
+cancelled: It was stopped, or deleted before its end."""
 
 GraphKind = Literal['graph', 'batch']
-"""The way in which jobs were submitted together."""
+"""The way in which jobs were submitted together. graph: As a graph: they wait for each other by name. batch: As a
+batch."""
 
 GraphState = Literal['running', 'finished', 'failed', 'cancelled']
-"""The state of a graph."""
+"""The state of a graph. running: Some of its jobs have not ended. finished: All have finished. failed: All have
+ended, and some failed. cancelled: All have ended, none failed, and some were cancelled."""
 
 HealthState = Literal['ok', 'warning', 'critical']
-"""The state of the whole namespace: that of its worst problem."""
+"""The state of the whole namespace: that of its worst problem. ok: Nothing is wrong; notes may be there. warning: A
+warning is the worst. critical: Something is critical."""
 
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
-"""The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
+"""The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows.
+created: Stored, not started. waiting_for_prerequisites: Waits for its prerequisites. scheduled: Waits for its time:
+a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
+Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
 ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
-"""The kind of a problem."""
+"""The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
+its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
+job is not in force because of a mistake. redis_replica: Redis is a replica, which refuses writes. redis_old: Redis
+is too old. redis_unknown: Redis does not tell its state. redis_cannot_append: Redis cannot write its append-only
+file. redis_cannot_save: Redis cannot write its snapshot. redis_forgets: Redis may lose accepted jobs.
+redis_named_alone: Redis is a node of a cluster that is named alone. redis_memory: Redis uses much of its memory.
+wrong_type: A key of the namespace is used by another program. clock_differs: The clock of a machine differs from
+Redis's. queue_depth: A queue is deep. queue_without_actor: A queue has jobs and no actor. queue_of_unknown_type: A
+queue has jobs of a script type that is not configured, and no actor. queue_wait: The first job of a queue waits for
+long. queue_held: Limits hold jobs of a queue. queue_paused: A queue is paused. jobs_failed: Jobs failed in the last
+hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
+failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
+actors_hold: Actors claim no jobs, as their machines are overloaded or full. broker_gone: A broker of RabbitMQ does
+not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers
+of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A broker has
+lost log events. versions_differ: Daemons have other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
-"""The severity of a problem."""
+"""The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
+look at it now."""
 
 
 class Methods:
@@ -1439,9 +1465,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1545,9 +1571,10 @@ class Methods:
         answer: Documented = self._call("script.functions", _given({"script_type": script_type, "name": name}))
         return answer
 
-    def stats_get(self) -> StatsDocument:
-        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
-        answer: StatsDocument = self._call("stats.get", _given({}))
+    def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
+        each type, or in a period of the last 30 days."""
+        answer: StatsDocument = self._call("stats.get", _given({"since": since, "until": until}))
         return answer
 
     def system_health(self) -> NamespaceHealth:
@@ -1742,9 +1769,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1848,9 +1875,10 @@ class AsyncMethods:
         answer: Documented = await self._call("script.functions", _given({"script_type": script_type, "name": name}))
         return answer
 
-    async def stats_get(self) -> StatsDocument:
-        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
-        answer: StatsDocument = await self._call("stats.get", _given({}))
+    async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
+        each type, or in a period of the last 30 days."""
+        answer: StatsDocument = await self._call("stats.get", _given({"since": since, "until": until}))
         return answer
 
     async def system_health(self) -> NamespaceHealth:
