@@ -31,7 +31,7 @@ key_table! {
     /// `unified`: one queue for all keys. `matrix`: one queue per key, consumed by the brokers of the nodes.
     mode: OneOf(&["unified", "matrix"]);
 
-    /// The node of this machine, in the matrix. The unit `broker-NODE` is that of NODE without this key.
+    /// The node of this machine, in the matrix. The unit `broker-NODE` is of NODE without this key.
     ///
     ///     amqp.node = "admin"
     node: OneOf(&["appServer", "admin", "segundo", "tercero"]);

@@ -71,8 +71,8 @@ key_table! {
     /// The largest total output of a job's prerequisites. A job with more ends in `error`.
     inputs_size_max: Size(1, REDIS_STRING);
 
-    /// The most bytes of the files that a job is given (`--input`, `--stdin`, those of its prerequisites), and of
-    /// those that its script leaves in `HERO_OUTPUT_DIR`. They are kept in Redis. 0 for none.
+    /// The most bytes of the files that a job is given (`--input`, `--stdin`, files of its prerequisites), and of
+    /// the files that its script leaves in `HERO_OUTPUT_DIR`. They are kept in Redis. 0 for none.
     files_size_max: Size(0, 64 * MIB);
 
     /// The largest log of an attempt. A larger one keeps its start and its last quarter.

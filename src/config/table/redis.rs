@@ -52,10 +52,10 @@ key_table! {
     /// Also refuses a Redis that does not say, because its user may not call INFO. Without it the daemon warns.
     require_durable: Flag, restart;
 
-    /// Where a job must be before its submission is answered, and its end before its reply: `memory`, that of
-    /// Redis; `disk`, synchronised with its append-only file (Redis 7.2 or later, Valkey 8 or later; an older Redis
-    /// needs `appendfsync always`); or `replicas:2`, the memory of two replicas. A job with `--durable` asks for
-    /// `disk` where this says `memory`.
+    /// Where a job must be before its submission is answered, and its end before its reply: `memory`, in the memory
+    /// of Redis; `disk`, synchronised with its append-only file (Redis 7.2 or later, Valkey 8 or later; an older
+    /// Redis needs `appendfsync always`); or `replicas:2`, in the memory of two replicas. A job with `--durable`
+    /// asks for `disk` where this says `memory`.
     /// ---
     /// Hero calls WAITAOF for the disk and WAIT for 1 to 16 replicas. Redis has 5 s to confirm. After that the
     /// submission fails with the id of the job, which is stored and runs all the same; an end pushes no reply.

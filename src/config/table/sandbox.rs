@@ -86,6 +86,6 @@ key_table! {
     /// Allows a job to ask for all of the network, with `--network all`.
     network_max: Flag;
 
-    /// The TCP ports that a job may ask for with `--network`, beside those of `ports`.
+    /// The TCP ports that a job may ask for with `--network`, beside `ports`.
     ports_max: Numbers(1, 65_535);
 }

@@ -115,6 +115,6 @@ key_table! {
     /// The number of the instance within the group.
     instance: Number(1, 65_535);
 
-    /// Jobs that run at once; those of the unit without it.
+    /// Jobs that run at once; without it, the number of the unit.
     tasks: Number(1, 1024);
 }
