@@ -84,7 +84,7 @@ impl Client {
     /// `most` of those that are kept.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn cron_firings(
         &self,
         crontab: &Crontab,

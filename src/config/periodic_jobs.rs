@@ -233,7 +233,7 @@ impl CronEntry {
         let days = self.schedule.calendar().map(Calendar::days).unwrap_or_default();
         let mut said =
             vec![json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()])];
-        // Without them the digest is that of other versions.
+        // Without them the digest is the same as in other versions.
         if !spread.is_zero() || !days.is_empty() {
             said.push(json!([spread.as_secs(), days]));
         }
