@@ -241,10 +241,10 @@ fn defaults_of_types(row: &KeyRow, table: &KeyTable, defaults: &Value) -> Option
 
 /// Returns the table before this one that has the same rows.
 fn told_by(table: &KeyTable) -> Option<&'static KeyTable> {
-    let before = KEY_TABLES.iter().take_while(|other| other.path != table.path);
+    let mut before = KEY_TABLES.iter().take_while(|other| other.path != table.path);
     let texts =
         |table: &KeyTable| table.rows.iter().map(|row| (row.key, row.text)).collect::<Vec<_>>();
-    before.into_iter().find(|other| !other.rows.is_empty() && texts(other) == texts(table))
+    before.find(|other| !other.rows.is_empty() && texts(other) == texts(table))
 }
 
 /// Returns the default of a key as the file spells it; `None` if it has none, or each script type another.

@@ -111,10 +111,16 @@ fn default_of_each_key_is_of_its_kind() {
                 KeyKind::Number(..) => value.is_integer(),
                 KeyKind::Decimal(..) => value.is_float(),
                 KeyKind::Map => value.is_table(),
-                KeyKind::Texts | KeyKind::SomeOf(_) | KeyKind::Folders => value.is_array(),
-                KeyKind::Numbers(..) | KeyKind::Durations(..) => value.is_array(),
-                KeyKind::Text | KeyKind::OneOf(_) => value.is_str(),
-                KeyKind::File | KeyKind::Folder | KeyKind::FolderOrNone => value.is_str(),
+                KeyKind::Texts
+                | KeyKind::SomeOf(_)
+                | KeyKind::Folders
+                | KeyKind::Numbers(..)
+                | KeyKind::Durations(..) => value.is_array(),
+                KeyKind::Text
+                | KeyKind::OneOf(_)
+                | KeyKind::File
+                | KeyKind::Folder
+                | KeyKind::FolderOrNone => value.is_str(),
                 KeyKind::Duration(..) => {
                     value.as_str().is_some_and(|text| parse_duration(text).is_ok())
                 }
