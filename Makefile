@@ -160,7 +160,7 @@ lint: rust ## formatting and clippy, as CI runs them
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-docs: rust ## write docs/sal.md, docs/osis.md, their definition files, docs/openrpc.json and docs/openapi.json
+docs: rust ## write what is made from tables: docs of functions and methods, etc/hero.toml, its page and schema, hero(7)
 	$(CARGO) xtask docs
 
 screenshots: rust deps ## make the pictures of the page again, in docs/images/

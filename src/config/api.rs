@@ -126,15 +126,6 @@ impl ApiConfig {
             let message = "must begin with / and not end with it, such as \"/hero\"";
             return Err(Fault::new(key("path"), message));
         }
-        for (name, file) in [
-            ("tls_cert_file", &self.tls_cert_file),
-            ("tls_key_file", &self.tls_key_file),
-            ("address_file", &self.address_file),
-        ] {
-            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
-                return Err(Fault::new(key(name), "must be an absolute path"));
-            }
-        }
         match (&self.tls_cert_file, &self.tls_key_file) {
             (Some(_), None) => {
                 return Err(Fault::new(key("tls_cert_file"), "needs api.tls_key_file"));

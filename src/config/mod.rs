@@ -38,6 +38,7 @@ mod schema;
 mod secret_files;
 mod secrets;
 mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 mod thresholds;
@@ -84,6 +85,7 @@ pub use schema::{
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
+pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
 pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};

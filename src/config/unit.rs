@@ -65,7 +65,6 @@ impl Config {
                         _, . and -";
             return Err(Fault::new(table, form));
         }
-        check_tasks(&table, unit.tasks)?;
         if name == SUPERVISOR {
             return must_be(unit, &table, Role::Supervisor, "is the supervisor by its name")
                 .map(|()| Unit::Supervisor);
@@ -120,7 +119,6 @@ impl Config {
         for (index, actor) in unit.actors.iter().enumerate() {
             let entry = table.then("actors").then(index);
             self.check_type(&actor.script_type, &entry.then("type"), table)?;
-            check_tasks(&entry, actor.tasks)?;
             let id = ActorId {
                 script_type: actor.script_type.clone(),
                 group: actor.group.clone(),
@@ -155,19 +153,6 @@ impl Config {
             known.join(", ")
         );
         Err(Fault::new(at.clone(), message).or(table.clone()))
-    }
-}
-
-/// The legal numbers of concurrent jobs.
-pub(super) const TASKS: std::ops::RangeInclusive<usize> = 1..=1024;
-
-fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
-    match tasks {
-        Some(tasks) if !TASKS.contains(&tasks) => {
-            let message = format!("must be from {} to {}, not {tasks}", TASKS.start(), TASKS.end());
-            Err(Fault::new(table.then("tasks"), message))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,15 +1,10 @@
 //! Ended jobs whose ids a program pushes again with plain commands, as the older dispatcher had it.
 
 use super::{bash, counting, dual, has_status, runs};
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, until, wait_until};
 
 const QUEUE: &str = "hero:q:work:type:bash";
 const W1: &str = super::W1;
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, status: &str) {
-    wait_until(&format!("job {id} is {status}"), || has_status(redis, id, status));
-}
 
 fn attempt(redis: &Redis, id: &str) -> Option<String> {
     redis.field(&format!("hero:job:{id}"), "attempt")

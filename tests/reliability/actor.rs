@@ -3,15 +3,10 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Hero, Redis, keys, until, wait_until};
 
 fn status(redis: &Redis, id: &str) -> String {
     redis.field(&keys::job(id), "status").unwrap_or_default()
-}
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, expected: &str) {
-    wait_until(&format!("{id} is {expected}"), || status(redis, id) == expected);
 }
 
 #[test]

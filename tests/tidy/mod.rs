@@ -10,6 +10,7 @@ mod messages;
 mod names;
 mod places;
 mod promises;
+mod schema;
 mod shipped;
 mod source;
 mod words;

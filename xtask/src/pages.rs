@@ -3,14 +3,16 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hero::cli::definitions;
 use hero::config::{JobConfig, RhaiLimits, SalConfig};
 use hero::engine::rhai::{Group, RhaiEngine};
 use hero::rpc::MethodTable;
 
-/// Writes all pages and definition files, and the documents of the API, into docs/.
+use crate::{configuration, manual};
+
+/// Writes all pages and definition files, the documents of the API, and the files of the configuration.
 pub(crate) fn write() -> Result<(), Box<dyn Error>> {
     let (table, docs) =
         (MethodTable::new(), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
@@ -21,13 +23,17 @@ pub(crate) fn write() -> Result<(), Box<dyn Error>> {
     let documents = documents.map(|(name, text)| (docs.join(name), format!("{text}\n")));
     let files = files()?.into_iter().chain(documents);
     for (file, text) in files {
-        fs::write(&file, text)
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        write_file(&file, &text)?;
     }
     Ok(())
 }
 
-/// Returns the generated files of docs/ with their text.
+fn write_file(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    Ok(())
+}
+
+/// Returns the generated files, without the documents of the API, with their text.
 fn files() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
     let (limits, job) = (RhaiLimits::default(), JobConfig::default());
     let sal = RhaiEngine::sal("sal".parse()?, &limits, &job, &SalConfig::default());
@@ -41,7 +47,7 @@ fn files() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
             ]
         },
     );
-    Ok(files.collect())
+    Ok(files.chain(configuration::files()?).chain([manual::protocol()?]).collect())
 }
 
 /// Returns the page of the functions of one engine.

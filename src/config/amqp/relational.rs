@@ -141,13 +141,6 @@ impl RelationalConfig {
             };
         }
         let server = self.url.server().map_err(|reason| Fault::new(key("url"), reason))?;
-        for (name, file) in
-            [("password_file", &self.password_file), ("tls_ca_file", &self.tls_ca_file)]
-        {
-            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
-                return Err(Fault::new(key(name), "must be an absolute path"));
-            }
-        }
         if self.tls_ca_file.is_some() && !server.tls {
             let message = "is for TLS, but amqp.relational.url does not begin with mysqls";
             return Err(Fault::new(key("tls_ca_file"), message));

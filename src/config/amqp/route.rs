@@ -130,11 +130,6 @@ impl RouteConfig {
             (Some(_), None) if scripts != 1 => {
                 fault("script", "needs either a script or a script_file".to_owned())
             }
-            (Some(_), None)
-                if self.script_file.as_ref().is_some_and(|file| !file.is_absolute()) =>
-            {
-                fault("script_file", "must be an absolute path".to_owned())
-            }
             (None, Some(_)) | (Some(_), None) => Ok(()),
         }
     }
