@@ -8,11 +8,11 @@ mod api;
 mod bounds;
 mod changes;
 mod check;
+mod connection;
 mod job;
 mod log;
 mod osis;
 mod places;
-mod redis;
 mod row;
 mod sal;
 mod sandbox;
@@ -26,7 +26,7 @@ pub use row::{KeyKind, KeyRow, KeyTable};
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
     log::LOG,
-    redis::REDIS,
+    connection::REDIS,
     supervisor::SUPERVISOR,
     job::JOB,
     actor::ACTOR,

@@ -51,6 +51,7 @@ fn engine_of(
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
         fallback: crate::proto::target::Fallback::None,
+        dead_letters: crate::config::DeadLetters::default(),
         who: Vec::new(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);

@@ -11,7 +11,7 @@ use super::super::layout::Nav;
 use super::super::parts::{Confirm, bulk, count, things};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
-use super::JobFilter;
+use super::filter::JobFilter;
 
 /// The maximum number of jobs that one form changes.
 const JOBS_MAX: usize = 1_000;
