@@ -106,13 +106,13 @@ test: rust deps-test ## all tests, each on a private Redis of its own
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 test-quick: rust deps ## unit tests and the store tests
-	$(CARGO) test --locked --lib
+	$(CARGO) test --locked --workspace --lib
 	$(CARGO) test --locked --test integration store::
 
 # What is missing on this machine is skipped, counted and named at the end.
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
 	@export HERO_SKIPPED_LOG=$$(mktemp); \
-	$(CARGO) test --locked --lib engine::process -- --nocapture; status=$$?; \
+	$(CARGO) test --locked --package hero-engine --lib process -- --nocapture; status=$$?; \
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each

@@ -13,7 +13,7 @@ use crate::store::{Counts, Verdict};
 const JITTER: f64 = 0.2;
 /// The exit code of a temporary failure in `sysexits(3)`. It postpones a job that names it in `retry_if`.
 const TEMPORARY_FAILURE: i32 = 75;
-/// The shortest wait of a postponed job, so that one that always asks keeps no actor busy.
+/// The shortest wait of a postponed job, so that a job that always asks keeps no actor busy.
 const POSTPONED_MIN: Duration = Duration::from_secs(1);
 
 /// Decides how an attempt is recorded. `None` if it is not: the job goes back to its queue, was given
@@ -97,13 +97,13 @@ fn postpone(
     Verdict::Postpone { error, exit_code, delay }
 }
 
-/// Returns the end of a job that cannot be run, and what it counts. It is never retried.
+/// Returns the end of a job that cannot be run, and its counters. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
     (verdict, counts::of_invalid())
 }
 
-/// Returns the end of a job that starts too late, and what it counts; `None` if it may start, or has started before.
+/// Returns the end of a job that starts too late, and its counters; `None` if it may start, or has started before.
 pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     let within = job.spec.expires?;
     let started_before = job.attempt > 1
@@ -119,7 +119,7 @@ pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     Some((Verdict::Error { error, exit_code: None, dead: false }, counts::of_expired()))
 }
 
-/// Returns the wait before a retry of this number, with jitter: that of the job, or of the configuration.
+/// Returns the wait before a retry of this number, with jitter: by the job, or by the configuration.
 fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration {
     let (first, longest) = (config.retry_backoff, config.retry_backoff_max);
     let nominal = job.spec.backoff.unwrap_or(RetryDelays { first, longest }).before(retry);

@@ -30,7 +30,7 @@ pub enum JobChange {
     Edit(JobValues),
 }
 
-/// New values of a job that has not started. What is absent stays as it is.
+/// New values of a job that has not started. Absent values stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobValues {
     /// Its place: priority, group, earliest time.
@@ -45,7 +45,7 @@ impl From<JobEdit> for JobValues {
     }
 }
 
-/// A job, and what was done to it.
+/// A job, and its change.
 pub type ChangedJob = (JobId, Result<String, ClientError>);
 
 /// The jobs that were changed, and the number of those that were not.
@@ -79,7 +79,7 @@ impl JobChange {
         }
     }
 
-    /// The word for what was done.
+    /// The word for the change.
     pub fn done(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "retried",
@@ -124,7 +124,7 @@ impl JobChange {
         }
     }
 
-    /// Returns the states to look at, if filters name none: those to which it can do something, but nobody
+    /// Returns the states to look at, if filters name none: those that it can change, but nobody
     /// wants all that finished to run again.
     fn states(&self) -> Vec<JobStatus> {
         match self {
@@ -153,7 +153,7 @@ impl ManyChanged {
 }
 
 impl Client {
-    /// Changes a job. Returns what was done to it, and to its dependents if they change too.
+    /// Changes a job. Returns its change, and the changes of its dependents if they change too.
     ///
     /// # Errors
     /// As [`Client::stop_job`], [`Client::retry_job`], [`Client::delete_job`] and [`Client::edit_job`].

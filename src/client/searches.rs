@@ -31,7 +31,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// The most jobs that are looked at.
+    /// The maximum number of jobs that are looked at.
     pub const LOOKED_MAX: usize = 1_000_000;
 }
 

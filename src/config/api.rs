@@ -23,9 +23,9 @@ const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 pub struct ApiConfig {
     /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
     pub listen: Vec<Listen>,
-    /// The path below which everything is served, such as `/hero`; empty for none.
+    /// The path that everything is served below, such as `/hero`; empty for none.
     pub path: String,
-    /// The names under which a browser may call the API over TCP, besides addresses and `localhost`.
+    /// The names that a browser may call the API by over TCP, besides addresses and `localhost`.
     pub hosts: Vec<String>,
     /// The addresses of proxies whose `X-Forwarded-*` headers count.
     pub trusted_proxies: Vec<AddressRange>,
@@ -47,9 +47,9 @@ pub struct ApiConfig {
     /// The largest body of a request, in bytes.
     #[serde(with = "units::size")]
     pub body_size_max: u64,
-    /// The most calls of one batch.
+    /// The maximum number of calls of one batch.
     pub batch_max: usize,
-    /// The most connections at once.
+    /// The maximum number of connections at once.
     pub connections_max: usize,
     /// The time within which a client must send a request, or read its answer.
     #[serde(with = "units::duration")]

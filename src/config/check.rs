@@ -259,7 +259,7 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
 }
 
 fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(), Fault> {
-    /// The most folders of one type.
+    /// The maximum number of folders of one type.
     const MODULES_MAX: usize = 16;
     let key = table.then("modules");
     if !(least..=MODULES_MAX).contains(&modules.len()) {

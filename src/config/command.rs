@@ -16,7 +16,7 @@ use crate::proto::job::OutputOverflow;
 pub struct CommandOptions {
     /// The extensions of script files beside the type's own, with their dots (`.mjs`).
     pub more_extensions: Vec<String>,
-    /// Variables of every script of the type; those of the job override them.
+    /// Variables of every script of the type; the job's override them.
     pub env: BTreeMap<String, String>,
     /// The working folder of scripts; empty for their private folder.
     pub cwd: PathBuf,
@@ -24,7 +24,7 @@ pub struct CommandOptions {
     pub compile: Vec<String>,
     /// The command that checks a script without running it; empty without one.
     pub check: Vec<String>,
-    /// Keeps a parent interpreter ready, from which each job is forked. Of the types that come
+    /// Keeps a parent interpreter ready; each job is forked from it. Of the types that come
     /// with Hero, `python` has it.
     pub warm: bool,
     /// The modules that the parent interpreter imports.

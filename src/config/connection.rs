@@ -42,7 +42,7 @@ pub struct RedisConfig {
     /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
-    /// The time for which Redis may refuse the login before a unit ends.
+    /// The time that Redis may refuse the login before a unit ends.
     #[serde(with = "units::duration")]
     pub refused_for: Duration,
     /// Refuses a Redis that forgets accepted jobs when it is killed.
@@ -174,7 +174,7 @@ impl RedisConfig {
 
     /// Rejects a namespace whose keys would be spread over a cluster. The error follows the key in a
     /// message.
-    pub(crate) fn check_slot(&self) -> Result<(), String> {
+    pub fn check_slot(&self) -> Result<(), String> {
         if !self.url.is_cluster() || self.namespace.is_hash_tag() {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl RedisConfig {
         Ok(())
     }
 
-    /// Rejects settings with which no connection is possible.
+    /// Rejects settings that make a connection impossible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
@@ -286,7 +286,7 @@ pub(super) mod empty_is_none {
 
     // Serde passes every field by reference.
     #[expect(clippy::ref_option)]
-    pub(in crate::config) fn serialize<S, T>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
+    pub(crate) fn serialize<S, T>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
     where
         S: Serializer,
         T: Serialize,
@@ -297,7 +297,7 @@ pub(super) mod empty_is_none {
         }
     }
 
-    pub(in crate::config) fn deserialize<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+    pub(crate) fn deserialize<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
     where
         D: Deserializer<'de>,
         T: From<String>,

@@ -15,9 +15,9 @@ use super::units;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct SalConfig {
-    /// The folders in which files may be read.
+    /// The folders where files may be read.
     pub read: Vec<PathBuf>,
-    /// The folders in which files may be written and deleted.
+    /// The folders where files may be written and deleted.
     pub write: Vec<PathBuf>,
     /// Allows to start programs and to end processes.
     pub run: bool,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
 use super::units;
+use crate::proto::units::{format_duration, format_size};
 
 /// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
 ///
@@ -40,26 +41,26 @@ pub struct SandboxConfig {
     /// The address space of one process; zero for no bound.
     #[serde(with = "units::size")]
     pub address_space: u64,
-    /// The most processes and threads of the daemon's user; zero for no bound.
+    /// The maximum number of processes and threads of the daemon's user; zero for no bound.
     pub processes: u64,
-    /// The most open files of one process.
+    /// The maximum number of open files of one process.
     pub open_files: u64,
     /// The largest file that may be written; zero for no bound.
     #[serde(with = "units::size")]
     pub file_size: u64,
-    /// The most bytes in the job's own folder; zero for no bound.
+    /// The maximum number of bytes in the job's own folder; zero for no bound.
     #[serde(with = "units::size")]
     pub disk: u64,
     /// The memory of all processes of a job, if it has its own control group; zero for no bound.
     #[serde(with = "units::size")]
     pub job_memory: u64,
-    /// The most processes and threads of a job, if it has its own control group; zero for no
+    /// The maximum number of processes and threads of a job, if it has its own control group; zero for no
     /// bound.
     pub job_processes: u64,
-    /// The most memory that a job may ask for, where that is more than `memory`.
+    /// The maximum memory that a job may ask for, where that is more than `memory`.
     #[serde(with = "units::size")]
     pub memory_max: u64,
-    /// The most CPU time that a job may ask for, where that is more than `cpu`.
+    /// The maximum CPU time that a job may ask for, where that is more than `cpu`.
     #[serde(with = "units::duration")]
     pub cpu_max: Duration,
     /// Allows a job to ask for the whole network.
@@ -181,6 +182,27 @@ fn is_plain(path: &Path) -> bool {
     path.is_absolute() && parts_are && !path.as_os_str().as_encoded_bytes().contains(&0)
 }
 
+impl SandboxConfig {
+    /// Describes the limits as keys with their values; those that are not set are left out.
+    pub fn limits_in_force(&self) -> String {
+        let size = |bytes: u64| Some(format_size(bytes)).filter(|_| bytes > 0);
+        let count = |number: u64| Some(number.to_string()).filter(|_| number > 0);
+        let limits = [
+            ("memory", size(self.memory)),
+            ("address_space", size(self.address_space)),
+            ("cpu", Some(format_duration(self.cpu)).filter(|_| !self.cpu.is_zero())),
+            ("processes", count(self.processes)),
+            ("open_files", count(self.open_files)),
+            ("file_size", size(self.file_size)),
+            ("disk", size(self.disk)),
+            ("job_memory", size(self.job_memory)),
+            ("job_processes", count(self.job_processes)),
+        ];
+        let set = limits.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value?)));
+        set.collect::<Vec<_>>().join(", ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::config::{Config, Require};
@@ -221,5 +243,13 @@ mod tests {
         assert_eq!((python.network, python.require, python.enabled), (true, Require::Full, true));
         let v = &config.types[&"v".parse().expect("legal")].sandbox;
         assert_eq!(*v, super::SandboxConfig::default());
+    }
+
+    #[test]
+    fn limits_that_are_not_set_are_left_out() {
+        let said =
+            super::SandboxConfig { disk: 0, ..super::SandboxConfig::default() }.limits_in_force();
+        assert!(said.starts_with("memory 4GiB, processes 4096, open_files 1024"), "{said}");
+        assert!(!said.contains("disk") && !said.contains("cpu"), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! `[type.NAME]`: the script types that come with Hero, and those of the files.
+//! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
 mod rhai_limits;
 
@@ -60,7 +60,7 @@ pub struct TypeConfig {
     pub extension: String,
     /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: those
+    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: the folders
     /// of the files of functions.
     pub modules: Vec<PathBuf>,
     /// For `osis` and `sal`: allows the function `eval`, which runs a text as a script.

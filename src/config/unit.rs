@@ -30,7 +30,7 @@ pub struct ActorUnit {
 
 /// The name of the unit that is always the supervisor.
 const SUPERVISOR: &str = "supervisor";
-/// The name of a unit that always has the role `broker`; `broker-NODE` is that of a node.
+/// The name of a unit that always has the role `broker`; a node's is `broker-NODE`.
 const BROKER: &str = "broker";
 
 impl Config {
@@ -100,7 +100,7 @@ impl Config {
         }
     }
 
-    /// Returns a broker; `node` is that of the unit's name.
+    /// Returns a broker; `node` comes from the unit's name.
     fn broker(&self, node: Option<Node>, table: &KeyPath) -> Result<Unit, Fault> {
         let node = node.or(self.amqp.node);
         if self.amqp.url.is_empty() {
@@ -177,7 +177,7 @@ struct NamedBroker {
     node: Option<Node>,
 }
 
-/// Returns the broker of a name; `None` if the name is not that of a broker.
+/// Returns the broker of a name; `None` if no broker has this form of name.
 fn broker_of(name: &str) -> Option<NamedBroker> {
     match name.strip_prefix(BROKER)? {
         "" => Some(NamedBroker { node: None }),

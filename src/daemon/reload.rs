@@ -24,7 +24,7 @@ use crate::supervisor::SupervisorSettings;
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
-    /// The settings in force, of which every change needs a restart, and what has the login.
+    /// The settings in force whose change needs a restart, and the parts that have the login.
     Broker(Arc<BrokerSettings>, Box<Client>),
 }
 

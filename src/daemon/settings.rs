@@ -94,7 +94,7 @@ pub(super) fn broker_settings(config: &Config) -> Result<BrokerSettings, Error> 
     Ok(BrokerSettings { amqp, job, osis, scripts })
 }
 
-/// Returns the services that scripts call through this process, with objects in `store`, which is that of the
+/// Returns the services that scripts call through this process, with objects in `store`, the store of the
 /// home shard. A connection is opened when a script first uses it. Needs a Tokio runtime.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use super::target::IllegalName;
 
 /// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
-/// Patterns of parts that differ, and the text that stands for each, in the order in which they are replaced.
+/// Patterns of parts that differ, and the text that replaces each, in the order of replacement.
 const VARYING: [(&str, &str); 4] = [
     (r#""[^"]*"|`[^`]*`|\B'[^']*'"#, "“…”"),
     (
@@ -30,7 +30,7 @@ const PREREQUISITE: &str = "prerequisite failed: ";
 /// The longest id of a job.
 const ID_BYTES_MAX: usize = 64;
 
-/// The reason for which a job ended in `error`, in one word.
+/// The reason why a job ended in `error`, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
     /// It was stopped.

@@ -39,6 +39,8 @@ fn cron(name: &str) -> Value {
             json!({ "name": "report", "schedule": "30 3 * * *", "time_zone": "Europe/Brussels", "job": settings("40 + 2") })
         }
         "edit" => json!({ "name": "report", "overlap": "replace" }),
+        "history" => json!({ "name": "report", "limit": 20 }),
+        "backfill" => json!({ "name": "report", "since": "7d", "only_missing": true }),
         _ => json!({ "name": "report" }),
     }
 }

@@ -154,7 +154,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The indexes in which jobs of a state stand.
+    /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
         status: JobStatus,
@@ -212,7 +212,7 @@ impl Store {
         Ok(queues)
     }
 
-    /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
+    /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
     ///
     /// # Errors
     /// [`StoreError`].

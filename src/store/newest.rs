@@ -16,7 +16,7 @@ type Page = Vec<(String, f64)>;
 struct Portion<'a> {
     index: &'a String,
     entries: Page,
-    /// The place after which the index may go on.
+    /// The index may go on after this place.
     last: Option<IndexPlace>,
 }
 
@@ -147,7 +147,7 @@ impl Store {
         Ok(ranks)
     }
 
-    /// Searches for the first entry after a place among those of its score.
+    /// Searches for the first entry after a place among the entries of its score.
     async fn search_rank_behind(
         &self,
         index: &str,

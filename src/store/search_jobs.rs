@@ -60,14 +60,14 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 pub struct FoundJobs {
     /// The jobs.
     pub items: Vec<JobSummary>,
-    /// The place behind the last job that was looked at, if there may be more.
+    /// The place after the last job that was looked at, if there may be more.
     pub next: Option<Cursor>,
     /// The number of jobs that were looked at.
     pub looked: usize,
 }
 
 impl JobSearch {
-    /// The most jobs that one search looks at.
+    /// The maximum number of jobs that one search looks at.
     pub const LOOKED_MAX: usize = 10_000;
 
     /// Returns true if it asks for anything.
@@ -136,7 +136,7 @@ impl JobSummary {
         self.cause()?.intended()
     }
 
-    /// Returns the word for its state in lists: that of an intended end, else that of the hash.
+    /// Returns the word for its state in lists: for an intended end, else from the hash.
     pub fn state(&self) -> &'static str {
         self.intended_end().unwrap_or(self.status.as_str())
     }
@@ -226,7 +226,7 @@ impl Store {
         }
         let looked = latest.len() as u64;
         let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
-        // Errors may be long: only those of the right length are read.
+        // Errors may be long: only errors of the right length are read.
         let lengths: Vec<Option<usize>> = self.errors_of(DOING, "HSTRLEN", &keys).await?;
         let of_length = |length: &Option<usize>| length.is_some_and(FailureCause::may_be_intended);
         let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));

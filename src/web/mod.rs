@@ -10,6 +10,7 @@ mod bonds;
 mod brokers;
 mod cookie;
 mod cron;
+mod cron_form;
 mod doc;
 mod error;
 mod events;
@@ -33,6 +34,7 @@ mod refused;
 mod session;
 mod site;
 mod snapshot;
+mod stats;
 mod submit;
 mod visitor;
 
@@ -80,6 +82,7 @@ fn routes(site: Site) -> Router {
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
+        .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
@@ -90,6 +93,8 @@ fn routes(site: Site) -> Router {
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
+        .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/cron-form", get(cron_form::show).post(cron_form::change))
         .route("/objects", get(objects::list).post(objects::change))
         .route("/brokers", get(brokers::list))
         .route("/records", get(records::list))

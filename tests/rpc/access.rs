@@ -84,7 +84,7 @@ fn bounds_hold_for_new_jobs_and_hide_others() {
     let scopes = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
     let ann = Caller { bounds, ..caller("ann", &scopes) };
     api.call("job.submit", osis("outside", json!({ "context_id": "home" })));
-    // What is left out becomes the only thing that is allowed.
+    // An omitted setting becomes the only allowed value.
     api.call_as(&ann, "job.submit", osis("inside", json!({}))).expect("within its bounds");
     let job = api.call_as(&ann, "job.get", json!(["inside"])).expect("its own");
     assert_eq!((&job["group"], &job["context_id"]), (&json!("io"), &json!("work")));

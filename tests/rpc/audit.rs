@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Api, admin, caller};
 use crate::support::Hero;
 
-/// Methods that leave no record: what they make tells itself who made it, or belongs to its caller.
+/// Methods that leave no record: their results name their maker, or belong to the caller.
 const MAKE_NEW: [&str; 15] = [
     "batch.submit",
     "create_job",
@@ -73,6 +73,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("cron.disable", json!({ "name": "more" }), "cron.disable"),
         ("cron.enable", json!({ "name": "more" }), "cron.enable"),
         ("cron.run", json!({ "name": "more" }), "cron.run"),
+        ("cron.backfill", json!({ "name": "more", "since": "2d" }), "cron.backfill"),
         ("cron.delete", json!({ "name": "more" }), "cron.delete"),
         ("actor.drain", actor.clone(), "actor.drain"),
         ("actor.resume", actor.clone(), "actor.resume"),
@@ -102,7 +103,7 @@ fn every_method_that_changes_something_leaves_a_record() {
         let before = number(&latest());
         api.call(method, params);
         let after = latest();
-        // A queue without a priority stands for those of all priorities, each with a record.
+        // A queue without a priority stands for the queues of all priorities, each with a record.
         let new = number(&after) - before;
         assert!(new > 0, "{method} leaves no record: {after}");
         for record in after.as_array().into_iter().flatten().take(new) {

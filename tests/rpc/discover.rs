@@ -54,6 +54,34 @@ fn each_method_has_a_summary_and_described_parameters() {
 }
 
 #[test]
+fn each_method_has_errors_and_each_title_is_of_one_schema() {
+    fn titles(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("title").and_then(Value::as_str).map(str::to_owned));
+                assert!(members.get("oneOf").is_none(), "no enumeration: {value}");
+                members.values().for_each(|value| titles(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| titles(value, found)),
+            _ => {}
+        }
+    }
+    let document = committed();
+    let mut found = Vec::new();
+    titles(&document["components"]["schemas"], &mut found);
+    for method in document["methods"].as_array().expect("methods") {
+        let errors = method["errors"].as_array().expect("errors");
+        assert!(!errors.is_empty(), "{}", method["name"]);
+        titles(method, &mut found);
+    }
+    assert!(found.len() > 500 && found.contains(&"JobStatus".to_owned()));
+    let all = found.len();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), all, "generated code would declare a type twice");
+}
+
+#[test]
 fn each_schema_that_is_named_exists() {
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {

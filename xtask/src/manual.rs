@@ -61,7 +61,7 @@ fn is_rule(line: &str) -> bool {
     line.starts_with("|--") || line.starts_with("| --")
 }
 
-/// Returns the request that begins a paragraph or an item of a list, and the text behind its mark.
+/// Returns the request that begins a paragraph or an item of a list, and the text after its mark.
 fn item(line: &str) -> (String, &str) {
     if let Some(text) = line.strip_prefix("- ") {
         return (".IP \\(bu 2\n".to_owned(), text);
@@ -80,7 +80,7 @@ fn goes_on(line: &str) -> bool {
     !line.is_empty() && !begins && item(line).0 == ".PP\n"
 }
 
-/// Returns a row of a table: its first cell as a tag, the others behind it.
+/// Returns a row of a table: its first cell as a tag, the others after it.
 fn row(line: &str) -> String {
     let cells: Vec<String> = line
         .trim_matches('|')

@@ -49,7 +49,7 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
     let mut text = format!(
         "# The functions of {script_type} scripts\n\n\
          <!-- Generated: cargo xtask docs -->\n\n\
-         The functions that scripts of the engine `{script_type}` can call, beside those of the \
+         The functions that scripts of the engine `{script_type}` can call, beside the functions of the \
          language, which is [Rhai](https://rhai.rs/book/). A function that fails throws an error \
          that names the operation and its object; `try` and `catch` handle it. The tests run every \
          example; a last line `// → TEXT` is the output of the script.\n"
@@ -126,7 +126,7 @@ own scripts on both, and compares the answers.
 | `process_list`, `process_get` | by name | by name, or if there is none, by command line |
 | `kill` | may end the submitter and the daemon | a text never matches the programs of Hero and their parents |
 | templates | Tera | Jinja with Tera's filters, functions and tests; not `set_global`, `macro` with `self::`, `{% for key, value in map %}` (use `map|items`) |
-| errors | texts of their own | name the operation and its object; those of git contain \"Git error\" |
+| errors | texts of their own | name the operation and its object; errors of git contain \"Git error\" |
 
 Of later versions (herolib) there are `execute(command).run()`, `replacer_new`, `template_open`, `ensure`, `repeat`, \
 `pad_left`, `pad_right`, `name_fix_kubernetes`, `http_ping` and the `net_` functions. Virtual machines (`RuntimeBuilder`), \

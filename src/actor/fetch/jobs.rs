@@ -24,7 +24,7 @@ const OUTCOMES_MAX: usize = 1024;
 /// The longest time that a job which was claimed ahead waits for a thread; then it goes back to its queue,
 /// where another actor may take it.
 const AHEAD_WAIT: Duration = Duration::from_millis(5);
-/// The most stops remembered for jobs whose claim is still being answered.
+/// The maximum number of stops remembered for jobs whose claim is still being answered.
 const EARLY_STOPS_MAX: usize = 1000;
 
 /// The jobs of one shard in this process.
@@ -179,7 +179,7 @@ impl Jobs {
         }
     }
 
-    /// Takes back the jobs that wait for a thread, all or those of actors where one has waited for too
+    /// Takes back the jobs that wait for a thread: all, or the jobs of actors where one has waited for too
     /// long.
     pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
         let mut back = Vec::new();

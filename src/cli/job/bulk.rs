@@ -25,7 +25,7 @@ pub(in crate::cli) struct JobChoice {
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilters,
-    /// The most jobs that filters choose, the latest
+    /// The maximum number of jobs that filters choose, the latest
     #[arg(long, default_value_t = 10_000, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
@@ -56,12 +56,12 @@ impl JobChoice {
         }
     }
 
-    /// Returns the time zone in which times are read.
+    /// Returns the time zone of given times.
     pub(super) fn zone(&self) -> Option<&TimeZone> {
         self.filter.zone.zone()
     }
 
-    /// Applies an operation to each job, also after failures. The exit code is that of the first
+    /// Applies an operation to each job, also after failures. The exit code comes from the first
     /// failure.
     pub(in crate::cli) async fn each(
         &self,

@@ -34,7 +34,7 @@ pub(in crate::cli) struct JobErrors {
     /// Only jobs that failed until then
     #[arg(long, value_name = "DURATION|TIME")]
     until: Option<String>,
-    /// The most kinds of errors to print
+    /// The maximum number of kinds of errors to print
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,

@@ -1,4 +1,4 @@
-//! The filters by which `hero job list` and the commands for many jobs choose jobs.
+//! The filters of `hero job list` and of the commands for many jobs.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ use crate::store::{JobSearch, JobSummary, ListQuery};
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct JobFilters {
-    // Not by a doc comment, in which the longest name would need backticks.
+    // Not by a doc comment: there the longest name would need backticks.
     #[arg(
         long,
         value_delimiter = ',',
@@ -77,9 +77,9 @@ pub(super) struct JobFilters {
 
 /// States of jobs, by the words of people or of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct States {
+pub(in crate::cli) struct States {
     /// The states of the hash.
-    pub(super) stored: Vec<JobStatus>,
+    pub(in crate::cli) stored: Vec<JobStatus>,
     /// Of the jobs in error, only those with one of these words: failed, cancelled or replaced. Empty for all.
     ends: Vec<&'static str>,
 }
@@ -90,7 +90,9 @@ const FAILED: &str = "failed";
 
 impl States {
     /// Reads words; none means any state.
-    fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
+    pub(in crate::cli) fn of_words<'a>(
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, Error> {
         let (mut states, mut any_error) = (Self::default(), false);
         for word in words {
             let end = ENDS.into_iter().find(|end| *end == word);
@@ -120,7 +122,7 @@ impl States {
     }
 
     /// Returns true if a job in one of the states of the hash is asked for.
-    pub(super) fn wants(&self, job: &JobSummary) -> bool {
+    pub(in crate::cli) fn wants(&self, job: &JobSummary) -> bool {
         let end = job.intended_end().unwrap_or(FAILED);
         self.ends.is_empty() || job.status != JobStatus::Error || self.ends.contains(&end)
     }

@@ -25,7 +25,7 @@ use crate::store::{JobSearch, JobSummary};
                         hero job list --type python --json\n  \
                         hero job list --ended-since 'yesterday 18:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
-                        state: --limit 1 is one that waits, if any does.\n\
+                        state: --limit 1 is a waiting job, if any waits.\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::bulk::JobChoice;
 pub(super) use self::errors::JobErrors;
+pub(super) use self::filter::States;
 pub(super) use self::list::JobList;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
@@ -117,7 +118,7 @@ impl RetryJobs {
 #[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
                         hero job clone 7f9c2ba4 --set timeout=5m \
                         --set 'env_vars={\"A\": \"b\"}'\n\n\
-                        The fields are those of the job's hash, the values as the hash has them, such as \
+                        Fields and values are given as in the job's hash, such as \
                         JSON,\nor durations such as 5m. An empty value takes the field away.")]
 pub(super) struct CloneJob {
     /// The job

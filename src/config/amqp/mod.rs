@@ -1,4 +1,4 @@
-//! `[amqp]`: the RabbitMQ from which brokers take messages, and who serves them.
+//! `[amqp]`: the RabbitMQ that brokers take messages from, and who serves them.
 
 mod logs;
 mod nodes;
@@ -28,9 +28,9 @@ use super::units;
 use crate::proto::object::Context;
 use crate::proto::target::ScriptType;
 
-/// The tags with which a broker may delete messages when it starts begin so.
+/// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
-/// The most retry lanes of a queue.
+/// The maximum number of retry lanes of a queue.
 const LANES_MAX: usize = 8;
 
 /// `[amqp]`: RabbitMQ, for units with the role `broker`.
@@ -58,18 +58,18 @@ pub struct AmqpConfig {
     pub dispatchers: usize,
     /// The dispatchers of each broker of the matrix; 0 to not start it.
     pub brokers: BTreeMap<BrokerName, usize>,
-    /// The most messages that a dispatcher holds.
+    /// The maximum number of messages that a dispatcher holds.
     pub prefetch: u16,
     /// The kind of the queues.
     pub queue_type: QueueKind,
-    /// The most deliveries of a message after the first that failed.
+    /// The maximum number of deliveries of a message after the first that failed.
     pub max_retries: u32,
     /// The wait before each further delivery; the last one counts for all that follow.
     pub retry_delays: Vec<AmqpDelay>,
     /// The largest body of a message, in bytes.
     #[serde(with = "units::size")]
     pub message_size_max: u64,
-    /// The most messages in a queue of log events, after which RabbitMQ rejects more; 0 for no bound.
+    /// The maximum number of messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
     pub log_length_max: u32,
     /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
     #[serde(with = "units::duration")]
@@ -77,7 +77,7 @@ pub struct AmqpConfig {
     /// The time between two looks at the queues and bindings.
     #[serde(with = "units::duration")]
     pub topology_interval: Duration,
-    /// The routing keys from which the operation `shutdown` is taken.
+    /// The routing keys that accept the operation `shutdown`.
     pub shutdown_keys: Vec<String>,
     /// The context of the objects that messages read and write.
     pub context: String,
@@ -164,7 +164,7 @@ impl AmqpConfig {
         Ok(Some(TlsFiles { authorities, ..TlsFiles::default() }))
     }
 
-    /// Returns the name under which Redis keeps what belongs to this tag in this vhost.
+    /// Returns the name of this tag in this vhost in Redis's keys.
     pub fn scope(&self) -> String {
         format!("{}@{}", self.queue_tag, self.url.vhost())
     }
@@ -247,7 +247,7 @@ impl AmqpConfig {
     }
 
     fn check_brokers(&self) -> Result<(), Fault> {
-        /// The most dispatchers of one pool.
+        /// The maximum number of dispatchers of one pool.
         const POOL_MAX: usize = 64;
         if let Some((broker, size)) = self.brokers.iter().find(|(_, size)| **size > POOL_MAX) {
             let key = KeyPath::of(&["amqp", "brokers", broker.as_str()]);

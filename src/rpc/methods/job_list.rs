@@ -58,6 +58,10 @@ pub(super) struct ListJobs {
     ended_since: Option<Spelled<PastMoment>>,
     /// Only jobs that ended at this time or before it.
     ended_until: Option<Spelled<PastMoment>>,
+    /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE.
+    actor: Option<String>,
+    /// Only jobs that ran last, and ended, on this machine.
+    host: Option<String>,
     /// Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted texts, or
     /// an error of the kind.
     kind: Option<String>,
@@ -85,7 +89,7 @@ impl ListJobs {
         Self { script_type, error, kind, dead: true, ..Self::default() }
     }
 
-    /// Returns what it looks for, at most so many jobs.
+    /// Returns the jobs that it finds, at most so many.
     pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
         let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
         let query = ListQuery {
@@ -108,6 +112,8 @@ impl ListJobs {
             until: time(self.until),
             ended_since: time(self.ended_since),
             ended_until: time(self.ended_until),
+            actor: self.actor,
+            host: self.host,
             error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.map(|Spelled(cause)| cause),
             ..JobSearch::default()

@@ -66,12 +66,17 @@ impl JobDocument {
     pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         if !is_own && !context.operates() {
-            for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
-                let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
-                values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
-            }
+            mask(&mut document);
         }
         Self(document)
+    }
+}
+
+/// Masks the values of a job, or of its settings, that only some may see.
+pub(super) fn mask(document: &mut Value) {
+    for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
+        let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
+        values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
     }
 }
 
@@ -146,7 +151,7 @@ fn settings() -> Map<String, Value> {
     SETTINGS.iter().map(schema).collect()
 }
 
-/// The schemas of what a submitter may give: the settings, and other names of some.
+/// The schemas of a submitter's input: the settings, and other names of some.
 fn given_settings() -> Map<String, Value> {
     let mut all = settings();
     for (other, name) in OTHER_NAMES {

@@ -17,7 +17,7 @@ use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
-/// The most jobs of a section for each state.
+/// The maximum number of jobs of a section for each state.
 const JOBS_MAX: usize = 10;
 /// The time whose ended jobs are shown.
 const HISTORY: Duration = Duration::from_hours(1);

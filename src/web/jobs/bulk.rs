@@ -13,7 +13,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::JobFilter;
 
-/// The most jobs that one form changes.
+/// The maximum number of jobs that one form changes.
 const JOBS_MAX: usize = 1_000;
 
 /// Something that can be done to many jobs.

@@ -8,7 +8,7 @@ use super::super::parts::{ago, columns, count, empty, short_id, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
-/// The most kinds that are shown.
+/// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
 /// Returns the number of failures and of those that were looked at.

@@ -52,6 +52,10 @@ pub(in crate::web) struct JobFilter {
     pub(super) ended_since: String,
     /// Ended until: the same.
     pub(super) ended_until: String,
+    /// The actor of the last attempt.
+    pub(super) actor: String,
+    /// The machine of the last attempt.
+    pub(super) host: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
     /// Any text: only dead letters.
@@ -94,6 +98,7 @@ impl JobFilter {
         let others =
             [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
         let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
+        let others = others.chain([&self.actor, &self.host]);
         let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
         others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
     }
@@ -111,6 +116,8 @@ impl JobFilter {
             ("until", &self.until),
             ("ended_since", &self.ended_since),
             ("ended_until", &self.ended_until),
+            ("actor", &self.actor),
+            ("host", &self.host),
             ("kind", &self.kind),
             ("dead", &self.dead),
         ];
@@ -153,6 +160,8 @@ impl JobFilter {
             caller: given(&self.caller),
             tags: given(&self.tag).into_iter().collect(),
             error_kind: given(&self.kind).as_deref().map(ErrorKindFilter::new),
+            actor: given(&self.actor),
+            host: given(&self.host),
             queue: parsed("queue", &self.queue)?,
             held: match state {
                 Some(ShownState::Held) => Some(true),
@@ -185,7 +194,7 @@ fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// Returns the begin and the end of two texts. `yesterday` alone is that whole day.
+/// Returns the start and the end of two texts. `yesterday` alone is that whole day.
 fn span(since: &str, until: &str, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
     let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
     let until = if is_day { "today" } else { until };

@@ -203,7 +203,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             label.grow {
                 span.sr { "Id, name, tag or error" }
                 input.w type="search" name="q" value=(filter.q)
-                    placeholder="Id begins with, or name, tag or error contains";
+                    placeholder="Id, name, tag or error";
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
@@ -224,6 +224,9 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             }
             @if !filter.ended_until.is_empty() {
                 label.opt { "ended until " input name="ended_until" size="18" value=(filter.ended_until); }
+            }
+            @for (word, name, value) in [("Actor ", "actor", &filter.actor), ("Machine ", "host", &filter.host)] {
+                @if !value.is_empty() { label.opt { (word) input name=(name) size="18" value=(value); } }
             }
             @if !filter.kind.is_empty() {
                 label.opt { "Error is " input name="kind" size="24" value=(filter.kind); }

@@ -91,7 +91,7 @@ pub(super) fn chosen_tag(filter: &JobFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the rows with their ids, or the one that says that there are none.
+/// Returns the rows with their ids, or one row that says that there are none.
 pub(super) fn rows(
     jobs: &[JobDoc],
     links: &SiteLinks,

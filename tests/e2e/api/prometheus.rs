@@ -276,7 +276,7 @@ fn every_query_of_the_package_has_series(prometheus: &Server) {
     let known = prometheus.ask("label/__name__/values");
     let known: BTreeSet<&str> =
         known.as_array().expect("names").iter().filter_map(Value::as_str).collect();
-    // Those of brokers exist where one has run.
+    // Metrics of brokers exist where one has run.
     let of_brokers = |name: &&&str| name.starts_with("hero_amqp_");
     for name in names(RULES).union(&names(DASHBOARD)).filter(|name| !of_brokers(name)) {
         assert!(known.contains(name), "{name} is scraped from nowhere: {known:?}");

@@ -47,7 +47,7 @@ EOF
 }
 
 # The tests of debian/tests, in a copy of the machine's root. Those that need a booted machine are
-# skipped there, for which autopkgtest has exit code 2.
+# skipped there: autopkgtest has exit code 2 for that.
 passes_its_own_tests() {
     local root=$run_dir/autopkgtest log=$run_dir/autopkgtest.log status=0
     mkdir "$root"
@@ -60,7 +60,7 @@ passes_its_own_tests() {
     is 2 grep -cE '^(runs-jobs|configuration) +PASS' "$run_dir/summary"
 }
 
-# The pages to which README links, as files beside it.
+# The pages that README links to, as files beside it.
 holds_the_linked_pages() {
     local files page
     files=$(dpkg-deb --contents "$deb"; dpkg-deb --contents "$(doc_deb)")
@@ -99,7 +99,7 @@ names_no_place_of_the_build() {
 claim "lintian finds nothing in the package" lintian_is_silent
 claim "the package holds the program, units, man pages, completions; version as in Cargo.toml" \
     holds_what_it_should
-claim "the package holds the pages to which README links" holds_the_linked_pages
+claim "the package holds the pages that README links to" holds_the_linked_pages
 claim "hero.toml(5) has every key of the shipped hero.toml, with its default" documents_every_key
 claim "it lists the components of the program" lists_its_components
 claim "its own tests pass, as autopkgtest runs them" passes_its_own_tests
