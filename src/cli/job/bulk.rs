@@ -161,7 +161,7 @@ impl JobChoice {
     }
 }
 
-/// Counts what was done, and says why the rest stays.
+/// Counts the changed jobs, and says why the rest stays.
 fn sentence(done: &str, changed: &ManyChanged, change: &JobChange) -> String {
     let done = format!("{done} {}", change.done());
     match changed.reason() {
