@@ -82,7 +82,7 @@ impl JobFilter {
         !self.dead.is_empty()
     }
 
-    /// Returns the path of the list: dead letters have their own.
+    /// Returns the path of the list. Dead letters have a path of their own.
     pub(super) fn path(&self) -> &'static str {
         if self.is_of_dead() { "/dead" } else { "/jobs" }
     }
