@@ -42,7 +42,7 @@ pub(super) struct CronImport {
     check: bool,
 }
 
-/// What the crontabs give.
+/// The periodic jobs of the crontabs.
 #[derive(Default)]
 struct CrontabFiles {
     text: String,

@@ -53,7 +53,7 @@ pub struct ImportNote {
 pub struct ImportedCrontab {
     /// The periodic jobs, in the order of their lines.
     pub jobs: Vec<ImportedJob>,
-    /// What differs, in the order of the lines.
+    /// The differences, in the order of the lines.
     pub notes: Vec<ImportNote>,
 }
 

@@ -60,6 +60,23 @@ class AuditList(TypedDict):
 AuditRecord = TypedDict("AuditRecord", {'at': 'str', 'who': 'str', 'what': 'str', 'to': 'str', 'from': 'str', 'through': 'str'}, total=False)
 
 
+class Backfilled(TypedDict):
+    """The firings of a period."""
+    firings: List[BackfilledFiring]
+    """The firings, in their order."""
+
+
+class BackfilledFiring(TypedDict):
+    """One firing of a backfill."""
+    due: str
+    """The due time, in RFC 3339."""
+    outcome: Literal['submitted', 'fired', 'exists', 'left_out']
+    """Its outcome: submitted; fired, if it fired at its time and that is left out; exists, if it was backfilled
+    before; `left_out`, if another job holds its unique key."""
+    job_id: str
+    """Its job, or the job for which it is left out."""
+
+
 class ChangedDead(TypedDict):
     """The number of dead letters that were retried or deleted."""
     done: int
@@ -183,14 +200,21 @@ class FiringDocument(TypedDict):
     """The time at which a supervisor fired it, in RFC 3339."""
     late_s: float
     """The seconds from one to the other."""
-    outcome: Literal['fired', 'left_out', 'failed']
-    """Its outcome: fired, `left_out` or failed."""
+    outcome: Literal['fired', 'left_out', 'failed', 'missed']
+    """Its outcome: fired, `left_out`, failed or missed."""
     job_id: Optional[str]
     """Its job; for one that was left out, the job that had not ended."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
     why: Optional[str]
-    """The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced."""
+    """The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it
+    replaced; `run now` or `backfill` beside its schedule."""
+
+
+class FiringList(TypedDict):
+    """Firings of a periodic job."""
+    firings: List[FiringDocument]
+    """The firings, the newest first."""
 
 
 class FunctionDocument(TypedDict):
@@ -460,6 +484,8 @@ class Job(_JobRequired, total=False):
     """The machine of the actor, if the job ended in `error`."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
+    cron: str
+    """The periodic job whose firing it is."""
     fell_back_from: str
     """The queue to which it was sent first."""
     held_by: str
@@ -803,6 +829,8 @@ class ListedJob(_ListedJobRequired, total=False):
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     graph_id: str
     """The graph or batch that it belongs to."""
+    cron: str
+    """The periodic job whose firing it is."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or what the configuration says."""
@@ -938,6 +966,10 @@ class PeriodicJobDocument(TypedDict):
     """The treatment of missed firings."""
     overlap: str
     """The treatment of a firing while the last job has not ended."""
+    spread: Optional[SpreadDocument]
+    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
+    calendar: Optional[str]
+    """The calendar of the days on which it does not fire."""
     enabled: bool
     """False if a person has disabled it."""
     disabled_at: Optional[str]
@@ -954,6 +986,23 @@ class PeriodicJobDocument(TypedDict):
     """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
+    missed: int
+    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
+    succeeded_at: Optional[str]
+    """The end of its last job that finished, in RFC 3339."""
+    failed_at: Optional[str]
+    """The end of its last job that failed, in RFC 3339."""
+    failed_id: Optional[str]
+    """The job that failed last."""
+    failed_why: Optional[str]
+    """The start of its error."""
+    duration_s: Optional[float]
+    """The duration of its last job that ended, in seconds."""
+    overdue_at: Optional[str]
+    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
+    its last job."""
+    overdue: bool
+    """Set if that has passed without a success."""
 
 
 class PeriodicJobHistoryDocument(TypedDict):
@@ -976,6 +1025,10 @@ class PeriodicJobHistoryDocument(TypedDict):
     """The treatment of missed firings."""
     overlap: str
     """The treatment of a firing while the last job has not ended."""
+    spread: Optional[SpreadDocument]
+    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
+    calendar: Optional[str]
+    """The calendar of the days on which it does not fire."""
     enabled: bool
     """False if a person has disabled it."""
     disabled_at: Optional[str]
@@ -992,10 +1045,29 @@ class PeriodicJobHistoryDocument(TypedDict):
     """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
+    missed: int
+    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
+    succeeded_at: Optional[str]
+    """The end of its last job that finished, in RFC 3339."""
+    failed_at: Optional[str]
+    """The end of its last job that failed, in RFC 3339."""
+    failed_id: Optional[str]
+    """The job that failed last."""
+    failed_why: Optional[str]
+    """The start of its error."""
+    duration_s: Optional[float]
+    """The duration of its last job that ended, in seconds."""
+    overdue_at: Optional[str]
+    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
+    its last job."""
+    overdue: bool
+    """Set if that has passed without a success."""
     upcoming: List[str]
     """The times of the next firings, in RFC 3339, if it is enabled."""
     script: str
     """The script of its jobs."""
+    settings: Any
+    """The other settings of its jobs, named as the fields of a job."""
     history: List[FiringDocument]
     """Its latest firings, the newest first; at most 20."""
 
@@ -1103,6 +1175,14 @@ class ShownGraph(TypedDict):
     """Its jobs: those that failed, the cancelled, those that have not ended, the finished."""
     next: Optional[int]
     """The cursor of the next page, if there may be one."""
+
+
+class SpreadDocument(TypedDict):
+    """The delay of the firings of a periodic job."""
+    most_s: int
+    """The longest, in seconds."""
+    own_s: int
+    """That of this periodic job, in seconds."""
 
 
 class StatsDocument(TypedDict):
@@ -1252,7 +1332,7 @@ HealthState = Literal['ok', 'warning', 'critical']
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
 """The kind of a problem."""
 
 Severity = Literal['note', 'warning', 'critical']
@@ -1301,9 +1381,14 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        return answer
+
+    def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
+        """Submits the jobs of a periodic job for its firings in a period of the past."""
+        answer: Backfilled = self._call("cron.backfill", _given({"name": name, "since": since, "until": until, "only_missing": only_missing}))
         return answer
 
     def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
@@ -1316,9 +1401,9 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
-        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
         return answer
 
     def cron_enable(self, *, name: str) -> Switched:
@@ -1329,6 +1414,11 @@ class Methods:
     def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
         """Shows a periodic job with its next and latest firings."""
         answer: PeriodicJobHistoryDocument = self._call("cron.get", _given({"name": name}))
+        return answer
+
+    def cron_history(self, *, name: str, limit: Optional[int] = None) -> FiringList:
+        """Lists the latest firings of a periodic job, the newest first: at most 100 are kept."""
+        answer: FiringList = self._call("cron.history", _given({"name": name, "limit": limit}))
         return answer
 
     def cron_list(self) -> PeriodicJobList:
@@ -1604,9 +1694,14 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        return answer
+
+    async def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
+        """Submits the jobs of a periodic job for its firings in a period of the past."""
+        answer: Backfilled = await self._call("cron.backfill", _given({"name": name, "since": since, "until": until, "only_missing": only_missing}))
         return answer
 
     async def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
@@ -1619,9 +1714,9 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: what is given replaces what it has."""
-        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
         return answer
 
     async def cron_enable(self, *, name: str) -> Switched:
@@ -1632,6 +1727,11 @@ class AsyncMethods:
     async def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
         """Shows a periodic job with its next and latest firings."""
         answer: PeriodicJobHistoryDocument = await self._call("cron.get", _given({"name": name}))
+        return answer
+
+    async def cron_history(self, *, name: str, limit: Optional[int] = None) -> FiringList:
+        """Lists the latest firings of a periodic job, the newest first: at most 100 are kept."""
+        answer: FiringList = await self._call("cron.history", _given({"name": name, "limit": limit}))
         return answer
 
     async def cron_list(self) -> PeriodicJobList:
