@@ -38,7 +38,7 @@ pub(super) struct Add {
     options: CronOptions,
 }
 
-/// Change a periodic job in Redis: an option that is given replaces what it has
+/// Change a periodic job in Redis: given options replace its own
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
                         hero cron edit report new_report.py")]

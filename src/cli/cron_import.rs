@@ -42,7 +42,7 @@ pub(super) struct CronImport {
     check: bool,
 }
 
-/// The periodic jobs of the crontabs.
+/// The periodic jobs of crontabs, and the notes about them.
 #[derive(Default)]
 struct CrontabFiles {
     text: String,

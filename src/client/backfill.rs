@@ -59,7 +59,7 @@ impl Client {
     /// a backfill is kept is not submitted again. Unless its overlap is `allow`, each waits for the end of the one before.
     ///
     /// # Errors
-    /// As [`Self::firings_within`]; [`Exit::Data`] if a job was refused; that of [`ClientError::Store`].
+    /// As [`Self::firings_within`]; [`Exit::Data`] if a job was refused; the code of [`ClientError::Store`].
     pub async fn backfill(
         &self,
         crontab: &Crontab,

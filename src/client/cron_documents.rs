@@ -72,7 +72,7 @@ pub struct PeriodicJobDocument {
 pub struct SpreadDocument {
     /// The longest, in seconds.
     pub most_s: u64,
-    /// That of this periodic job, in seconds.
+    /// The value of this periodic job, in seconds.
     pub own_s: u64,
 }
 

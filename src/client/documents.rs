@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::LimitConfig;
-use crate::engine::rhai::{Finding, Function};
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
 use crate::store::{LimitState, PresenceOf, QueueState};
@@ -89,7 +88,7 @@ pub struct LimitDocument {
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.
     pub value: Option<String>,
-    /// The property by which it counts separately.
+    /// The property that it counts by.
     pub per: Option<String>,
     /// It limits only jobs of this script type.
     #[serde(rename = "type")]
@@ -100,9 +99,9 @@ pub struct LimitDocument {
     pub caller: Option<String>,
     /// It limits only jobs with this limit key.
     pub key: Option<String>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     pub running_max: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     pub rate: Option<String>,
     /// True if the configuration that was read has it.
     pub configured: bool,
@@ -144,8 +143,12 @@ impl LimitDocument {
 /// Rates, errors and times of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatsDocument {
-    /// The seconds in which this was counted; without them, since the first job of each type.
+    /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
+    /// The start of the period, if one was asked for: the time of a sample.
+    pub from: Option<String>,
+    /// The end of the period, if one was asked for: the time of a sample, or now.
+    pub to: Option<String>,
     /// The script types.
     pub types: Vec<TypeStatsDocument>,
 }
@@ -210,52 +213,4 @@ pub struct RefusedDocument {
     pub line: u64,
     /// The reason.
     pub error: String,
-}
-
-/// A mistake in a script.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingDocument {
-    /// The file of an imported module that has it; absent for the script itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1; 0 if the text names it.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// The mistake.
-    pub message: String,
-}
-
-impl From<&Finding> for FindingDocument {
-    fn from(found: &Finding) -> Self {
-        let Finding { file, line, column, message } = found.clone();
-        Self { file: file.map(|file| file.display().to_string()), line, column, message }
-    }
-}
-
-/// A function of scripts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FunctionDocument {
-    /// Its name, after its type if it has one.
-    pub name: String,
-    /// The group in which it is documented.
-    pub group: String,
-    /// Its signatures.
-    pub signatures: Vec<String>,
-    /// Its summary.
-    pub says: String,
-    /// An example.
-    pub example: String,
-}
-
-impl FunctionDocument {
-    pub(super) fn of(group: &str, function: &Function) -> Self {
-        Self {
-            name: function.full_name(),
-            group: group.to_owned(),
-            signatures: function.signatures.iter().map(ToString::to_string).collect(),
-            says: function.summary.to_string(),
-            example: function.example.trim().to_owned(),
-        }
-    }
 }

@@ -22,7 +22,7 @@ const AHEAD: usize = 5;
 const LATEST: usize = 20;
 
 impl Client {
-    /// Lists periodic jobs, those of [`Client::whole_crontab`], with their state.
+    /// Lists the periodic jobs of [`Client::whole_crontab`], with their state.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -56,7 +56,7 @@ impl Client {
     /// Shows one of the periodic jobs of [`Client::whole_crontab`] with its next and latest firings.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn periodic_job_history(
         &self,
         crontab: &Crontab,
@@ -84,7 +84,7 @@ impl Client {
     /// `most` of those that are kept.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn cron_firings(
         &self,
         crontab: &Crontab,
@@ -144,7 +144,7 @@ impl Client {
     /// false if it was so already.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn enable_periodic_job(
         &self,
         crontab: &Crontab,

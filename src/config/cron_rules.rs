@@ -12,7 +12,7 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
 
-/// The parts of a configuration by which a periodic job in Redis is checked.
+/// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronRules {
     pub(super) types: Arc<BTreeMap<ScriptType, TypeConfig>>,

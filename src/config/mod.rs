@@ -5,6 +5,9 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+extern crate self as config;
+use hero_proto as proto;
+
 mod ack;
 mod added_cron;
 mod amqp;
@@ -35,6 +38,7 @@ mod schema;
 mod secret_files;
 mod secrets;
 mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 mod thresholds;
@@ -63,13 +67,13 @@ pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
 pub use error::{ConfigError, FilePlace};
 pub use files::DEFAULT_FILE;
-pub(crate) use job_table::JobTable;
+pub use job_table::JobTable;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::LoadMax;
 pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use metrics::MetricsConfig;
 pub use osis::OsisConfig;
-pub(crate) use periodic_jobs::time_zone;
+pub use periodic_jobs::time_zone;
 pub use periodic_jobs::{CronEntry, CronPlace, Crontab};
 pub use readable::FileReader;
 pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
@@ -80,8 +84,9 @@ pub use schema::{
 };
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
-pub(crate) use source::Source;
+pub use source::Source;
+pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
-pub use types::{EngineKind, RhaiLimits, TypeConfig};
+pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use user::UserFolders;

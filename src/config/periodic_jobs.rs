@@ -22,7 +22,7 @@ use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 
-/// The most periodic jobs of one folder.
+/// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
 
 /// The bytes of a digest: it tells changes, and guards nothing.
@@ -233,7 +233,7 @@ impl CronEntry {
         let days = self.schedule.calendar().map(Calendar::days).unwrap_or_default();
         let mut said =
             vec![json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()])];
-        // Without them the digest is that of other versions.
+        // Without them the digest is the same as in other versions.
         if !spread.is_zero() || !days.is_empty() {
             said.push(json!([spread.as_secs(), days]));
         }
@@ -271,7 +271,7 @@ pub(super) fn complete(
 ///
 /// # Errors
 /// The reason, as text: this machine has no such time zone.
-pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
+pub fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);
     }

@@ -197,7 +197,7 @@ pub struct JobConfig {
     /// The longest wait before a retry.
     #[serde(with = "units::duration")]
     pub retry_backoff_max: Duration,
-    /// The time from the first attempt of a job after which its script may postpone it no more.
+    /// A script may postpone its job until this time after the first attempt.
     #[serde(with = "units::duration")]
     pub postponed_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
@@ -229,7 +229,7 @@ pub struct JobConfig {
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
-    /// The most bytes of the files that a job is given, and of those that it leaves.
+    /// The maximum number of bytes of the files that a job is given, and of those that it leaves.
     #[serde(with = "units::size")]
     pub files_size_max: u64,
     /// The largest log of a job, in bytes.
@@ -358,7 +358,7 @@ pub struct UnitConfig {
     /// The number of jobs that run at once, for each of its actors without its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
-    /// The actors of this process, for a unit whose name is not that of an actor.
+    /// The actors of this process, for a unit whose name is not an actor's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actors: Vec<UnitActor>,
 }

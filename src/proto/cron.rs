@@ -40,9 +40,9 @@ name!(
         && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 );
 
-/// The delay after which a firing counts as missed: no supervisor was running.
+/// A firing that is later than this counts as missed: no supervisor was running.
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
-/// The most missed firings that are caught up: the latest ones.
+/// The maximum number of missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
 /// The longest line.
 const LINE_BYTES_MAX: usize = 256;
@@ -84,12 +84,12 @@ impl Overlap {
     }
 }
 
-/// The most periodic jobs that are kept in Redis.
+/// The maximum number of periodic jobs that are kept in Redis.
 pub const ADDED_MAX: usize = 200;
 /// The largest definition of a periodic job in Redis, in bytes.
 pub const ADDED_BYTES_MAX: usize = 128 << 10;
 
-/// A periodic job that is kept in Redis: what the table of a file would say.
+/// A periodic job that is kept in Redis, with the keys of a table in a file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AddedCron {
     /// The line of its schedule.
@@ -116,7 +116,7 @@ pub struct AddedCron {
     pub at: String,
 }
 
-/// A change of a periodic job in Redis: what is given replaces what it has.
+/// A change of a periodic job in Redis: given settings replace its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CronChange {
     /// The line of its schedule.
@@ -227,7 +227,7 @@ impl Schedule {
         if self.parsed.repeats() { self.next_of_both(second) } else { self.next_of_first(second) }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line, in any pass.
+    /// Returns the next moment after a time when the local clock shows a time of the line, in any pass.
     fn next_of_both(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = time.checked_add(1.second()).ok()?;
         loop {
@@ -242,7 +242,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line for the first
+    /// Returns the next moment after a time when the local clock shows a time of the line for the first
     /// time. A time inside a gap is its end.
     fn next_of_first(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = self.zone.to_datetime(time).checked_add(1.second()).ok()?;

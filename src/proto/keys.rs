@@ -188,7 +188,7 @@ impl Keys {
         self.key(format_args!("meta:boot:index"))
     }
 
-    /// Hash: the machine of each boot, by which a job tells where its attempts ran.
+    /// Hash: the machine of each boot; it tells where the attempts of a job ran.
     pub fn boot_hosts(&self) -> String {
         self.key(format_args!("meta:boot:hosts"))
     }
@@ -203,7 +203,7 @@ impl Keys {
         self.key(format_args!("meta:job:pending:{id}"))
     }
 
-    /// List: those dependents of a job for which the field of its hash has no room.
+    /// List: the dependents of a job that do not fit into the field of its hash.
     pub fn dependents(&self, id: &JobId) -> String {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
@@ -312,7 +312,7 @@ impl Keys {
     }
 
     /// Returns the starts of the keys that programs write with plain commands, beside hashes of jobs: lists of
-    /// work, those of older programs, and the presence of actors.
+    /// work, also of older programs, and the presence of actors.
     pub fn written_by_programs(&self) -> Vec<String> {
         let own = ["q:work:", "meta:actor:inst:", "job:actor_queue:", "work_queue:"];
         let mut starts: Vec<String> =
@@ -340,7 +340,7 @@ impl Keys {
         key.strip_prefix(prefix.as_str()).is_some_and(|id| id.parse::<JobId>().is_ok())
     }
 
-    /// Returns the keys as Lua constants, with which every server-side script starts.
+    /// Returns the keys as Lua constants; every server-side script starts with them.
     pub fn lua(&self) -> String {
         let line =
             |(name, rest): &(&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);

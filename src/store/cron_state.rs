@@ -50,13 +50,13 @@ pub struct LastFiring {
 pub struct Firing {
     /// The due time, in RFC 3339.
     pub due: String,
-    /// The time at which a supervisor fired it, in RFC 3339.
+    /// The time when a supervisor fired it, in RFC 3339.
     pub at: String,
     /// Its outcome.
     pub did: FiringOutcome,
-    /// Its job; the job for which it was left out.
+    /// Its job; the job that was the reason to leave it out.
     pub id: Option<JobId>,
-    /// The reason for which it was left out or failed, or the job that it replaced.
+    /// The reason why it was left out or failed, or the job that it replaced.
     pub why: Option<String>,
 }
 

@@ -67,7 +67,7 @@ impl CronDraft {
         if !draft.of.is_empty() {
             draft.own.insert("name", draft.of.clone());
         }
-        // The field of the form is that of the periodic job.
+        // The field of the form belongs to the periodic job.
         draft.job.remove("name");
         draft
     }
@@ -84,7 +84,7 @@ impl CronDraft {
         settings["script"] = document.text("script").into();
         settings["script_type"] = document.text("script_type").into();
         let mut job = JobDraft::of_settings(&JobDoc::from(settings));
-        // That of its jobs, which the form does not change.
+        // The field of its jobs, which the form does not change.
         job.remove("name");
         Self { of: document.text("name").to_owned(), own, job }
     }

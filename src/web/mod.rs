@@ -11,7 +11,6 @@ mod brokers;
 mod cookie;
 mod cron;
 mod cron_form;
-mod dead;
 mod doc;
 mod error;
 mod events;
@@ -35,6 +34,7 @@ mod refused;
 mod session;
 mod site;
 mod snapshot;
+mod stats;
 mod submit;
 mod visitor;
 
@@ -82,13 +82,14 @@ fn routes(site: Site) -> Router {
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
+        .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
         .route("/graphs/{id}/stop", get(graph::ask_stop))
         .route("/graphs/{id}/delete", get(graph::ask_delete))
         .route("/submit", get(submit::show).post(submit::change).layer(body))
-        .route("/dead", get(dead::list).post(dead::change))
+        .route("/dead", get(jobs::list_dead).post(jobs::change_dead))
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))

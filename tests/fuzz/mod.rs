@@ -1,7 +1,7 @@
 //! Mutated inputs for everything that other programs write and Hero parses: no panic, no endless loop,
-//! and what was accepted reads back as it is printed.
+//! and an accepted value reads back as it is printed.
 //!
-//! `corpus/TARGET/` has the inputs from which the others are made; each is tried as it stands too. An
+//! `corpus/TARGET/` has the inputs that the others are made from; each is tried as it stands too. An
 //! input that fails is written to a file, whose name is printed: add it to the corpus. `make fuzz` goes
 //! on for a time, with another seed each time.
 

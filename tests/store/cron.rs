@@ -131,7 +131,7 @@ async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
     let state = world.store.periodic_job(&name).await.expect("looking");
     assert_eq!(state.disabled.expect("it is disabled").by, "ann");
     assert_eq!(state.last.expect("it fired").id.as_str(), "a");
-    // A supervisor that found it due before, and one that looks now.
+    // A supervisor that found it due before, and another that looks now.
     assert_eq!(fire("b", 2).await, Fired::Past);
     let (now, due) = world.store.cron_state([&name]).await.expect("looking");
     assert_eq!(due[0].due, now);
@@ -186,7 +186,7 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
 async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_pile_up() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let name = "tick".parse().expect("legal");
-    // The clock of the test is that of its Redis.
+    // The test uses the clock of its Redis.
     let minutes_ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
     let fire = async |id: &str, at: Timestamp| {
         let rules = (Overlap::Skip, CatchUp::All);
@@ -213,7 +213,7 @@ async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_
     let later = Timestamp::now() + SignedDuration::from_secs(1);
     assert_eq!(fire("d", later).await, Fired::LeftOut(id("c")));
     let left_out = world.redis.field(&keys::cron("tick"), "left_out");
-    assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped one that was missed");
+    assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped a missed one");
     world.check();
 }
 

@@ -8,6 +8,7 @@ mod firefox;
 mod frozen;
 mod graphs;
 mod jobs;
+mod links;
 mod operators;
 mod pages;
 mod periodic_jobs;

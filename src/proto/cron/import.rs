@@ -10,9 +10,9 @@ use super::{CronName, Schedule};
 /// The kind of a crontab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrontabKind {
-    /// That of a machine, whose lines name a user: /etc/crontab, and files of /etc/cron.d.
+    /// The file of a machine, whose lines name a user: /etc/crontab, and files of /etc/cron.d.
     System,
-    /// That of a user.
+    /// The file of a user.
     User,
 }
 

@@ -64,7 +64,7 @@ pub(super) fn methods() -> [Method; 10] {
         Method::new(
             "cron.edit",
             Scope::Admin,
-            "Changes a periodic job in Redis: what is given replaces what it has.",
+            "Changes a periodic job in Redis: given settings replace its own.",
             edit,
         ),
         Method::new(

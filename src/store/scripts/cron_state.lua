@@ -1,8 +1,8 @@
--- Reads the state of periodic jobs. One that is new, or disabled, counts from now on.
+-- Reads the state of periodic jobs. A new or disabled one counts from now on.
 --
 -- ARGV: the names
 -- returns { now in us, then for each name six texts: the time in us up to which it was fired or left out; '1' if it is
---           disabled, else '0'; the time in us from which its lateness is counted; those of its last success, of
+--           disabled, else '0'; the time in us where its lateness starts; the times of its last success, of
 --           its last duration, and from which it is overdue; '' for what is not known }
 -- needs: wrong_type time cron cron_counted
 

@@ -1,9 +1,9 @@
--- Adds, changes or deletes a periodic job that is kept in Redis. Each change has another revision, by which
+-- Adds, changes or deletes a periodic job that is kept in Redis. Each change has another revision, so that
 -- supervisors notice it. A job that is new or changed counts from now on.
 --
--- ARGV: 1 'add' | 'edit' | 'delete' | 'restore', which leaves one that exists and its state as they are
+-- ARGV: 1 'add' | 'edit' | 'delete' | 'restore', which leaves an existing one and its state as they are
 --       2 name  3 definition as JSON  4 the definition that is changed
---       5 the most periodic jobs
+--       5 the limit of periodic jobs
 -- returns 'ok'; 'exists' if it is to be added; 'missing' if it does not exist; 'changed' if it is not the
 --         definition that was to be changed; 'full' if there are too many
 -- needs: wrong_type time cron cron_counted

@@ -22,7 +22,7 @@ local before = legal_id(f[2])
 local status = before and read(before, 'status')[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
 
--- Firings that are made up for wait for each other. Those that became due meanwhile, behind them, were not
+-- Firings that are made up for wait for each other. Firings that became due meanwhile, after them, were not
 -- missed: else a job that runs for longer than its interval would never catch up.
 local missed_us, makes_up, made_up = tonumber(ARGV[6]), tonumber(f[5] or ''), tonumber(f[6] or '')
 if missed_us > 0 then

@@ -13,7 +13,7 @@ use crate::proto::target::ScriptType;
 /// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
-    /// Its kind, by which programs know it.
+    /// Its kind: programs know it by this.
     pub kind: ProblemKind,
     /// Its severity.
     pub severity: Severity,
@@ -146,7 +146,7 @@ kinds! {
 /// The part of the system that has a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// Redis, or that of a further shard.
+    /// Redis, or the Redis of a further shard.
     Redis(Option<Shard>),
     /// The machine of this name; without one, this machine.
     Machine(Option<String>),

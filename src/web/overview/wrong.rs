@@ -6,7 +6,7 @@ use super::super::snapshot::SiteSnapshot;
 use crate::config::Config;
 use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Subject};
 
-/// The most problems of one kind that are named.
+/// The maximum number of problems of one kind that are named.
 const NAMED_MAX: usize = 5;
 
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five

@@ -2,8 +2,8 @@
 -- needs: wrong_type time names job counters index events legacy
 -- rarely: rhailib amqp graph_end cron_end
 
--- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
--- megabyte here takes 15 ms, or one whose output is not UTF-8.
+-- `ready` is the reply as JSON, where its actor has made it: for a long reply, since to escape a
+-- megabyte here takes 15 ms, or for an output that is not UTF-8.
 -- `format` is nil if nobody has looked for it. With `holds` it waits for `push_replies`.
 local function push_reply(id, status, text, ready, format, holds)
   local ttl_s = '60'
@@ -30,7 +30,7 @@ do
 
   function set_expiry(id, status, seconds, retention, has_files, is_apart)
     -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
-    -- share of its retention, and of at most an hour; its id says by which part.
+    -- share of its retention, and of at most an hour; its id decides this part.
     local spread_share, spread_max_ms = 0.05, 3600000
     if known ~= retention then
       known, default_ms, max_ms, failed_ms = retention, string.match(retention, '^(%d+) (%d+) (%d+)$')
@@ -52,7 +52,7 @@ do
   end
 end
 
--- Gives back the unique key of a job, or the name under which it holds it. One that has finished at a time keeps
+-- Gives back the unique key of a job, or the name of its hold. A job that has finished at a time keeps
 -- it for its `unique_for`: a colon marks that.
 local function release_unique(id, unique_key, finished_at)
   if not present(unique_key) then return end
