@@ -49,6 +49,7 @@ mod logs;
 mod many;
 mod migration;
 mod new_batch;
+mod notifications;
 mod objects;
 mod periodic_jobs;
 mod placement;
@@ -88,6 +89,7 @@ pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGrap
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
+pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};

@@ -11,6 +11,7 @@ use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
 use super::limits::LimitConfig;
+use super::notify::check_notifications;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::types::{EngineKind, RhaiLimits, TypeConfig};
 use super::unit::TASKS;
@@ -49,6 +50,12 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     }
     for (name, limit) in &config.limits {
         check_limit(&KeyPath::of(&["limit", name.as_str()]), limit, config)?;
+    }
+    check_notifications(&config.notify)?;
+    for (name, notify) in &config.notify {
+        let key = |word| KeyPath::of(&["notify", name.as_str(), word]);
+        duration(key("every"), notify.every, Duration::ZERO..=DAY)?;
+        duration(key("timeout"), notify.timeout, MILLISECOND..=Duration::from_mins(1))?;
     }
     config.check_units()
 }

@@ -14,6 +14,7 @@ use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
 use super::log::LogConfig;
 use super::metrics::MetricsConfig;
+use super::notify::NotifyConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::secrets::SecretsConfig;
@@ -22,6 +23,7 @@ use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
+use crate::proto::notification::NotifyName;
 use crate::proto::target::{Group, Instance, ScriptType};
 
 /// The configuration in force: the defaults, overridden by the files.
@@ -53,6 +55,9 @@ pub struct Config {
     pub secrets: SecretsConfig,
     /// `[artifacts]`.
     pub artifacts: ArtifactsConfig,
+    /// `[notify.NAME]`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub notify: BTreeMap<NotifyName, NotifyConfig>,
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
@@ -80,6 +85,7 @@ impl Default for Config {
             sal: SalConfig::default(),
             secrets: SecretsConfig::default(),
             artifacts: ArtifactsConfig::default(),
+            notify: BTreeMap::new(),
             limits: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
@@ -104,6 +110,7 @@ pub(super) struct Layer {
     pub(super) sal: SalConfig,
     pub(super) secrets: SecretsConfig,
     pub(super) artifacts: ArtifactsConfig,
+    pub(super) notify: BTreeMap<NotifyName, NotifyConfig>,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "type")]

@@ -1,6 +1,7 @@
 //! Metrics of a namespace for Prometheus and its like, made from what Redis holds.
 
 mod brokers;
+mod notifications;
 mod text;
 
 pub use text::Format;
@@ -48,6 +49,8 @@ pub struct Metrics {
     moment: Moment,
     health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
+    /// How often each notification was delivered or failed, by `NAME STATE`.
+    notifications: BTreeMap<String, u64>,
 }
 
 impl Metrics {
@@ -70,7 +73,10 @@ impl Metrics {
         moment.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
         let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
         let counters = client.counters_of(&types).await?;
-        Ok(Self { moment, health, counters: types.into_iter().zip(counters).collect() })
+        let counters = types.into_iter().zip(counters).collect();
+        // An access list of an older version does not permit the key.
+        let notifications = client.notification_counts().await.unwrap_or_default();
+        Ok(Self { moment, health, counters, notifications })
     }
 
     /// Writes them. The bounds of the configuration keep the number of samples small.
@@ -84,6 +90,7 @@ impl Metrics {
         jobs(&mut text, &types);
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
+        notifications::write(&mut text, &self.notifications, bounds.queues_max);
         brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()
     }

@@ -11,6 +11,7 @@ use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::job::JobStatus;
 use crate::proto::message::{ActorState, SupervisorPresence};
+use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
@@ -42,6 +43,8 @@ pub struct Moment {
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
     pub brokers: Vec<BrokerPresence>,
+    /// The latest attempt of each notification whose latest attempt failed.
+    pub failing_notifications: Vec<DeliveryRecord>,
     /// The live actors by name.
     pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
@@ -110,6 +113,7 @@ impl Moment {
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
+        let notifications = client.deliveries(1).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
@@ -132,6 +136,7 @@ impl Moment {
             wrong_types,
             supervisors,
             brokers,
+            failing_notifications: notifications.failing,
             actor_counts: counted(&actors),
             actors,
             pauses,
@@ -291,6 +296,7 @@ pub(crate) mod tests {
                 cron: None,
             }],
             brokers: Vec::new(),
+            failing_notifications: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             pauses: Vec::new(),

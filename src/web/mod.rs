@@ -25,6 +25,7 @@ mod limits;
 mod links;
 mod live;
 mod login;
+mod notifications;
 mod objects;
 mod overview;
 mod parts;
@@ -81,6 +82,7 @@ fn routes(site: Site) -> Router {
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
+        .route("/notifications", get(notifications::list))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))

@@ -6,6 +6,7 @@ mod brokers;
 mod daemons;
 mod groups;
 mod jobs;
+mod notifications;
 mod problem;
 mod queues;
 mod servers;
@@ -80,6 +81,7 @@ impl NamespaceHealth {
         jobs::rising(moment, rules, &mut found);
         jobs::due(moment, &mut found);
         brokers::all(moment, rules, &mut found);
+        notifications::all(moment, &mut found);
         daemons::holding(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);
