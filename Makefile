@@ -106,13 +106,13 @@ test: rust deps-test ## all tests, each on a private Redis of its own
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 test-quick: rust deps ## unit tests and the store tests
-	$(CARGO) test --locked --lib
+	$(CARGO) test --locked --workspace --lib
 	$(CARGO) test --locked --test integration store::
 
 # What is missing on this machine is skipped, counted and named at the end.
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
 	@export HERO_SKIPPED_LOG=$$(mktemp); \
-	$(CARGO) test --locked --lib engine::process -- --nocapture; status=$$?; \
+	$(CARGO) test --locked --package hero-engine --lib process -- --nocapture; status=$$?; \
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
@@ -160,7 +160,7 @@ lint: rust ## formatting and clippy, as CI runs them
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-docs: rust ## write docs/sal.md, docs/osis.md, their definition files, docs/openrpc.json and docs/openapi.json
+docs: rust ## write what is made from tables: docs of functions and methods, etc/hero.toml, its page and schema, hero(7)
 	$(CARGO) xtask docs
 
 screenshots: rust deps ## make the pictures of the page again, in docs/images/

@@ -133,7 +133,7 @@ echo "$first"
 must_print second hero exec -t osis --after "$first" -e '"second"'
 must_print now hero exec -t osis --priority 0 -e '"now"'
 
-step "Several jobs at once, and one that waits for all of them"
+step "Several jobs at once, and a job that waits for all of them"
 after=()
 for n in 1 2 3 4 5; do
     show hero submit -t osis -e "$n * $n"

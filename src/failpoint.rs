@@ -1,4 +1,4 @@
-//! Fail points: places at which a process of a test aborts or hangs, to prove that its jobs are
+//! Fail points: places where a process of a test aborts or hangs, to prove that its jobs are
 //! recovered. They exist only with the feature `failpoints`, which the tests enable and no other
 //! build has.
 //!

@@ -7,23 +7,20 @@
 //! ARCHITECTURE.md describes each module and the way of a job through them.
 
 pub mod actor;
-pub mod amqp;
-pub mod artifacts;
+pub use hero_amqp as amqp;
+pub use hero_artifacts as artifacts;
 pub mod cli;
-pub mod client;
-pub mod config;
+pub use hero_client as client;
+pub use hero_config as config;
 pub mod daemon;
-pub mod engine;
-pub mod error;
+pub use hero_engine as engine;
+pub use hero_error as error;
 pub mod failpoint;
 pub mod metrics;
-pub mod proto;
+pub use hero_proto as proto;
 pub mod rpc;
-pub mod sandbox;
-pub mod store;
+pub use hero_sandbox as sandbox;
+pub use hero_store as store;
 pub mod supervisor;
 pub mod view;
 pub mod web;
-
-#[cfg(test)]
-pub(crate) mod test_support;

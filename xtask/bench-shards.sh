@@ -2,7 +2,7 @@
 # Measures what a drained job costs Redis with one shard, and with several on servers of their own:
 #     cargo build --release --workspace && xtask/bench-shards.sh [JOBS]
 # SERVERS ("4 64") are the numbers of servers, each with one shard.
-# The time is that of the processors of all servers (INFO), so other work on the machine counts little.
+# The time is the processor time of all servers (INFO), so other work on the machine counts little.
 # BIN is the folder of the programs, target/release unless given.
 set -eu
 cd "$(dirname "$0")/.."

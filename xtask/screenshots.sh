@@ -128,7 +128,7 @@ fails() { # NAME TYPE SCRIPT
     hero submit -t "$2" --name "$1" --caller shop -e "$3"
 }
 
-# Small jobs, some of which fail, until the script ends.
+# Small jobs until the script ends; some fail.
 keep_busy() {
     local number
     for number in $(seq 12); do

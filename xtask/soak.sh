@@ -1,7 +1,7 @@
 #!/bin/sh
 # Shows whether the processes of the daemon grow. `make soak` runs it inside `hero --config xtask/soak.toml dev`.
 # ROUNDS (20) times JOBS (5000) jobs of osis, and a hundredth as many of bash and of Python, run; then the daemon rests
-# for REST (20) seconds, in which it looks and beats as often as in a quarter of an hour with its defaults. After each
+# for REST (20) seconds: then it looks and beats as often as in a quarter of an hour with its defaults. After each
 # round a line per process tells its resident and its own (private and written) memory in KiB, its open descriptors and
 # its threads; the line of Redis its memory in KiB and its keys; the last line the files in the daemon's folder. It
 # fails if the last third of the rounds holds over a tenth more than the middle third.

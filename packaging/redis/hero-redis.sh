@@ -75,7 +75,7 @@ unixsocketperm 770
 END
 chown redis:redis /etc/redis/hero-acl.conf /etc/redis/hero-redis.conf
 chmod 640 /etc/redis/hero-acl.conf /etc/redis/hero-redis.conf
-# CONFIG REWRITE leaves a line for that user, of which Redis takes one only.
+# CONFIG REWRITE leaves a line for that user; Redis takes only one.
 sed -i '/^user default /d' /etc/redis/redis.conf
 for file in hero-redis.conf hero-acl.conf; do
     grep -q "^include /etc/redis/$file" /etc/redis/redis.conf ||

@@ -34,7 +34,7 @@ pub(super) fn of_invalid() -> Counts {
 /// Returns the reason as its counter names it; `None` for a job that was stopped, which has not failed.
 fn reason(failure: &Failure) -> Option<&'static str> {
     match failure {
-        // One that is postponed does not end.
+        // A postponed job does not end.
         Failure::Script { .. } | Failure::Postponed { .. } => Some("script"),
         Failure::Discarded { .. } => Some("discarded"),
         Failure::Invalid { .. } => Some("invalid"),

@@ -13,8 +13,8 @@ use super::tasks::{Others, TaskPool, Use};
 
 /// The minimum of waiting work that justifies waking a thread: a wake-up takes about as long.
 const WORTH_A_THREAD: Duration = Duration::from_micros(100);
-/// The time after which a job that waits beside free threads gets one: the job before it takes longer than
-/// those before.
+/// A job that waits beside free threads gets one after this time: the job before it takes longer than
+/// earlier ones.
 const SPREAD_AFTER: Duration = Duration::from_millis(1);
 
 /// Threads that wait for jobs, or jobs that wait for threads.
@@ -169,7 +169,7 @@ impl Handover {
         self.waiting[shard].drain(..).map(|(_, run)| run).collect()
     }
 
-    /// Takes a thread back that has run a job, and returns what it does next.
+    /// Takes a thread back that has run a job, and returns its next work.
     pub(super) fn turn(&mut self, generation: u64, ended: &RunningJob) -> Turn {
         let is_latest = self.tasks.is_latest(ended.shard, ended.boot);
         if is_latest {

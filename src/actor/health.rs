@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::proto::job::JobId;
 use crate::store::Outage;
 
-/// The time after which an actor tries again to start jobs on a machine that was full.
+/// The pause before an actor tries again to start jobs on a machine that was full.
 const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
 
 /// The beats without an answer that are remembered; of more, the oldest are forgotten.
@@ -125,14 +125,14 @@ impl Health {
         lock(&self.overload).clone()
     }
 
-    /// Notes what the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
+    /// Notes the resource that the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
     pub(super) fn set_shortage(&self, message: &str) {
         *lock(&self.shortage) = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
         // By the next regular heartbeat the actor tries again, and looks as if it claimed jobs.
         self.presence_changed.notify_one();
     }
 
-    /// Returns what the machine lacked to start a job, if that was just now.
+    /// Returns the resource that the machine lacked to start a job, if that was just now.
     pub(super) fn shortage(&self) -> Option<String> {
         let shortage = lock(&self.shortage);
         let recent = shortage.as_ref().filter(|(_, until)| Instant::now() < *until);

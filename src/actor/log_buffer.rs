@@ -1,5 +1,5 @@
 //! The log of one running job, kept until the fetch loop writes it to Redis. Scripts never wait
-//! for it: of a log beyond the job's share the begin and the end are kept, with a mark between them. No
+//! for it: of a log beyond the job's share the start and the end are kept, with a mark between them. No
 //! lock is held while anything is written.
 
 use std::borrow::Cow;
@@ -15,14 +15,14 @@ use crate::engine::{Failure, Log, Stream, Success, Usage};
 use crate::proto::job::{JobId, NamedFiles};
 use crate::store::LogEntry;
 
-/// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
+/// The output of a running job goes to its log after this time. A shorter job costs nothing: its
 /// output says all.
 const LIVE_AFTER: Duration = Duration::from_secs(1);
 /// The part of a log that the output may take.
 const OUTPUT_SHARE: u64 = 2;
 /// The part of a log that its end may take, once it is too large.
 const END_SHARE: u64 = 4;
-/// The most bytes of output that a line of standard error takes along into the log of a short job.
+/// The maximum number of bytes of output that a line of standard error takes along into the log of a short job.
 const ORDERED_BYTES_MAX: u64 = 16 * 1024;
 /// The longest text that goes with progress, in characters.
 const PROGRESS_TEXT_CHARS_MAX: usize = 200;
@@ -90,7 +90,7 @@ impl LogBuffer {
         }
     }
 
-    /// Returns a text whose rest is not there yet, without the values that are hidden and their begin at its end.
+    /// Returns a text whose rest is not there yet, without hidden values and the start of one at its end.
     fn hide_unfinished(&self, text: &str) -> String {
         let shown = self.hide(text);
         let begins = [Some(&self.secrets), self.asked.get()].into_iter().flatten();
@@ -222,7 +222,7 @@ impl LogBuffer {
             return self.add_to_end(inner, fd, line.into_owned());
         }
         let was_empty = inner.waiting.is_empty();
-        // In the order in which they came, at a bounded cost.
+        // In the order of their arrival, at a bounded cost.
         if inner.live.held_bytes <= ORDERED_BYTES_MAX {
             inner.release();
         }
@@ -249,7 +249,7 @@ impl LogBuffer {
         }
     }
 
-    /// Keeps a line of a full log for its end, with a mark in the log before the first one that is lost.
+    /// Keeps a line of a full log for its end, with a mark in the log before the first lost line.
     fn add_to_end(&self, mut inner: MutexGuard<'_, Entries>, fd: u8, line: String) {
         if inner.end.push(fd, line, self.size_max_bytes / END_SHARE) {
             let max = self.size_max_bytes;

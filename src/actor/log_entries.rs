@@ -12,7 +12,7 @@ use crate::store::LogEntry;
 
 /// The cost of a line beside its text, which bounds empty lines too.
 pub(super) const LINE_OVERHEAD_BYTES: u64 = 16;
-/// The most lines of a log before its end, and of its end: fewer than Redis keeps of one log.
+/// The maximum number of lines of a log before its end, and of its end: fewer than Redis keeps of one log.
 pub(super) const LINES_MAX: u64 = 80_000;
 const END_LINES_MAX: usize = 10_000;
 
@@ -56,7 +56,7 @@ impl LogEnd {
         was_whole && self.missing > 0
     }
 
-    /// Takes the lines with their streams, behind a mark if some before them are missing.
+    /// Takes the lines with their streams, after a mark if some before them are missing.
     pub(super) fn take(&mut self) -> Vec<(u8, String)> {
         let Self { lines, missing, .. } = std::mem::take(self);
         let more = counted(missing, "line is missing here", "lines are missing here");
@@ -121,7 +121,7 @@ impl Entries {
         fields
     }
 
-    /// Takes the lines, behind a mark if some before them are missing.
+    /// Takes the lines, after a mark if some before them are missing.
     pub(super) fn take(&mut self) -> Vec<LogEntry> {
         let mut entries = std::mem::take(&mut self.waiting);
         if !entries.is_empty() && std::mem::take(&mut self.unmarked) {

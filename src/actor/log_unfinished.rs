@@ -12,7 +12,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(250);
 /// The longest text that is shown, in characters: the end of a longer one.
 const CHARS_MAX: usize = 1000;
 
-/// The unfinished line of one job: of its two streams, the one that was written last.
+/// The unfinished line of one job, of the stream that was written last.
 #[derive(Debug, Default)]
 pub(super) struct UnfinishedLine {
     standing: Option<StandingText>,
@@ -50,7 +50,7 @@ impl UnfinishedLine {
     }
 
     /// Adds to the lines that are written now what makes the hash right: no text of theirs before them, and the
-    /// one that stands after them. Standard output is shown from `live_at` on. Returns the time of the next look.
+    /// text after them. Standard output is shown from `live_at` on. Returns the time of the next look.
     pub(super) fn add_to(
         &mut self,
         lines: &mut Vec<LogEntry>,
@@ -77,7 +77,7 @@ impl UnfinishedLine {
         let due = self.next_at.filter(|_| !has_lines).map_or(begin, |next| begin.max(next));
         if due > now {
             self.is_awaited = true;
-            // What is shown is of a line that has ended.
+            // The shown text is of a line that has ended.
             if begin > now && !self.shown.is_empty() {
                 lines.push(self.cleared());
             }
@@ -123,7 +123,7 @@ mod tests {
         LogEntry::Unfinished { text: text.to_owned() }
     }
 
-    /// Returns what is written at a time, in milliseconds after the start, and when the next look is due.
+    /// Returns the text to write at a time, in milliseconds after the start, and when the next look is due.
     fn at(
         line: &mut UnfinishedLine,
         start: Instant,

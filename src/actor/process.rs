@@ -19,7 +19,7 @@ pub(super) struct ActorProcess {
     pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
     /// The longest time between two heartbeats that the watchdog allows.
     pub(super) beat_within: Option<Duration>,
-    /// The reports of the boots, which become those of the process.
+    /// The reports of the boots, which become the reports of the process.
     pub(super) reports: Reports,
     /// Asks all boots to shut down.
     pub(super) end: watch::Sender<Shutdown>,

@@ -54,7 +54,7 @@ impl SecretStore {
             }
             let text = String::from_utf8(content).ok().filter(|text| !text.contains('\0'));
             let text = text.ok_or_else(|| {
-                wrong(format!("is no text, as a variable needs: use file:{name}"))
+                wrong(format!("is not text, as a variable needs: use file:{name}"))
             })?;
             values.by_name.insert(name.to_string(), text.clone());
             if let SecretUse::Variable { variable, .. } = used {

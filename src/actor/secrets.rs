@@ -1,4 +1,4 @@
-//! The values that the log and the output of a job must not show: those of its secrets, and of
+//! The values that the log and the output of a job must not show: values of its secrets, and of
 //! environment variables with certain names.
 
 use std::borrow::Cow;
@@ -103,7 +103,7 @@ impl Secrets {
         shown
     }
 
-    /// Returns the bytes at the end of a text with which a secret may begin, the rest of which is not there yet.
+    /// Returns the bytes at the end of a text that may be the start of a secret whose rest is not there yet.
     pub(super) fn begin_at_end_of(&self, text: &str) -> usize {
         let longest = |value: &String| {
             let most = value.len().saturating_sub(1).min(text.len());

@@ -1,9 +1,9 @@
 //! The settings of an actor process, which a reload may replace while it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::config::{ActorConfig, ActorUnit, JobConfig, SecretsConfig};
+use crate::config::{ActorConfig, ActorUnit, DeadLetters, JobConfig, SecretsConfig};
 use crate::engine::Engine;
 use crate::proto::target::ScriptType;
 use crate::store::ClaimLimits;
@@ -24,11 +24,19 @@ pub struct ActorSettings {
     pub secrets: SecretsConfig,
     /// `[limit.NAME]`.
     pub limits: ClaimLimits,
+    /// The script types whose failed jobs are dead letters without retries too.
+    pub all_dead: BTreeSet<ScriptType>,
     /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }
 
 impl ActorSettings {
+    /// Returns the failed jobs of a type that become dead letters.
+    pub(super) fn dead_letters(&self, script_type: &ScriptType) -> DeadLetters {
+        let is_all = self.all_dead.contains(script_type);
+        if is_all { DeadLetters::All } else { DeadLetters::Retried }
+    }
+
     /// Returns how many jobs an actor runs at once.
     pub(super) fn tasks(&self, actor: usize) -> usize {
         self.actors.get(actor).map_or(0, |actor| actor.tasks)

@@ -1,5 +1,5 @@
 //! The log lines about the jobs of an actor: start, success, retry, end in error. Each names the job
-//! and its script type in its text, and has the job's id as a field, by which the journal finds it.
+//! and its script type in its text, and has the job's id as a field, so that the journal finds it.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The tasks of one actor, which the shards that its process serves share. Pure.
 //!
 //! A shard takes tasks before it claims jobs for them. A task that becomes free goes to the shard with the
-//! fewest, of those that have a job or want to claim one; among equals to one that has a job. So a shard first
+//! fewest tasks that has a job or wants to claim one; among equals to a shard with a job. So a shard first
 //! runs all jobs of its claim, then another shard claims. A claim has many jobs.
 
 /// The tasks of one actor.
@@ -26,7 +26,7 @@ struct Share {
     waiting: usize,
     /// True if it wants to claim a job and has no task for it.
     wants: bool,
-    /// The turn in which it last got a task.
+    /// The turn when it last got a task.
     turn: u64,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Use {
 pub(super) struct Others {
     /// The tasks that they have.
     pub(super) tasks: usize,
-    /// The number of shards that have or want tasks, with the one that asks.
+    /// The number of shards that have or want tasks, including the asking shard.
     pub(super) sharers: usize,
     /// True if one of them wants to claim and has neither a task nor a job.
     pub(super) wait_for_one: bool,
@@ -195,7 +195,7 @@ mod tests {
         pool.start(shard)
     }
 
-    /// A pool in which shard 0 has taken all tasks.
+    /// A pool whose tasks shard 0 has all taken.
     fn full(tasks: usize, shards: usize) -> TaskPool {
         let mut pool = TaskPool::new(tasks, shards);
         assert_eq!(pool.keep(0, tasks + 5), tasks);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!((pool.keep(1, 1), start(&mut pool, 1), pool.use_free()), (1, true, None));
         pool.want(1, true);
         pool.ended(0);
-        assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the one that waits for longer");
+        assert_eq!(pool.use_free(), Some(Use::Keep(0)), "one each: the task that waits for longer");
         assert_eq!(pool.keep(0, 1), 1);
         pool.ended(1);
         assert_eq!(pool.use_free(), Some(Use::Keep(1)));

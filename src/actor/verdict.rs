@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::counts;
-use crate::config::JobConfig;
+use crate::config::{DeadLetters, JobConfig};
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job, RetryDelays};
 use crate::proto::units::format_duration;
@@ -13,15 +13,16 @@ use crate::store::{Counts, Verdict};
 const JITTER: f64 = 0.2;
 /// The exit code of a temporary failure in `sysexits(3)`. It postpones a job that names it in `retry_if`.
 const TEMPORARY_FAILURE: i32 = 75;
-/// The shortest wait of a postponed job, so that one that always asks keeps no actor busy.
+/// The shortest wait of a postponed job, so that a job that always asks keeps no actor busy.
 const POSTPONED_MIN: Duration = Duration::from_secs(1);
 
 /// Decides how an attempt is recorded. `None` if it is not: the job goes back to its queue, was given
-/// back, or the lease was lost. `dice` is a random number from 0 to 1.
+/// back, or the lease was lost. `dead_letters` is of its type; `dice` is a random number from 0 to 1.
 pub(super) fn decide(
     job: &Job,
     result: Result<Success, Failure>,
     config: &JobConfig,
+    dead_letters: DeadLetters,
     dice: f64,
 ) -> Option<Verdict> {
     let (error, exit_code) = match result {
@@ -63,8 +64,11 @@ pub(super) fn decide(
             return Some(postpone(job, error, exit_code, None, config, dice));
         }
     }
-    if job.attempt > job.spec.retries.unwrap_or(config.retries) {
-        return Some(Verdict::Error { error, exit_code, dead: true });
+    let retries = job.spec.retries.unwrap_or(config.retries);
+    if job.attempt > retries {
+        // A job that nobody wants to run again by itself has not died: it failed.
+        let dead = retries > 0 || dead_letters == DeadLetters::All;
+        return Some(Verdict::Error { error, exit_code, dead });
     }
     let delay = retry_delay(job, job.attempt, config, dice);
     Some(Verdict::Retry { error, exit_code, delay })
@@ -93,13 +97,13 @@ fn postpone(
     Verdict::Postpone { error, exit_code, delay }
 }
 
-/// Returns the end of a job that cannot be run, and what it counts. It is never retried.
+/// Returns the end of a job that cannot be run, and its counters. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
     (verdict, counts::of_invalid())
 }
 
-/// Returns the end of a job that starts too late, and what it counts; `None` if it may start, or has started before.
+/// Returns the end of a job that starts too late, and its counters; `None` if it may start, or has started before.
 pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     let within = job.spec.expires?;
     let started_before = job.attempt > 1
@@ -115,7 +119,7 @@ pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     Some((Verdict::Error { error, exit_code: None, dead: false }, counts::of_expired()))
 }
 
-/// Returns the wait before a retry of this number, with jitter: that of the job, or of the configuration.
+/// Returns the wait before a retry of this number, with jitter: by the job, or by the configuration.
 fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration {
     let (first, longest) = (config.retry_backoff, config.retry_backoff_max);
     let nominal = job.spec.backoff.unwrap_or(RetryDelays { first, longest }).before(retry);
@@ -149,10 +153,38 @@ mod tests {
     #[test]
     fn failure_is_retried_until_the_attempts_are_used_up() {
         let config = JobConfig::default();
-        let verdict = |attempt, retries| decide(&job(attempt, retries), failed(), &config, 0.5);
+        let verdict = |attempt, retries| {
+            decide(&job(attempt, retries), failed(), &config, DeadLetters::Retried, 0.5)
+        };
         assert!(matches!(verdict(1, Some(1)), Some(Verdict::Retry { .. })));
         assert!(matches!(verdict(2, Some(1)), Some(Verdict::Error { dead: true, .. })));
-        assert!(matches!(verdict(1, None), Some(Verdict::Error { dead: true, .. })));
+        assert!(matches!(verdict(3, Some(1)), Some(Verdict::Error { dead: true, .. })));
+    }
+
+    #[test]
+    fn failure_without_retries_is_a_dead_letter_only_if_its_type_asks_for_it() {
+        let is_dead = |config: &JobConfig, retries, kept| match decide(
+            &job(9, retries),
+            failed(),
+            config,
+            kept,
+            0.5,
+        ) {
+            Some(Verdict::Error { dead, .. }) => dead,
+            other => panic!("{other:?}"),
+        };
+        let none = JobConfig { retries: 0, ..JobConfig::default() };
+        let two = JobConfig { retries: 2, ..JobConfig::default() };
+        for (config, retries, kept, dead) in [
+            (&none, None, DeadLetters::Retried, false),
+            (&none, None, DeadLetters::All, true),
+            (&none, Some(1), DeadLetters::Retried, true),
+            (&two, None, DeadLetters::Retried, true),
+            (&two, Some(0), DeadLetters::Retried, false),
+            (&two, Some(0), DeadLetters::All, true),
+        ] {
+            assert_eq!(is_dead(config, retries, kept), dead, "{retries:?} {kept:?}");
+        }
     }
 
     #[test]
@@ -162,7 +194,7 @@ mod tests {
             let mut job = job(9, Some(0));
             job.postponed = postponed;
             let failure = Failure::postponed(delay, String::new(), Some(75));
-            match decide(&job, Err(failure), &config, 0.5) {
+            match decide(&job, Err(failure), &config, DeadLetters::Retried, 0.5) {
                 Some(Verdict::Postpone { delay, .. }) => delay.as_secs(),
                 other => panic!("{other:?}"),
             }
@@ -177,11 +209,11 @@ mod tests {
     fn exit_code_75_postpones_only_a_job_that_names_it() {
         let config = JobConfig::default();
         let failure = || Err(Failure::Script { message: "busy".to_owned(), exit_code: Some(75) });
-        let verdict = decide(&job(1, None), failure(), &config, 0.5);
-        assert!(matches!(verdict, Some(Verdict::Error { dead: true, .. })), "{verdict:?}");
+        let verdict = decide(&job(1, None), failure(), &config, DeadLetters::Retried, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Error { .. })), "{verdict:?}");
         let mut names_it = job(1, None);
         names_it.spec.retry_if = Some("75".parse().expect("legal"));
-        let verdict = decide(&names_it, failure(), &config, 0.5);
+        let verdict = decide(&names_it, failure(), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(verdict, Some(Verdict::Postpone { .. })), "{verdict:?}");
     }
 
@@ -214,7 +246,13 @@ mod tests {
             let mut job = job(1, Some(5));
             job.first_started_at = first.parse().ok();
             job.started_at = "2026-01-02T00:00:00Z".parse().ok();
-            decide(&job, Err(Failure::postponed(None, "busy".to_owned(), None)), &config, 0.5)
+            decide(
+                &job,
+                Err(Failure::postponed(None, "busy".to_owned(), None)),
+                &config,
+                DeadLetters::Retried,
+                0.5,
+            )
         };
         let early = ends("2026-01-01T00:00:01Z");
         assert!(matches!(early, Some(Verdict::Postpone { .. })), "{early:?}");
@@ -227,13 +265,13 @@ mod tests {
     fn job_that_is_discarded_or_failed_for_good_is_neither_retried_nor_a_dead_letter() {
         let config = JobConfig::default();
         let discarded = Failure::discarded("no".to_owned(), Some(65));
-        let verdict = decide(&job(1, Some(5)), Err(discarded), &config, 0.5);
+        let verdict = decide(&job(1, Some(5)), Err(discarded), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
         let mut picky = job(1, Some(5));
         picky.spec.retry_if = Some("1-2".parse().expect("legal"));
-        let verdict = decide(&picky, failed(), &config, 0.5);
+        let verdict = decide(&picky, failed(), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
-        let timeout = decide(&picky, Err(Failure::Timeout), &config, 0.5);
+        let timeout = decide(&picky, Err(Failure::Timeout), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(timeout, Some(Verdict::Retry { .. })), "{timeout:?}");
     }
 
@@ -241,7 +279,7 @@ mod tests {
     fn job_with_waits_of_its_own_uses_them() {
         let mut own = job(3, Some(5));
         own.spec.backoff = Some("10s..30s".parse().expect("legal"));
-        let verdict = decide(&own, failed(), &JobConfig::default(), 0.5);
+        let verdict = decide(&own, failed(), &JobConfig::default(), DeadLetters::Retried, 0.5);
         assert!(
             matches!(verdict, Some(Verdict::Retry { delay, .. }) if delay.as_secs() == 30),
             "{verdict:?}"
@@ -267,7 +305,7 @@ mod tests {
         let config = JobConfig::default();
         for reason in [StopReason::Shutdown, StopReason::LeaseLost] {
             let stopped = Err(Failure::Stopped(reason));
-            assert_eq!(decide(&job(1, None), stopped, &config, 0.5), None);
+            assert_eq!(decide(&job(1, None), stopped, &config, DeadLetters::Retried, 0.5), None);
         }
     }
 
@@ -278,7 +316,13 @@ mod tests {
             let mut killed = job(1, Some(0));
             killed.crashes = crashes;
             let message = "out of memory: its unit".to_owned();
-            decide(&killed, Err(Failure::Killed { message, exit_code: None }), &config, 0.5)
+            decide(
+                &killed,
+                Err(Failure::Killed { message, exit_code: None }),
+                &config,
+                DeadLetters::Retried,
+                0.5,
+            )
         };
         assert_eq!((of(0), of(1)), (None, None));
         let error = "out of memory: its unit; crash 3 of 3".to_owned();
@@ -288,7 +332,8 @@ mod tests {
     #[test]
     fn stopped_job_is_never_retried() {
         let stopped = Err(Failure::Stopped(StopReason::Requested));
-        let verdict = decide(&job(1, Some(5)), stopped, &JobConfig::default(), 0.5);
+        let verdict =
+            decide(&job(1, Some(5)), stopped, &JobConfig::default(), DeadLetters::Retried, 0.5);
         assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })));
     }
 

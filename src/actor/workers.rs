@@ -389,7 +389,7 @@ mod tests {
         assert!(matches!(handover.turn(0, &old), Turn::End));
     }
 
-    /// Threads, none of which ends a job until the gate opens.
+    /// Threads that end no job until the gate opens.
     fn gated_threads(tasks: usize) -> (Workers, Arc<Gate>) {
         let gate = Arc::new(Gate { id: "osis".parse().expect("legal"), is_open: Mutex::new(()) });
         let engine: Arc<dyn Engine> = Arc::clone(&gate) as Arc<dyn Engine>;

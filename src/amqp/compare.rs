@@ -12,11 +12,11 @@ use crate::proto::text::shown;
 pub struct FoundQueue {
     /// Its arguments.
     pub arguments: BTreeMap<String, Value>,
-    /// The exchanges and keys by which it gets messages, without the default exchange.
+    /// The exchanges and keys that bring it messages, without the default exchange.
     pub bindings: BTreeSet<(String, String)>,
 }
 
-/// Returns the differences between a queue that exists and the one that is wanted, a sentence each.
+/// Returns the differences between an existing queue and the wanted queue, a sentence each.
 pub fn differences(wanted: &AmqpQueue, found: &FoundQueue) -> Vec<String> {
     let name = &wanted.name;
     let mut sentences = Vec::new();

@@ -35,7 +35,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// A delivery, before it is parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered<'a> {
-    /// The queue from which it came.
+    /// The queue that it came from.
     pub queue: &'a str,
     /// Its routing key.
     pub key: &'a str,
@@ -52,7 +52,7 @@ pub struct Delivered<'a> {
 pub struct Properties {
     /// The operation.
     pub kind: Option<String>,
-    /// The id of the message, by which a second delivery is known.
+    /// The id of the message, which makes a second delivery known.
     pub message_id: Option<String>,
     /// The queue of the answer.
     pub reply_to: Option<String>,
@@ -65,7 +65,7 @@ pub struct Properties {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AmqpMessage {
-    /// The queue from which it came.
+    /// The queue that it came from.
     pub queue: String,
     /// Its routing key.
     pub key: String,
@@ -77,7 +77,7 @@ pub struct AmqpMessage {
     /// The data of the operation.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
-    /// The id of the message, by which a second delivery is known.
+    /// The id of the message, which makes a second delivery known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// The queue of the answer.
@@ -156,7 +156,7 @@ impl AmqpMessage {
             };
             // An array would count as the fields in their order.
             if !body.trim_ascii_start().starts_with(b"{") {
-                return Err(wrong("it is no object".to_owned()));
+                return Err(wrong("it is not an object".to_owned()));
             }
             refuse_wide_integers(body).map_err(MessageFailure::invalid)?;
             serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?
@@ -191,7 +191,7 @@ impl AmqpMessage {
         asked(self) == asked(other) && self.data == other.data
     }
 
-    /// Returns the digest of what the message asks for.
+    /// Returns the digest of the message's request.
     pub fn digest(&self) -> String {
         let mut asked = json!([self.key, self.operation, self.template, self.data]);
         asked.sort_all_objects();
@@ -235,8 +235,8 @@ impl AmqpMessage {
     }
 }
 
-/// Rejects a message whose bytes are not UTF-8 where Hero reads a text: another text in its place could be
-/// that of another message.
+/// Rejects a message whose bytes are not UTF-8 where Hero reads a text: another text in its place could belong to
+/// another message.
 fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure> {
     let Properties { kind, message_id, reply_to, correlation_id, .. } = properties;
     let texts = [

@@ -1,6 +1,13 @@
 //! Brokers: they take messages from RabbitMQ, by the topology of one topic exchange, and give each to
 //! a built-in or to a job.
 
+extern crate self as amqp;
+use hero_client as client;
+use hero_config as config;
+use hero_error as error;
+use hero_proto as proto;
+use hero_store as store;
+
 pub mod broker;
 pub mod builtin;
 pub mod compare;

@@ -1,12 +1,12 @@
 //! Patterns of routing keys, as topic exchanges compare them: words joined by dots, where `*` stands for
 //! exactly one word and `#` for any number of them, none included.
 
-/// The most words of a key: a key has at most 255 bytes.
+/// The maximum number of words of a key: a key has at most 255 bytes.
 const WORDS_MAX: usize = 256;
 
 /// Returns true if a pattern takes a routing key.
 pub fn takes(pattern: &str, key: &str) -> bool {
-    // The empty key has no words at all, and not one that is empty.
+    // The empty key has no words at all, not one empty word.
     let words: Vec<&str> = key.split('.').take(WORDS_MAX).filter(|_| !key.is_empty()).collect();
     // Entry N: the pattern so far takes the first N words.
     let mut taken = vec![false; words.len() + 1];

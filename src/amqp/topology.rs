@@ -10,7 +10,7 @@ use crate::config::{AmqpConfig, AmqpMode, BrokerName, Node, QueueKind};
 pub const EVENTS: &str = "beds.events";
 /// The exchange of dead letters.
 pub const DEAD_LETTERS: &str = "beds.dlx";
-/// The exchange by which every broker of a vhost is told something.
+/// The exchange that tells something to every broker of a vhost.
 pub const CONTROL: &str = "beds.control";
 /// The queue whose one message says which tag and mode this vhost has.
 pub const OWNER: &str = "beds.owner";
@@ -59,7 +59,7 @@ pub struct AmqpQueue {
     pub name: String,
     /// Its arguments.
     pub arguments: BTreeMap<&'static str, Argument>,
-    /// The exchange and the key by which it gets messages; `None` for the default exchange alone.
+    /// The exchange and the key that bring it messages; `None` for the default exchange alone.
     pub binding: Option<(&'static str, String)>,
 }
 
@@ -79,7 +79,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns its queues in the order in which they are declared: the dead letters before all that may
+    /// Returns its queues in the order of declaration: the dead letters before all that may
     /// send them something.
     pub fn queues(&self) -> impl Iterator<Item = &AmqpQueue> {
         [&self.dead].into_iter().chain(&self.lanes).chain([&self.queue])

@@ -16,7 +16,7 @@ use crate::proto::job::ContentHash;
 const AGE: Duration = Duration::from_hours(24);
 /// Follows the name of a content that is set aside.
 const ASIDE: &str = ".aside-";
-/// The most entries of one part of the folder that are looked at in one round.
+/// The maximum number of entries of one part of the folder that are looked at in one round.
 const ENTRIES_MAX: usize = 100_000;
 
 /// The old contents of one part of the folder.
@@ -38,7 +38,7 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Puts the content back, over one that was written meanwhile: they are equal.
+    /// Puts the content back, over a copy that was written meanwhile: they are equal.
     ///
     /// # Errors
     /// Errors of the file system, except that another process was first.
@@ -56,7 +56,7 @@ impl SetAside {
 }
 
 impl ContentFolder {
-    /// Returns the time by the clock of the file system, in seconds, and deletes what was begun long ago.
+    /// Returns the time by the clock of the file system, in seconds, and deletes files that were begun long ago.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -73,7 +73,7 @@ impl ContentFolder {
         Ok(now)
     }
 
-    /// Returns what is old in one of the 256 parts of the folder.
+    /// Returns the old files in one of the 256 parts of the folder.
     ///
     /// # Errors
     /// The folder cannot be read.

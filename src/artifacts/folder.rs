@@ -1,4 +1,4 @@
-//! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for what is being written.
+//! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for files that are being written.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
@@ -183,7 +183,7 @@ impl ContentFolder {
     }
 }
 
-/// Creates a folder for this user alone. One that exists stays as it is.
+/// Creates a folder for this user alone. An existing folder stays as it is.
 fn create(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -200,7 +200,7 @@ fn read(source: &mut dyn Read, part: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// The SHA-256 of what was added.
+/// The SHA-256 of the added bytes.
 struct Hasher {
     context: Context,
     size: u64,

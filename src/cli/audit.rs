@@ -32,10 +32,10 @@ pub(super) struct Audit {
     /// Only changes by those whose name contains this text
     #[arg(long, value_name = "TEXT")]
     who: Option<String>,
-    /// Only this change, such as job.stop, or those of one noun, such as queue
+    /// Only this change, such as job.stop, or all changes of one noun, such as queue
     #[arg(long, value_name = "WORD")]
     what: Option<String>,
-    /// The most changes, the latest
+    /// The maximum number of changes, the latest
     #[arg(long, default_value_t = 100, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=20_000))]
     limit: u32,

@@ -1,4 +1,4 @@
-//! The client of a command. Its changes are recorded as those of the user who gives the command.
+//! The client of a command. Its changes are recorded for the user who gives the command.
 
 use std::env;
 

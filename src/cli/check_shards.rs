@@ -34,7 +34,7 @@ impl<'a> ShardsCheck<'a> {
         Ok(Some(Self { config, states }))
     }
 
-    /// Returns what may be lost on the further shards, and what does not answer.
+    /// Returns the risks of loss on the further shards, and the shards that do not answer.
     pub(super) fn warnings(&self) -> Result<Vec<String>, Error> {
         let redis = &self.config.redis;
         let further = redis.shard_count().shards().skip(1);

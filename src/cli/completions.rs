@@ -1,4 +1,4 @@
-//! `hero completions`: prints the completions of a shell; those of bash complete values too, which they ask for here.
+//! `hero completions`: prints the completions of a shell; in bash they complete values too, which they ask for here.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::{Cli, Global, output};
 use crate::error::Error;
 use crate::store::ListQuery;
 
-/// The most values of one kind.
+/// The maximum number of values of one kind.
 const VALUES_MAX: usize = 200;
 
 /// Completes values with bash, around the function that clap writes.
@@ -23,11 +23,11 @@ _hero_values() {
             "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
             "graph show"|"graph wait"|"graph retry"|"graph stop"|"graph delete") kind=graphs ;;
             "queue pause"|"queue resume"|"queue drain"|"queue purge") kind=queues ;;
-            "cron show"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;
+            "cron show"|"cron history"|"cron backfill"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;
         esac ;;
     esac
     if [[ -n $kind && $current != -* ]]; then
-        # Names of queues have colons, at which bash divides words.
+        # Names of queues have colons; bash divides words there.
         local line=${COMP_LINE:0:COMP_POINT}
         local word=${line##*[[:space:]]}
         COMPREPLY=($(compgen -W "$(hero completions --values "$kind" 2>/dev/null)" -- "$word"))
@@ -43,8 +43,8 @@ complete -F _hero_values -o bashdefault -o default hero
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  source <(hero completions bash)\n  \
                         hero completions bash > ~/.local/share/bash-completion/completions/hero\n\n\
-                        The package installs those of bash, zsh and fish. These of bash complete script types, \
-                        states, ids, queues and names of periodic jobs as well.")]
+                        The package installs completions of bash, zsh and fish. In bash they also complete script types, \
+                        states, ids, queues and names of periodic jobs.")]
 pub(super) struct Completions {
     /// The shell: bash, zsh, fish, elvish or powershell
     #[arg(required_unless_present = "values")]

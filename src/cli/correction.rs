@@ -57,7 +57,7 @@ fn of_job(text: &str) -> Result<((String, String), String), String> {
     }
 }
 
-/// Returns the field of the hash and its value, for one that may be written as the option of hero submit.
+/// Returns the field of the hash and its value; a field may be written as the option of hero submit.
 pub(super) fn of_hash(name: &str, text: String) -> (String, Value) {
     let setting = Setting::named(name);
     let name = setting.map_or(name, |setting| setting.field).to_owned();
@@ -90,7 +90,7 @@ impl Correction {
 }
 
 impl GraphCorrection {
-    /// Returns the way in which a graph is resumed, the files read and checked.
+    /// Returns how a graph is resumed, the files read and checked.
     pub(super) async fn checked(
         &self,
         client: &Client,

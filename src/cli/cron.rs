@@ -11,17 +11,18 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::cron_edit::{Add, Delete, Edit, user};
+use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
+use super::cron_import::CronImport;
+use super::cron_past::{Backfill, CronHistory};
 use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
-use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
+use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::config::{Config, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::Job;
 use crate::proto::text::escape;
-
-/// The longest delay that is shown: ten years.
-const LATE_MAX_S: f64 = 315_360_000.0;
+use crate::proto::units::format_duration;
 
 /// List periodic jobs, run one now, enable or disable them
 #[derive(Debug, Subcommand)]
@@ -40,6 +41,9 @@ pub(super) enum CronCommand {
     Edit(Box<Edit>),
     Delete(Delete),
     Run(RunNow),
+    History(CronHistory),
+    Backfill(Backfill),
+    Import(CronImport),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
     Enable(CronNames),
@@ -81,6 +85,9 @@ impl CronCommand {
             Self::Add(add) => add.run(&config, global.json).await,
             Self::Edit(edit) => edit.run(&config, global.json).await,
             Self::Delete(delete) => delete.run(&config, global.json).await,
+            Self::History(history) => history.run(&config, global).await,
+            Self::Backfill(backfill) => backfill.run(&config, global).await,
+            Self::Import(import) => import.run(&config, global.json),
             Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
             Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
             Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
@@ -158,6 +165,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
         ">DUE",
         "?LAST",
         "*STATUS",
+        "SUCCEEDED",
         "?>FIRED",
         "?~DECLARED",
     ];
@@ -180,6 +188,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
             next.map(|next| age(next, now)).unwrap_or_default(),
             last.map(|last| wall_clock(&last.due, &zone)).unwrap_or_default(),
             last.map(|last| last.status.clone().unwrap_or_else(expired)).unwrap_or_default(),
+            succeeded(job, now),
             job.fired.to_string(),
             declared(job),
         ]);
@@ -208,7 +217,23 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     ] {
         let _ = writeln!(text, "{title:9}  {}", escape(value));
     }
-    let _ = writeln!(text, "fired      {}, left out {}", job.fired, job.left_out);
+    for (title, value) in [
+        ("spread", job.spread.as_ref().map(spread)),
+        ("calendar", job.calendar.as_ref().map(|name| escape(name))),
+        ("succeeded", job.succeeded_at.as_ref().map(|at| with_offset(at, &zone))),
+        ("failed", job.failed_at.as_ref().map(|at| failed(job, at, &zone))),
+        ("duration", job.duration_s.map(duration)),
+        ("overdue", job.overdue_at.as_ref().map(|at| overdue(job, at, &zone))),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{title:9}  {value}");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "fired      {}, left out {}, missed {}",
+        job.fired, job.left_out, job.missed
+    );
     if !found.upcoming.is_empty() {
         text.push_str("\nnext:\n");
         for next in &found.upcoming {
@@ -217,11 +242,38 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     }
     if !found.history.is_empty() {
         text.push_str("\nhistory:\n");
-        for line in history(&found.history, &zone).lines() {
+        for line in firing_table(&found.history, &zone).render().lines() {
             let _ = writeln!(text, "  {line}");
         }
     }
     text
+}
+
+/// Returns how long ago it succeeded last.
+fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> String {
+    let at = job.succeeded_at.as_ref().and_then(|at| at.parse().ok());
+    let text = at.map_or_else(|| "never".to_owned(), |at: Timestamp| age(at, now));
+    if job.overdue { format!("{text}, overdue") } else { text }
+}
+
+fn spread(spread: &SpreadDocument) -> String {
+    let span = |seconds| format_duration(Duration::from_secs(seconds));
+    format!("{}, {} for this name", span(spread.most_s), span(spread.own_s))
+}
+
+fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
+    let why = job.failed_why.as_deref().unwrap_or_default();
+    let id = job.failed_id.as_deref().unwrap_or_default();
+    format!("{}, job {}: {}", with_offset(at, zone), escape(id), first_line(&escape(why)))
+}
+
+fn duration(seconds: f64) -> String {
+    brief(Duration::from_secs_f64(seconds.clamp(0.0, LATE_MAX_S)))
+}
+
+fn overdue(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
+    let at = with_offset(at, zone);
+    if job.overdue { format!("since {at}") } else { format!("from {at}, without a success") }
 }
 
 /// Returns what its jobs have: their settings, the names of their variables, and the start of the script.
@@ -248,35 +300,6 @@ fn settings(job: &Job) -> String {
         let _ = writeln!(text, "  … and {} more lines", lines.len() - LINES);
     }
     text
-}
-
-fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
-    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
-    for firing in firings {
-        table.row([
-            with_offset(&firing.due, zone),
-            brief(Duration::from_secs_f64(firing.late_s.clamp(0.0, LATE_MAX_S))),
-            firing.outcome.replace('_', " "),
-            firing.job_id.clone().unwrap_or_default(),
-            firing.status.clone().unwrap_or_default(),
-            firing.why.clone().unwrap_or_default(),
-        ]);
-    }
-    table.render()
-}
-
-/// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.
-fn with_offset(time: &str, zone: &TimeZone) -> String {
-    let shown = wall_clock(time, zone);
-    let offset = time.parse().map(|time: Timestamp| zone.to_offset(time));
-    offset.map_or_else(
-        |_| shown.clone(),
-        |offset| {
-            let sign = if offset.is_negative() { '-' } else { '+' };
-            let minutes = offset.seconds().unsigned_abs() / 60;
-            format!("{shown} {sign}{:02}:{:02}", minutes / 60, minutes % 60)
-        },
-    )
 }
 
 /// The place that declares a periodic job: its file, or Redis and who added it.
@@ -307,16 +330,6 @@ fn disabled(job: &PeriodicJobDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_that_comes_twice_has_its_offset() {
-        let zone = TimeZone::get("Europe/Brussels").expect("a zone");
-        let shown =
-            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map(|at| with_offset(at, &zone));
-        assert_eq!(shown, ["2026-10-25 02:30 +02:00", "2026-10-25 02:30 +01:00"]);
-        let zone = TimeZone::get("America/St_Johns").expect("a zone");
-        assert_eq!(with_offset("2026-01-01T12:00:00Z", &zone), "2026-01-01 08:30 -03:30");
-    }
 
     #[test]
     fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {

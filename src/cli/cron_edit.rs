@@ -38,7 +38,7 @@ pub(super) struct Add {
     options: CronOptions,
 }
 
-/// Change a periodic job in Redis: an option that is given replaces what it has
+/// Change a periodic job in Redis: given options replace its own
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
                         hero cron edit report new_report.py")]
@@ -81,6 +81,13 @@ struct CronOptions {
     /// allow (another beside it) or replace (that one is stopped)
     #[arg(long, value_name = "skip|allow|replace", value_parser = word::<crate::proto::cron::Overlap>)]
     overlap: Option<crate::proto::cron::Overlap>,
+    /// The longest delay of its firings, such as 10m: periodic jobs of one time start apart. Its name alone
+    /// decides the delay that they have; 0s for none
+    #[arg(long, value_name = "DURATION")]
+    spread: Option<String>,
+    /// The calendar, [calendar.NAME] of hero.toml, with the days on which it does not fire; '' for none
+    #[arg(long, value_name = "NAME")]
+    calendar: Option<String>,
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
@@ -171,6 +178,8 @@ impl CronOptions {
             time_zone: self.timezone.clone(),
             catch_up: self.catch_up,
             overlap: self.overlap,
+            spread: self.spread.clone(),
+            calendar: self.calendar.clone(),
             job: given.collect::<Map<_, _>>(),
         }
     }

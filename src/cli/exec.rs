@@ -19,7 +19,7 @@ use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
 pub(super) const SIGNALLED: u8 = 128;
-/// The time between looks at what a job waits for.
+/// The time between looks at the reason why a job waits.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
 /// Run a script and print its output; its log goes to standard error meanwhile

@@ -137,8 +137,8 @@ fn secrets(config: &Config, name: &ScriptType) -> String {
     }
 }
 
-/// Prints what was refused, after a job has ended. The log of a failed job has it; of one that went on it is found
-/// in the lines that it wrote to standard error, by the configuration of this machine.
+/// Prints the refusals of an ended job. The log of a failed job has them; for a job that went on they are found
+/// in its standard error, by the configuration of this machine.
 pub(super) async fn print_refused(
     client: &Client,
     config: &Config,
@@ -159,8 +159,10 @@ pub(super) async fn print_refused(
         return Ok(());
     }
     output::note(&match refused {
-        0 => "hero: no refusal is known; one that the script handled itself is not in its log"
-            .to_owned(),
+        0 => {
+            "hero: no refusal is known; a refusal that the script handled itself is not in its log"
+                .to_owned()
+        }
         1 => "hero: 1 refusal: see the line `sandbox: …` above".to_owned(),
         count => format!("hero: {count} refusals: see the lines `sandbox: …` above"),
     });

@@ -31,7 +31,7 @@ impl GivenFiles {
     /// Reads the files. `is_stdin_taken` if the script itself comes from standard input.
     ///
     /// # Errors
-    /// [`Exit::Data`] if a name is not legal, or the files are too many or too large; those of reading
+    /// [`Exit::Data`] if a name is not legal, or the files are too many or too large; errors of reading
     /// them.
     pub(super) fn read(&self, job: &JobConfig, is_stdin_taken: bool) -> Result<JobFiles, Error> {
         let is_standard_input = |path: &PathBuf| path == Path::new("-");
@@ -79,7 +79,7 @@ pub(super) fn read_files<'a>(
     Ok(files)
 }
 
-/// Returns the folder of a file of jobs, in which their files are. None of these is `-`, standard input.
+/// Returns the folder of a file of jobs, where their files are. None of these is `-`, standard input.
 pub(super) fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))

@@ -136,7 +136,7 @@ impl GraphCommand {
     }
 }
 
-/// Prints what was done, and the jobs that stay as they are.
+/// Prints the changes, and the jobs that stay as they are.
 fn told(change: &GraphChange, done: &str, json: bool) -> Result<ExitCode, Error> {
     output::print(json, || json!(change), || format!("{done}\n"))?;
     for problem in &change.problems {

@@ -22,7 +22,7 @@ use crate::proto::job::{
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
 
-/// The help about what a script finds and can call.
+/// The help about the files and functions of a script.
 pub(super) const SCRIPT_HELP: &str = "\
 A script finds, as variables:
   HERO_PARAMS      its parameters, as JSON
@@ -70,8 +70,8 @@ pub(super) struct JobOptions {
 }
 
 impl JobOptions {
-    /// The ids of all options that cannot be given beside a file of jobs: all but those of the script,
-    /// and of those but the id and the name, which a graph or batch has too.
+    /// The ids of all options that cannot be given beside a file of jobs: all except the options of the script,
+    /// and except the id and the name, which a graph or batch has too.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name"].contains(word));

@@ -1,4 +1,4 @@
-//! `hero limit …`: lists limits with what runs under each and what it holds.
+//! `hero limit …`: lists limits with the jobs that run under each and that it holds.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use super::{Global, output};
 use crate::client::LimitDocument;
 use crate::error::Error;
 
-/// List limits: what runs under each, and what it holds
+/// List limits: the jobs that run under each, and the jobs that it holds
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero limit list\n\n\
                         A limit is a table of /etc/hero/hero.toml on the machines of the actors:\n  \

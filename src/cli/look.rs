@@ -33,7 +33,7 @@ pub(super) struct OutputLook {
 }
 
 impl OutputLook {
-    /// That of a file or a pipe.
+    /// For a file or a pipe.
     pub(super) const PLAIN: Self = Self { columns: None, colour: false };
 
     /// Reads it from standard output and the environment.
@@ -81,7 +81,7 @@ fn colour_of(word: &str) -> Option<&'static str> {
     const BLUE: &str = "34";
     const RED: &str = "31";
     const CYAN: &str = "36";
-    // An actor's state may have its reason behind it.
+    // An actor's state may have its reason after it.
     let first = word.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).next()?;
     if let Ok(status) = first.parse::<JobStatus>() {
         return Some(match status {

@@ -1,5 +1,5 @@
-//! `hero mcp`: a server of the Model Context Protocol on standard input and output, by which agents run
-//! scripts. Each message is one line of JSON-RPC.
+//! `hero mcp`: a server of the Model Context Protocol on standard input and output; agents run
+//! scripts by it. Each message is one line of JSON-RPC.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read};
@@ -25,7 +25,7 @@ use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError,
 
 /// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
-/// The most requests at a time; further ones wait.
+/// The maximum number of requests at a time; further ones wait.
 const RUNNING_MAX: usize = 32;
 
 /// Let an agent run scripts, over the Model Context Protocol
@@ -173,7 +173,7 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
             Some(done) = running.join_next() => {
                 let Ok((key, answer)) = done else { continue };
                 cancels.remove(&key);
-                // What was told before it is printed before it; a cancelled request has no answer.
+                // Earlier notifications are printed before it; a cancelled request has no answer.
                 while let Ok(notice) = printed.try_recv() {
                     output::json(&notice)?;
                 }

@@ -12,6 +12,9 @@ mod completions;
 mod correction;
 mod cron;
 mod cron_edit;
+mod cron_firings;
+mod cron_import;
+mod cron_past;
 mod dead;
 mod dev;
 mod doctor;
@@ -53,6 +56,7 @@ pub use script_doc::definitions;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -163,7 +167,7 @@ struct RunUnit {
 }
 
 impl Cli {
-    /// Parses arguments, of which the first is the program.
+    /// Parses arguments; the first is the program.
     ///
     /// # Errors
     /// The help or the version, if they are asked for; the fault of the arguments. A word that other
@@ -241,7 +245,7 @@ impl Global {
     }
 
     /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.
-    /// An empty variable counts as unset; one that names the default file does not demand that it exists.
+    /// An empty variable counts as unset; a variable with the default file does not demand that it exists.
     fn choose_file(&mut self, variable: Option<OsString>, of_user: Option<PathBuf>) {
         if self.config.as_ref().is_some_and(|named| !named.is_empty()) {
             return;
@@ -283,7 +287,10 @@ fn without_globals(error: &mut clap::Error) {
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
 }
 
-fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+/// Runs a command to its end on a runtime of its own. The command is behind a pointer, as the compiler copies a
+/// future into each function of the runtime that takes it: the program would be larger by megabytes.
+fn block_on<'a, T>(command: impl Future<Output = Result<T, Error>> + 'a) -> Result<T, Error> {
+    let command: Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>> = Box::pin(command);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -22,7 +22,7 @@ pub(super) struct View {
     pub(super) log: LogFollower,
     /// Shows log lines too, not only progress.
     lines: bool,
-    /// The latest lines of the output, shown if the job fails: that of a finished job is its result.
+    /// The latest lines of the output, shown if the job fails: the output of a finished job is its result.
     pub(super) output: OutputLines,
     /// The latest lines that were shown.
     seen: OutputLines,
@@ -131,7 +131,7 @@ impl View {
             } else if self.lines {
                 self.bar.clear();
                 if let Some(printed) = self.printed.as_mut().filter(|_| begins_attempt(&line)) {
-                    // The output of the job is that of its last attempt.
+                    // The output of the job comes from its last attempt.
                     *printed = Printed::default();
                 }
                 output::log_note(&line);

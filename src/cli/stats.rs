@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::job::PastZone;
 use super::table::TextTable;
-use super::time::{between, brief, local_second, local_zone};
+use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Client, Counters, StatsDocument, TypeStats};
+use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStats};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -23,7 +23,7 @@ use crate::proto::target::ScriptType;
                   the command waits so long and shows what happened meanwhile, per second. With --since, what \
                   happened from then on or until --until, by samples that supervisors keep: of every minute of the \
                   last hour, of every hour of the last 30 days. The period begins and ends at a sample.\n\n\
-                  SUBMITTED: with periodic jobs and those of graphs; a job that is retried on request counts \
+                  SUBMITTED: with periodic jobs and jobs of graphs; a job that is retried on request counts \
                   once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
                   their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
                   the means of all attempts. P95: 95 of 100 attempts were shorter; it is estimated from a \
@@ -78,16 +78,13 @@ impl Stats {
         let from = self.zone.read("--since", since, now)?;
         let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
         let Some(period) = client.stats_between(from, to.transpose()?).await? else {
-            let message =
-                "no supervisor has kept a sample of this period: samples are kept for 30 days";
-            return Err(Error::new(Exit::NotFound, message));
+            return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
         };
         let stats: Vec<TypeStats> =
             period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
-        let took = between(period.from, period.to);
         output::print(
             global.json,
-            || json!(StatsDocument::of(&stats, Some(took))),
+            || json!(period.document()),
             || table(&stats, None).show(global.look()),
         )?;
         let zone = local_zone();

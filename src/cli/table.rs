@@ -7,9 +7,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::look::OutputLook;
 use crate::proto::text::escape;
 
-/// The least width to which a cell is cut.
+/// The least width of a cell that is cut.
 const CUT_MIN: usize = 8;
-/// The width below which cells are cut only once all optional columns are left out.
+/// Cells below this width are cut only once all optional columns are left out.
 const CUT_COMFORT: usize = 32;
 /// The first part of an id that is shown at a terminal, longer if it is not unique in its table.
 const ID_SHOWN: usize = 8;
@@ -29,7 +29,7 @@ struct Column {
     title: &'static str,
     /// Aligned to the right, for numbers.
     right: bool,
-    /// Ids, of which the first part is shown.
+    /// Ids; the first part is shown.
     id: bool,
     /// Cut where the table is too wide.
     cut: bool,

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 pub(super) use crate::proto::units::brief;
 
-/// Returns the time zone of the person who calls: that of `TZ`, else of /etc/localtime, else UTC.
+/// Returns the time zone of the person who calls: from `TZ`, else /etc/localtime, else UTC.
 pub(super) fn local_zone() -> TimeZone {
     let zone = TimeZone::system();
     if zone.is_unknown() { TimeZone::UTC } else { zone }

@@ -1,4 +1,4 @@
-//! `hero token …`: makes, lists and revokes the tokens with which programs and people call the API.
+//! `hero token …`: makes, lists and revokes the tokens that programs and people call the API with.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;

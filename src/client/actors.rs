@@ -14,7 +14,7 @@ use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{PresenceOf, Store, StoreError};
 
-/// A shard on which an actor could not be told something.
+/// A shard where an actor could not be told something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntoldShard {
     /// The shard.
@@ -36,7 +36,7 @@ struct Reached<'a> {
 }
 
 impl Client {
-    /// Lists the live actors by name, of one script type if one is given. One that serves several shards is one
+    /// Lists the live actors by name, of one script type if one is given. A process that serves several shards is one
     /// actor, with the jobs of all of them.
     ///
     /// # Errors

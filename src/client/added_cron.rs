@@ -14,7 +14,7 @@ impl Client {
     /// Adds a periodic job to those in Redis; `by` is who asks.
     ///
     /// # Errors
-    /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; that of
+    /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
     /// [`ClientError::Store`].
     pub async fn add_periodic_job(
         &self,
@@ -31,7 +31,7 @@ impl Client {
         Ok(())
     }
 
-    /// Changes a periodic job in Redis: what is given replaces what it has; `by` is who asks.
+    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
@@ -83,7 +83,7 @@ impl Client {
                 refused(format!("cron {name} was changed by another caller meanwhile; try again"))
             }
             CronEdited::Full => refused(format!(
-                "cannot add cron {name}: redis has {ADDED_MAX} periodic jobs, the most; delete one, or \
+                "cannot add cron {name}: redis has {ADDED_MAX} periodic jobs, which is the limit; delete one, or \
                  declare it in a file"
             )),
         }
@@ -108,7 +108,7 @@ fn checked(files: &Crontab, name: &CronName, added: &AddedCron) -> Result<String
     let text = serde_json::to_string(added).map_err(|error| bad(error.to_string()))?;
     if text.len() > ADDED_BYTES_MAX {
         return Err(bad(format!(
-            "larger than {ADDED_BYTES_MAX} bytes, the most in redis; declare it in a file"
+            "larger than the limit of {ADDED_BYTES_MAX} bytes in redis; declare it in a file"
         )));
     }
     Ok(text)

@@ -21,7 +21,7 @@ pub struct AuditFilter {
     pub who: Option<String>,
     /// Only records of this change, such as `job.stop`, or of one noun, such as `job`.
     pub what: Option<String>,
-    /// The most records.
+    /// The maximum number of records.
     pub limit: usize,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn of_process() -> Author {
 }
 
 impl Client {
-    /// Returns a client whose changes are recorded as those of an author; by default that is the user of the process.
+    /// Returns a client whose changes are recorded for an author; by default that is the user of the process.
     #[must_use]
     pub fn as_author(mut self, author: Author) -> Self {
         self.author = Arc::new(author);

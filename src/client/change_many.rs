@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Client, ClientError, Matching};
@@ -28,7 +30,7 @@ pub enum JobChange {
     Edit(JobValues),
 }
 
-/// New values of a job that has not started. What is absent stays as it is.
+/// New values of a job that has not started. Absent values stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobValues {
     /// Its place: priority, group, earliest time.
@@ -43,7 +45,7 @@ impl From<JobEdit> for JobValues {
     }
 }
 
-/// A job, and what was done to it.
+/// A job, and its change.
 pub type ChangedJob = (JobId, Result<String, ClientError>);
 
 /// The jobs that were changed, and the number of those that were not.
@@ -53,8 +55,17 @@ pub struct ManyChanged {
     pub done: BTreeSet<JobId>,
     /// The number of jobs that stay as they are.
     pub left: u64,
-    /// Why the first of these does.
-    pub reason: Option<String>,
+    /// The first of these, with the reasons.
+    pub problems: Vec<UnchangedJob>,
+}
+
+/// A job that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UnchangedJob {
+    /// The id of the job, as it was given.
+    pub id: String,
+    /// The reason.
+    pub problem: String,
 }
 
 impl JobChange {
@@ -68,7 +79,7 @@ impl JobChange {
         }
     }
 
-    /// The word for what was done.
+    /// The word for the change.
     pub fn done(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "retried",
@@ -113,7 +124,7 @@ impl JobChange {
         }
     }
 
-    /// Returns the states to look at, if filters name none: those to which it can do something, but nobody
+    /// Returns the states to look at, if filters name none: those that it can change, but nobody
     /// wants all that finished to run again.
     fn states(&self) -> Vec<JobStatus> {
         match self {
@@ -124,15 +135,25 @@ impl JobChange {
 }
 
 impl ManyChanged {
+    /// The most jobs whose reasons are kept.
+    const PROBLEMS_MAX: usize = 1000;
+
     /// Counts a job that stays as it is.
-    pub fn leave(&mut self, reason: &str) {
+    pub fn leave(&mut self, id: &JobId, problem: String) {
         self.left += 1;
-        self.reason.get_or_insert_with(|| reason.to_owned());
+        if self.problems.len() < Self::PROBLEMS_MAX {
+            self.problems.push(UnchangedJob { id: id.to_string(), problem });
+        }
+    }
+
+    /// Returns why the first of the jobs that stay as they are does.
+    pub fn reason(&self) -> Option<&str> {
+        self.problems.first().map(|first| first.problem.as_str())
     }
 }
 
 impl Client {
-    /// Changes a job. Returns what was done to it, and to its dependents if they change too.
+    /// Changes a job. Returns its change, and the changes of its dependents if they change too.
     ///
     /// # Errors
     /// As [`Client::stop_job`], [`Client::retry_job`], [`Client::delete_job`] and [`Client::edit_job`].
@@ -211,7 +232,7 @@ impl Client {
                     Ok(_) => {
                         changed.done.insert(id);
                     }
-                    Err(error) => changed.leave(&error.to_string()),
+                    Err(error) => changed.leave(&id, error.to_string()),
                 }
             }
         }
@@ -234,7 +255,8 @@ impl Client {
         }
         let mut search = search.clone();
         // Nobody wants jobs to run again that were stopped or replaced, unless they ask for them.
-        if matches!(change, JobChange::Retry { .. }) && !search.any_end && search.cause.is_none() {
+        let is_any = search.any_end || search.cause.is_some() || query.dead;
+        if matches!(change, JobChange::Retry { .. }) && !is_any {
             search.cancelled = search.cancelled.or(Some(false));
         }
         let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);

@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for those of its
+    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for its
     /// prerequisites that have not finished. Returns its new state.
     ///
     /// # Errors

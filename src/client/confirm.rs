@@ -18,7 +18,7 @@ pub(super) async fn will_confirm(store: &Store, jobs: &[Job]) -> Result<bool, Cl
     Ok(confirms)
 }
 
-/// Waits until what was written of these jobs is confirmed.
+/// Waits until the writes of these jobs are confirmed.
 pub(super) async fn confirmed(
     store: &Store,
     ids: &[JobId],

@@ -14,7 +14,7 @@ use crate::store::Store;
 ///
 /// # Errors
 /// [`InvalidJob`] if no timestamp is as late.
-pub(crate) fn set_delay(job: &mut Job, delay: Duration) -> Result<(), InvalidJob> {
+pub fn set_delay(job: &mut Job, delay: Duration) -> Result<(), InvalidJob> {
     job.delay = Some(delay);
     job.spec.run_at = Some(after(Timestamp::now(), delay)?);
     Ok(())

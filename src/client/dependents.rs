@@ -73,7 +73,7 @@ impl Client {
         Ok(branch(&leaves))
     }
 
-    /// Returns the jobs that each of these jobs still waits for; none for one that does not wait.
+    /// Returns the jobs that each of these jobs still waits for; none for a job that does not wait.
     ///
     /// # Errors
     /// [`ClientError::Store`].

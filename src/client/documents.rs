@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::{CronEntry, CronPlace, LimitConfig};
-use crate::engine::rhai::{Finding, Function};
+use crate::config::LimitConfig;
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
-use crate::store::{LimitState, PeriodicJobState, PresenceOf, QueueState};
+use crate::store::{LimitState, PresenceOf, QueueState};
 
 /// A live actor.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -73,132 +72,8 @@ impl From<&QueueState> for QueueDocument {
     }
 }
 
-/// A periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct PeriodicJobDocument {
-    /// Its name.
-    pub name: String,
-    /// The file that declares it; `redis` if a command added it.
-    pub file: String,
-    /// The person or program that added or changed it last, if it is in Redis.
-    pub added_by: Option<String>,
-    /// The time of that, in RFC 3339.
-    pub added_at: Option<String>,
-    /// Its schedule, as the file has it.
-    pub schedule: String,
-    /// The time zone of the schedule.
-    pub time_zone: String,
-    /// The script type of its jobs.
-    pub script_type: Option<String>,
-    /// The treatment of missed firings.
-    pub catch_up: String,
-    /// The treatment of a firing while the last job has not ended.
-    pub overlap: String,
-    /// False if a person has disabled it.
-    pub enabled: bool,
-    /// The time at which it was disabled, in RFC 3339.
-    pub disabled_at: Option<String>,
-    /// The person or program that disabled it.
-    pub disabled_by: Option<String>,
-    /// Why no live supervisor fires it as it stands here, if none does.
-    pub not_in_force: Option<String>,
-    /// The time of its next firing, in RFC 3339, if it is enabled and in force.
-    pub next: Option<String>,
-    /// Its last firing.
-    pub last: Option<LastFiringDocument>,
-    /// The number of firings.
-    pub fired: u64,
-    /// The number of firings left out because the last job had not ended.
-    pub left_out: u64,
-}
-
-/// A periodic job with its next and latest firings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct PeriodicJobHistoryDocument {
-    /// The periodic job.
-    #[serde(flatten)]
-    pub job: PeriodicJobDocument,
-    /// The times of the next firings, in RFC 3339, if it is enabled.
-    pub upcoming: Vec<String>,
-    /// The script of its jobs.
-    pub script: String,
-    /// Its latest firings, the newest first; at most 20.
-    pub history: Vec<FiringDocument>,
-}
-
-/// One firing of a periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FiringDocument {
-    /// The due time, in RFC 3339.
-    pub due: String,
-    /// The time at which a supervisor fired it, in RFC 3339.
-    pub fired_at: String,
-    /// The seconds from one to the other.
-    pub late_s: f64,
-    /// Its outcome: fired, `left_out` or failed.
-    #[schemars(extend("enum" = ["fired", "left_out", "failed"]))]
-    pub outcome: String,
-    /// Its job; for one that was left out, the job that had not ended.
-    pub job_id: Option<String>,
-    /// The state of that job, if it is still kept.
-    pub status: Option<String>,
-    /// The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced.
-    pub why: Option<String>,
-}
-
-/// The last firing of a periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct LastFiringDocument {
-    /// The due time, in RFC 3339.
-    pub due: String,
-    /// Its job.
-    pub job_id: String,
-    /// The state of the job, if it is still kept.
-    pub status: Option<String>,
-}
-
-impl PeriodicJobDocument {
-    pub(super) fn of(
-        entry: &CronEntry,
-        state: &PeriodicJobState,
-        not_in_force: Option<&'static str>,
-        now: jiff::Timestamp,
-    ) -> Self {
-        let (last, disabled) = (state.last.as_ref(), state.disabled.as_ref());
-        let added = match &entry.place {
-            CronPlace::Redis { by, at } => Some((by, at)),
-            CronPlace::File(_) => None,
-        };
-        let is_fired = disabled.is_none() && not_in_force.is_none();
-        let next = entry.schedule.next_after(now).filter(|_| is_fired);
-        Self {
-            name: entry.name.to_string(),
-            file: entry.place.to_string(),
-            added_by: added.map(|(by, _)| by.clone()),
-            added_at: added.map(|(_, at)| at.clone()),
-            schedule: entry.schedule.line().to_owned(),
-            time_zone: entry.schedule.zone().to_owned(),
-            script_type: entry.script_type().map(ToString::to_string),
-            catch_up: word(&entry.catch_up),
-            overlap: word(&entry.overlap),
-            enabled: disabled.is_none(),
-            disabled_at: disabled.map(|disabled| disabled.at.clone()),
-            disabled_by: disabled.map(|disabled| disabled.by.clone()),
-            not_in_force: not_in_force.map(str::to_owned),
-            next: next.map(|next| next.to_string()),
-            last: last.map(|last| LastFiringDocument {
-                due: last.due.to_string(),
-                job_id: last.id.to_string(),
-                status: last.status.map(|status| status.to_string()),
-            }),
-            fired: last.map_or(0, |last| last.fired),
-            left_out: last.map_or(0, |last| last.left_out),
-        }
-    }
-}
-
 /// Returns the word by which the configuration spells a value.
-fn word(value: &impl Serialize) -> String {
+pub(super) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
@@ -213,7 +88,7 @@ pub struct LimitDocument {
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.
     pub value: Option<String>,
-    /// The property by which it counts separately.
+    /// The property that it counts by.
     pub per: Option<String>,
     /// It limits only jobs of this script type.
     #[serde(rename = "type")]
@@ -224,9 +99,9 @@ pub struct LimitDocument {
     pub caller: Option<String>,
     /// It limits only jobs with this limit key.
     pub key: Option<String>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     pub running_max: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     pub rate: Option<String>,
     /// True if the configuration that was read has it.
     pub configured: bool,
@@ -268,8 +143,12 @@ impl LimitDocument {
 /// Rates, errors and times of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatsDocument {
-    /// The seconds in which this was counted; without them, since the first job of each type.
+    /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
+    /// The start of the period, if one was asked for: the time of a sample.
+    pub from: Option<String>,
+    /// The end of the period, if one was asked for: the time of a sample, or now.
+    pub to: Option<String>,
     /// The script types.
     pub types: Vec<TypeStatsDocument>,
 }
@@ -334,52 +213,4 @@ pub struct RefusedDocument {
     pub line: u64,
     /// The reason.
     pub error: String,
-}
-
-/// A mistake in a script.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingDocument {
-    /// The file of an imported module that has it; absent for the script itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1; 0 if the text names it.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// The mistake.
-    pub message: String,
-}
-
-impl From<&Finding> for FindingDocument {
-    fn from(found: &Finding) -> Self {
-        let Finding { file, line, column, message } = found.clone();
-        Self { file: file.map(|file| file.display().to_string()), line, column, message }
-    }
-}
-
-/// A function of scripts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FunctionDocument {
-    /// Its name, after its type if it has one.
-    pub name: String,
-    /// The group in which it is documented.
-    pub group: String,
-    /// Its signatures.
-    pub signatures: Vec<String>,
-    /// Its summary.
-    pub says: String,
-    /// An example.
-    pub example: String,
-}
-
-impl FunctionDocument {
-    pub(super) fn of(group: &str, function: &Function) -> Self {
-        Self {
-            name: function.full_name(),
-            group: group.to_owned(),
-            signatures: function.signatures.iter().map(ToString::to_string).collect(),
-            says: function.summary.to_string(),
-            example: function.example.trim().to_owned(),
-        }
-    }
 }

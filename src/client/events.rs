@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use super::{Client, ClientError};
 use crate::store::{Blocking, JobEvent, LogLine, Shards};
 
-/// The wait of one read, after which a lost connection is noticed and restored.
+/// The wait of one read, before a lost connection is noticed and restored.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The time between two looks at several shards.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The most events of one look at several shards.
+/// The maximum number of events of one look at several shards.
 const EVENTS_PER_READ: usize = 1000;
 
 /// Reads events as they happen, without end.

@@ -183,7 +183,7 @@ impl Client {
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
     }
 
-    /// Finds a file of a job: the one that its script left, or else the one that it was given. `None` if it
+    /// Finds a file of a job: left by its script, or else given to it. `None` if it
     /// has no file of this name. [`Client::file_bytes`] and [`Contents::give`] read it.
     ///
     /// # Errors

@@ -6,11 +6,11 @@ use super::{Client, ClientError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Blocking, LogLine, Store};
 
-/// The first wait for lines, after which the state is read. It doubles while nothing happens.
+/// The first wait for lines, before the state is read. It doubles while nothing happens.
 const WAIT: Duration = Duration::from_millis(50);
 /// The longest wait.
 const WAIT_MAX: Duration = Duration::from_millis(500);
-/// The most lines of one read.
+/// The maximum number of lines of one read.
 const LINES: usize = 1000;
 
 /// Reads the states and the log of a job until it ends.
@@ -51,7 +51,7 @@ impl JobFollower {
     /// Waits for the next state or the next lines. Can be cancelled at any time.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::Store`], after which the next call continues.
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Store`]: the next call continues.
     pub async fn next(&mut self) -> Result<JobNews, ClientError> {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.

@@ -69,7 +69,7 @@ impl GraphNode {
     }
 
     /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
-    pub(crate) fn waits_for<N: Into<String>>(
+    pub fn waits_for<N: Into<String>>(
         &mut self,
         after: impl IntoIterator<Item = N>,
         after_any: impl IntoIterator<Item = N>,
@@ -80,7 +80,7 @@ impl GraphNode {
 }
 
 impl Graph {
-    /// The most bytes of all files of its jobs in Redis.
+    /// The maximum number of bytes of all files of its jobs in Redis.
     pub const FILES_BYTES_MAX: u64 = 64 << 20;
 
     /// Creates an empty graph with a random id.
@@ -125,7 +125,7 @@ impl Graph {
         }
     }
 
-    /// Gives it a name, by which people know it in lists; several may have the same.
+    /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
         self.name = Some(name);
     }
@@ -145,11 +145,11 @@ impl Graph {
     }
 
     /// The jobs that it asks for at its end.
-    pub(crate) fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
+    pub fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
         self.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
-    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
+    /// Adds a job under a name, for others to wait for it. Prerequisites of its builder
     /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
         let (after, after_any, files) = (Vec::new(), Vec::new(), JobFiles::default());
@@ -160,7 +160,7 @@ impl Graph {
     }
 
     /// The jobs with their names, then those that it asks for at its end.
-    pub(crate) fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
+    pub fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
         jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
     }
@@ -202,7 +202,7 @@ impl Graph {
     }
 
     /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
-    pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
+    pub fn jobs(&self) -> Result<Vec<Job>, ClientError> {
         let mut ids = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             if ids.insert(node.name.as_str(), &node.job.id).is_some() {
@@ -278,8 +278,8 @@ mod tests {
         graph.add("count", job).after("fetch al");
         assert_eq!(
             graph.jobs().expect_err("no such job").to_string(),
-            "job `count` waits for `fetch al`, which is neither a job of the graph nor one that \
-             exists; did you mean `fetch all`?"
+            "job `count` waits for `fetch al`, which is neither a job of the graph nor an \
+             existing job; did you mean `fetch all`?"
         );
     }
 }

@@ -33,7 +33,7 @@ pub struct JobGraph {
     pub is_cut: bool,
 }
 
-/// The most dependents of one job that are followed.
+/// The maximum number of dependents of one job that are followed.
 const DEPENDENTS_MAX: usize = 1_000;
 
 impl Client {

@@ -11,7 +11,7 @@ use crate::proto::job::{Corrections, JobId};
 use crate::proto::text::counted;
 use crate::store::{GraphMember, JobDependents, RetryOutcome, Store};
 
-/// The way in which a graph is resumed.
+/// The way to resume a graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphRetry {
     /// The step, by its name or id, that runs again with all jobs that depend on it, whether they failed or finished.

@@ -20,7 +20,7 @@ pub struct GraphDocument {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The way in which its jobs were submitted.
+    /// The kind of its submission.
     pub kind: GraphKind,
     /// Its state: `running` until all jobs have ended, then `finished`, `failed` if a job failed, else
     /// `cancelled` if a job was stopped.
@@ -35,11 +35,11 @@ pub struct GraphDocument {
     pub cancelled: u64,
     /// Jobs that have not ended.
     pub waiting: u64,
-    /// The name of its submitter: that of its first job.
+    /// The name of its submitter, from its first job.
     pub caller_id: String,
     /// The time of its submission, in RFC 3339.
     pub created_at: String,
-    /// The time at which its last job ended.
+    /// The time when its last job ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
     /// The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the
@@ -275,7 +275,7 @@ impl Client {
         Ok(change)
     }
 
-    /// Forgets a batch of which no job was accepted.
+    /// Forgets a batch without an accepted job.
     ///
     /// # Errors
     /// [`ClientError::Store`].

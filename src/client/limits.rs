@@ -1,4 +1,4 @@
-//! Limits: what runs under each, and what it holds.
+//! Limits: the jobs that run under each, and that it holds.
 
 use std::collections::BTreeMap;
 

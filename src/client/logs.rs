@@ -8,7 +8,7 @@ use super::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::store::{Blocking, LogLine, Store, StoreError};
 
-/// The wait for lines of one read, after which the job's state is checked.
+/// The wait for lines of one read, before the job's state is checked.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// The lines of one reading of a search.

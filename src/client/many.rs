@@ -356,7 +356,7 @@ impl Links {
         Self { waits_for, others }
     }
 
-    /// Returns a cycle of jobs each of which waits for the next; the first comes again at the end.
+    /// Returns a cycle of jobs; each waits for the next; the first comes again at the end.
     fn cycle(&self) -> Option<Vec<usize>> {
         // Jobs that lead to no cycle.
         let mut clear = vec![false; self.waits_for.len()];

@@ -67,10 +67,10 @@ impl Client {
     }
 }
 
-/// The age up to which a supervisor's observation of a queue counts.
+/// The maximum age of a supervisor's observation of a queue.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// Returns the reasons for which the next phase is not safe yet, as sentences. A legacy queue can
+/// Returns the reasons why the next phase is not safe yet, as sentences. A legacy queue can
 /// be given up once it is empty, no job taken from it runs, and older programs have not used it
 /// for `quiet`. That use is observed in `dual`; in canonical mode only the queue's content is
 /// known.

@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-/// Returns jobs as those of a graph or batch.
+/// Returns jobs as members of a graph or batch.
 pub(super) fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
     let member = |job: &Job| Job { graph_id: Some(graph.clone()), ..job.clone() };
     jobs.iter().map(member).collect()

@@ -22,7 +22,7 @@ impl Client {
         Ok(self.store.objects(context, ask, config).await?)
     }
 
-    /// Reads a page of objects of one type by id, and the id after which the next page begins. A
+    /// Reads a page of objects of one type by id, and the id before the next page. A
     /// page has fewer objects where they are large.
     ///
     /// # Errors

@@ -1,22 +1,28 @@
 //! Periodic jobs: their last firings, a firing at once, and their switch.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
-use super::documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
+use super::cron_documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use super::in_force::not_in_force;
 use super::{Client, ClientError};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Job, JobId, JobStatus};
-use crate::store::Firing;
+use crate::proto::cron::CronName;
+use crate::proto::job::{Entrance, Job, JobId, JobStatus, Setting};
+use crate::proto::message::SupervisorPresence;
+use crate::store::{FiredCron, Firing};
 
 /// The number of firings that are shown ahead.
 const AHEAD: usize = 5;
+/// The number of the latest firings that are shown with a periodic job.
+const LATEST: usize = 20;
 
 impl Client {
-    /// Lists periodic jobs, those of [`Client::whole_crontab`], with their state.
+    /// Lists the periodic jobs of [`Client::whole_crontab`], with their state.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -50,7 +56,7 @@ impl Client {
     /// Shows one of the periodic jobs of [`Client::whole_crontab`] with its next and latest firings.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn periodic_job_history(
         &self,
         crontab: &Crontab,
@@ -59,7 +65,7 @@ impl Client {
         let entry = entry(crontab, name)?;
         let now = self.now().await?;
         let state = self.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
-        let firings = self.store.firings(&entry.name).await.map_err(ClientError::from)?;
+        let firings = self.firing_documents(&entry.name, LATEST).await?;
         let next = |after: &Timestamp| entry.schedule.next_after(*after);
         let ahead = std::iter::successors(next(&now), next).take(AHEAD);
         let supervisors = self.list_supervisors().await?;
@@ -68,9 +74,56 @@ impl Client {
         Ok(PeriodicJobHistoryDocument {
             job,
             script: entry.job(now).spec.script,
+            settings: settings(entry),
             upcoming: upcoming.iter().map(Timestamp::to_string).collect(),
-            history: firings.into_iter().map(|(of, status)| firing_document(of, status)).collect(),
+            history: firings,
         })
+    }
+
+    /// Lists the latest firings of one of the periodic jobs of [`Client::whole_crontab`], the newest first, at most
+    /// `most` of those that are kept.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
+    pub async fn cron_firings(
+        &self,
+        crontab: &Crontab,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<FiringDocument>, Error> {
+        self.firing_documents(&entry(crontab, name)?.name, most).await
+    }
+
+    async fn firing_documents(
+        &self,
+        name: &CronName,
+        most: usize,
+    ) -> Result<Vec<FiringDocument>, Error> {
+        let firings = self.store.firings(name, most).await.map_err(ClientError::from)?;
+        Ok(firings.into_iter().map(|(of, status)| firing_document(of, status)).collect())
+    }
+
+    /// Lists the periodic jobs that supervisors fire, for monitoring: those that a live supervisor says it fires, and
+    /// those in Redis.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn fired_crons(
+        &self,
+        supervisors: &[SupervisorPresence],
+    ) -> Result<Vec<FiredCron>, ClientError> {
+        let mut fired = self.store.fired_crons().await?;
+        if fired.is_empty() {
+            return Ok(fired);
+        }
+        let of_files: Option<BTreeSet<&str>> = of_files(supervisors);
+        // A file that was removed leaves its name behind.
+        if let Some(of_files) = of_files {
+            let added = self.store.cron_added().await?;
+            let is_added = |name: &CronName| added.iter().any(|(added, _)| added == name);
+            fired.retain(|of| of_files.contains(of.name.as_str()) || is_added(&of.name));
+        }
+        Ok(fired)
     }
 
     /// Submits the job of a periodic job now, besides its schedule. Returns its id.
@@ -91,7 +144,7 @@ impl Client {
     /// false if it was so already.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
     pub async fn enable_periodic_job(
         &self,
         crontab: &Crontab,
@@ -106,6 +159,39 @@ impl Client {
         self.note(if enabled { "cron.enable" } else { "cron.disable" }, &entry.name).await;
         Ok(changed)
     }
+}
+
+/// Returns the settings that the jobs of a periodic job have, without those that each gets.
+fn settings(entry: &CronEntry) -> Value {
+    let mut job = entry.job(Timestamp::UNIX_EPOCH).to_json();
+    let Some(members) = job.as_object_mut() else { return job };
+    members.retain(|name, _| {
+        let setting = Setting::of_field(name);
+        let is_own = setting.is_some_and(|of| of.absent_at(Entrance::PeriodicJob).is_none());
+        is_own && !["script", "script_type"].contains(&name.as_str())
+    });
+    let given = |members: &Map<String, Value>, name: &str| {
+        members.get(name).and_then(Value::as_str).map(str::to_owned)
+    };
+    if given(members, "caller_id") == Some(format!("cron {}", entry.name)) {
+        members.remove("caller_id");
+    }
+    if given(members, "name").as_deref() == Some(entry.name.as_str()) {
+        members.remove("name");
+    }
+    if let Some(variables) = members.get_mut("env_vars").and_then(Value::as_object_mut) {
+        variables.retain(|name, _| !name.starts_with("HERO_CRON"));
+    }
+    job
+}
+
+/// Returns the names of the periodic jobs of files that live supervisors fire; nothing if that is not known.
+fn of_files(supervisors: &[SupervisorPresence]) -> Option<BTreeSet<&str>> {
+    let mut names = BTreeSet::new();
+    for of in supervisors {
+        names.extend(of.cron.as_ref()?.jobs.as_ref()?.keys().map(String::as_str));
+    }
+    (!supervisors.is_empty()).then_some(names)
 }
 
 fn firing_document(firing: Firing, status: Option<JobStatus>) -> FiringDocument {
@@ -127,7 +213,7 @@ fn job_of(entry: &CronEntry, now: Timestamp) -> Job {
     Job { id: JobId::random(), ..entry.job(now) }
 }
 
-fn entry<'a>(crontab: &'a Crontab, name: &str) -> Result<&'a CronEntry, Error> {
+pub(super) fn entry<'a>(crontab: &'a Crontab, name: &str) -> Result<&'a CronEntry, Error> {
     let found = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     found.ok_or_else(|| {
         let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();

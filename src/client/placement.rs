@@ -1,7 +1,7 @@
 //! Placement: the shard that a job, graph or batch goes to. Decided before anything is sent, from the job alone, so
 //! that every client comes to the same shard.
 //!
-//! A job goes to the shard of its id if its submitter chose one, else to that of its prerequisites, else to that
+//! A job goes to the shard of its id if its submitter chose one, else of its prerequisites, else
 //! of its `shard_key`, its unique key, or `TYPE:GROUP`. A graph or batch is on one shard with all its jobs.
 
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ use crate::proto::shard::{Shard, ShardCount};
 use crate::store::Store;
 
 impl Client {
-    /// Decides which shard a job goes to. If its submitter did not choose its id, it gets one that tells its
+    /// Decides which shard a job goes to. If its submitter did not choose its id, it gets an id that tells its
     /// shard, which stays from now on. Submitting a job does this as well.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ fn shard_of(job: &Job, count: ShardCount) -> Result<Shard, ClientError> {
     Ok(count.place(&key_of(&job.spec)))
 }
 
-/// Returns the text by which a job without id and prerequisites is placed.
+/// Returns the text that decides the place of a job without id and prerequisites.
 fn key_of(spec: &JobSpec) -> String {
     if let Some(key) = &spec.shard_key {
         return key.to_string();
@@ -102,7 +102,7 @@ fn put(job: &mut Job, shard: Shard, count: ShardCount) -> Result<(), ClientError
     Ok(())
 }
 
-/// Returns the shard of jobs that must be on one: that of the first id which a submitter chose, else of the first
+/// Returns the shard of jobs that must be on one: of the first id that a submitter chose, else of the first
 /// prerequisite outside of them, else of the first `shard_key`, else of the first unique key. An id of a shard
 /// that is not there tells none: its job is rejected later.
 pub(super) fn shard_of_all(jobs: &[Job], count: ShardCount) -> Option<Shard> {
@@ -204,7 +204,7 @@ mod tests {
             "prerequisites s1-a and b are on different shards; give the jobs the same shard_key"
         );
         let mut own = job(|of| of.id("s3-a").after("s1-b"));
-        let shard = shard_of(&own, count(FOUR)).expect("that of its id");
+        let shard = shard_of(&own, count(FOUR)).expect("the shard of its id");
         let told = put(&mut own, shard, count(FOUR)).expect_err("refused").to_string();
         assert!(
             told.starts_with("s1-b is on shard 1, but the job or its graph on shard 3"),

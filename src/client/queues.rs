@@ -38,7 +38,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Exit::Data`] if the name is not legal, or if no configured or live actor serves the queue and it holds
-    /// no jobs; that of [`ClientError::Store`].
+    /// no jobs; the code of [`ClientError::Store`].
     pub async fn known_queues(&self, name: &str, config: &Config) -> Result<Vec<Queue>, Error> {
         let queues =
             Queue::all_named(name).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
-    /// their names. Returns what was paused.
+    /// their names. Returns the resumed ones.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -108,7 +108,7 @@ impl Client {
         Ok(ended)
     }
 
-    /// Counts the running jobs of these queues, or of all: with a rule for all, those of no known queue too.
+    /// Counts the running jobs of these queues, or of all: with a rule for all, also jobs of no known queue.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -134,7 +134,7 @@ impl Client {
         }
     }
 
-    /// Lists the known targets, and those of the configured types and actors.
+    /// Lists the known targets, and the targets of the configured types and actors.
     async fn targets_with(&self, config: &Config) -> Result<BTreeSet<Target>, ClientError> {
         let mut known = self.known_targets().await?;
         known.extend(config.types.keys().cloned().map(Target::any));

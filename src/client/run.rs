@@ -66,7 +66,7 @@ impl Client {
         job: &AwaitedJob,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
-        // Its future holds connections, and would make that of each caller large.
+        // Its future holds connections, and would make the future of each caller large.
         Box::pin(self.waiters(&job.id)?.wait(&job.id, patience, job.replies)).await
     }
 

@@ -1,13 +1,14 @@
 //! The last hour, minute by minute, from the samples that supervisors keep.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::documents::TypeStatsDocument;
-use super::stats::{Counters, counted};
+use super::documents::{StatsDocument, TypeStatsDocument};
+use super::stats::{Counters, TypeStats, counted};
 use super::{Client, ClientError};
 use crate::proto::target::ScriptType;
 use crate::store::{CounterSample, Store};
@@ -41,12 +42,27 @@ pub struct SampleDocument {
 /// The counters of a chosen period.
 #[derive(Debug, Clone)]
 pub struct PeriodStats {
-    /// The first sample: at the begin of the period, or as near before it as there is one.
+    /// The first sample: at the start of the period, or the nearest before it.
     pub from: Timestamp,
     /// The last sample.
     pub to: Timestamp,
     /// The counters of each type, by how much they grew.
     pub types: Vec<(ScriptType, Counters)>,
+}
+
+impl PeriodStats {
+    /// The sentence for a period without a sample.
+    pub const NONE: &str =
+        "no supervisor has kept a sample of this period: samples are kept for 30 days";
+
+    /// Returns its document.
+    pub fn document(&self) -> StatsDocument {
+        let types: Vec<TypeStats> =
+            self.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
+        let took = Duration::try_from(self.to.duration_since(self.from)).unwrap_or_default();
+        let [from, to] = [self.from, self.to].map(|time| Some(format!("{time:.3}")));
+        StatsDocument { from, to, ..StatsDocument::of(&types, Some(took)) }
+    }
 }
 
 /// A minute of all shards together.
@@ -99,7 +115,7 @@ fn document(script_type: &str, counters: &Counters) -> TypeStatsDocument {
     TypeStatsDocument { script_type: script_type.to_owned(), ..counted(counters) }
 }
 
-/// The samples from the last one that is not later than `from` to the last one that is not later than `to`.
+/// The samples from the last one up to `from` to the last one up to `to`.
 fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSample] {
     let first = samples.partition_point(|sample| sample.at_us <= from_us).saturating_sub(1);
     let end = samples.partition_point(|sample| sample.at_us <= to_us);
@@ -107,7 +123,7 @@ fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSa
 }
 
 impl Client {
-    /// Returns what was counted in a period, from samples: of each minute of the last hour, of each hour of the last
+    /// Returns the counts of a period, from samples: of each minute of the last hour, of each hour of the last
     /// 30 days. Without an end, until now. `None` if there is no sample of it.
     ///
     /// # Errors

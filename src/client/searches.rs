@@ -31,7 +31,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// The most jobs that are looked at.
+    /// The maximum number of jobs that are looked at.
     pub const LOOKED_MAX: usize = 1_000_000;
 }
 
@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<ErrorGroupsDocument, ClientError> {
         let limit = ListQuery::LIMIT_MAX;
         let search = &JobSearch {
-            cancelled: search.cancelled.or((!search.any_end).then_some(false)),
+            cancelled: search.cancelled.or((!search.any_end && !query.dead).then_some(false)),
             ..search.clone()
         };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };

@@ -10,7 +10,7 @@ use crate::store::{IdsFound, JobSummary, Store};
 const CHARS_MIN: usize = 4;
 /// With so many characters, one match is enough, even if not every job was looked at.
 const CHARS_SURE: usize = 8;
-/// The most graphs that are looked at.
+/// The maximum number of graphs that are looked at.
 const GRAPHS_LOOKED_MAX: usize = 10_000;
 /// The length of the ids that Hero makes.
 const UUID_CHARS: usize = 36;

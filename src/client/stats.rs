@@ -95,10 +95,10 @@ fn failed_percent(finished: u64, failed: u64) -> Option<f64> {
 }
 
 impl StatsDocument {
-    /// Returns the document of what was counted in a time, or since the first job of each type.
+    /// Returns the document of the counts of a time, or since the first job of each type.
     pub fn of(stats: &[TypeStats], took: Option<Duration>) -> Self {
         let seconds = took.map(|took| took.as_secs_f64());
-        Self { seconds, types: stats.iter().map(Into::into).collect() }
+        Self { seconds, from: None, to: None, types: stats.iter().map(Into::into).collect() }
     }
 }
 
@@ -114,7 +114,7 @@ impl Client {
         Ok(types.into_iter().zip(counters).collect())
     }
 
-    /// Returns what was counted since the first job of each type.
+    /// Returns the counts since the first job of each type.
     ///
     /// # Errors
     /// [`ClientError::Store`].

@@ -66,7 +66,7 @@ impl Client {
         shards.zip(pings).filter_map(|(shard, answer)| Some((shard, answer.err()?))).collect()
     }
 
-    /// Lists the live supervisors by unit and host. One that serves several shards is one supervisor.
+    /// Lists the live supervisors by unit and host. A process that serves several shards is one supervisor.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -88,7 +88,7 @@ impl Client {
         Ok(live)
     }
 
-    /// Lists the brokers of RabbitMQ by unit and host, those of the last day whose heartbeat is late among them.
+    /// Lists the brokers of RabbitMQ by unit and host, including brokers of the last day whose heartbeat is late.
     /// None without a configuration of RabbitMQ.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::proto::access::{Bounds, Scopes, TokenName, TokenRecord};
 use crate::proto::text::hexadecimal;
 use crate::store::{StoreError, TokenAdded};
 
-/// The beginning of each token, by which people and scanners for secrets know it.
+/// The beginning of each token: people and scanners for secrets know it by this.
 const PREFIX: &str = "hero_";
 /// The random bytes of a token.
 const RANDOM_BYTES: usize = 32;
@@ -58,7 +58,7 @@ pub struct NewToken {
     pub scopes: Scopes,
     /// The bounds of its jobs.
     pub bounds: Bounds,
-    /// The time after which it is refused.
+    /// It is refused after this time.
     pub lifetime: Option<Duration>,
     /// Its creator, for the list.
     pub created_by: String,

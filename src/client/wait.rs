@@ -12,17 +12,17 @@ use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
 use crate::store::{Backoff, Blocking, Store, StoreError};
 
-/// The most connections that wait at a time; further waits queue for one.
+/// The maximum number of connections that wait at a time; further waits queue for one.
 const CONNECTIONS_MAX: usize = 64;
-/// The most idle connections that are kept.
+/// The maximum number of idle connections that are kept.
 const IDLE_MAX: usize = 8;
-/// The wait of one pop, after which the hash is checked: the end of a job whose actor only
+/// The wait of one pop, before the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.
 const POP: Duration = Duration::from_secs(1);
 /// The longest time without an answer of Redis during a wait.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
 
-/// The connections on which a client waits for replies.
+/// The connections where a client waits for replies.
 pub(super) struct Waiters {
     store: Store,
     idle: Mutex<Vec<Blocking>>,
@@ -63,7 +63,7 @@ impl Waiters {
         }
     }
 
-    /// A connection becomes idle again only after an answer: one that is cancelled during a pop
+    /// A connection becomes idle again only after an answer: if it were cancelled during a pop, it
     /// would lose the reply.
     async fn wait_on_a_connection(
         &self,

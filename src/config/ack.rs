@@ -18,7 +18,7 @@ pub enum Ack {
 }
 
 impl Ack {
-    /// The most replicas.
+    /// The maximum number of replicas.
     const REPLICAS_MAX: u8 = 16;
 
     /// Returns the place for a job that asks for more than the memory of Redis.

@@ -24,6 +24,10 @@ impl CronRules {
         let zone = time_zone(&added.time_zone).map_err(|why| format!("time_zone: {why}"))?;
         let schedule =
             Schedule::new(&added.schedule, zone).map_err(|why| format!("schedule: {why}"))?;
+        let (spread, calendar) = (added.spread.as_deref(), added.calendar.as_deref());
+        let schedule = self
+            .with_rules(name, schedule, spread, calendar)
+            .map_err(|(key, why)| format!("{key}: {why}"))?;
         let Some(script_type) = &spec.script_type else {
             return Err("needs a type, such as \"python\"".to_owned());
         };

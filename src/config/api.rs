@@ -23,9 +23,9 @@ const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 pub struct ApiConfig {
     /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
     pub listen: Vec<Listen>,
-    /// The path below which everything is served, such as `/hero`; empty for none.
+    /// The path that everything is served below, such as `/hero`; empty for none.
     pub path: String,
-    /// The names under which a browser may call the API over TCP, besides addresses and `localhost`.
+    /// The names that a browser may call the API by over TCP, besides addresses and `localhost`.
     pub hosts: Vec<String>,
     /// The addresses of proxies whose `X-Forwarded-*` headers count.
     pub trusted_proxies: Vec<AddressRange>,
@@ -47,9 +47,9 @@ pub struct ApiConfig {
     /// The largest body of a request, in bytes.
     #[serde(with = "units::size")]
     pub body_size_max: u64,
-    /// The most calls of one batch.
+    /// The maximum number of calls of one batch.
     pub batch_max: usize,
-    /// The most connections at once.
+    /// The maximum number of connections at once.
     pub connections_max: usize,
     /// The time within which a client must send a request, or read its answer.
     #[serde(with = "units::duration")]
@@ -125,15 +125,6 @@ impl ApiConfig {
         if !self.path.is_empty() && !is_path(&self.path) {
             let message = "must begin with / and not end with it, such as \"/hero\"";
             return Err(Fault::new(key("path"), message));
-        }
-        for (name, file) in [
-            ("tls_cert_file", &self.tls_cert_file),
-            ("tls_key_file", &self.tls_key_file),
-            ("address_file", &self.address_file),
-        ] {
-            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
-                return Err(Fault::new(key(name), "must be an absolute path"));
-            }
         }
         match (&self.tls_cert_file, &self.tls_key_file) {
             (Some(_), None) => {

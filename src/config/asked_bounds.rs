@@ -1,4 +1,4 @@
-//! The bounds that a job may ask for: those of its script type, up to its `…_max`.
+//! The bounds that a job may ask for: its script type's, up to its `…_max`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::proto::target::ScriptType;
 use crate::proto::units::{format_duration, format_size};
 
 impl Config {
-    /// Checks the bounds that a job asks for against those of its script type. Another machine may have a type
+    /// Checks the bounds that a job asks for against its script type's. Another machine may have a type
     /// that is not configured here: its actor checks.
     ///
     /// # Errors

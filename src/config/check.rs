@@ -1,80 +1,46 @@
-//! Checks the range of each value, and the relations between several of them.
+//! Checks the relations between several values; the table of keys has the bounds of each.
 
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::amqp::AmqpConfig;
-use super::api::ApiConfig;
-use super::artifacts::ArtifactsConfig;
 use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
 use super::limits::LimitConfig;
 use super::notify::check_notifications;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
-use super::types::{EngineKind, RhaiLimits, TypeConfig};
-use super::unit::TASKS;
+use super::table::check_bounds;
+use super::types::{EngineKind, TypeConfig};
 use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
-use crate::proto::units::{format_duration, format_size};
+use crate::proto::units::format_duration;
 
 /// Checks a whole configuration, all files merged.
 ///
 /// # Errors
 /// The first [`Fault`] found.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
+    // Before the bounds: their messages do not say how to hold all jobs back.
+    for (name, limit) in &config.limits {
+        check_limit(&KeyPath::of(&["limit", name.as_str()]), limit, config)?;
+    }
+    check_bounds(config)?;
     config.redis.check()?;
-    let refused_for = KeyPath::of(&["redis", "refused_for"]);
-    duration(refused_for, config.redis.refused_for, Duration::ZERO..=TEN_YEARS)?;
     config.log.check()?;
-    check_supervisor(&config.supervisor)?;
     check_migration(&config.supervisor, &config.redis)?;
     check_job(&config.job)?;
     check_actor(&config.actor)?;
     config.check.check()?;
     config.api.check()?;
-    check_api(&config.api)?;
     config.amqp.check(&config.types)?;
-    check_amqp(&config.amqp)?;
     config.osis.check()?;
-    let of_osis = |name| KeyPath::of(&["osis", name]);
-    size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;
-    number(of_osis("objects_max"), config.osis.objects_max, 1..=1_000_000_000_000)?;
     config.sal.check()?;
     config.secrets.check()?;
-    check_artifacts(&config.artifacts)?;
-    size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
     }
-    for (name, limit) in &config.limits {
-        check_limit(&KeyPath::of(&["limit", name.as_str()]), limit, config)?;
-    }
     check_notifications(&config.notify)?;
-    for (name, notify) in &config.notify {
-        let key = |word| KeyPath::of(&["notify", name.as_str(), word]);
-        duration(key("every"), notify.every, Duration::ZERO..=DAY)?;
-        duration(key("timeout"), notify.timeout, MILLISECOND..=Duration::from_mins(1))?;
-    }
     config.check_units()
-}
-
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
-const DAY: Duration = Duration::from_hours(24);
-/// Redis counts milliseconds since 1970 in 64 bits; ten years stay far from that limit.
-const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
-const MILLISECOND: Duration = Duration::from_millis(1);
-/// The longest string that Redis holds.
-const REDIS_STRING_MAX: u64 = 512 << 20;
-
-fn check_supervisor(supervisor: &SupervisorConfig) -> Result<(), Fault> {
-    let key = |name| KeyPath::of(&["supervisor", name]);
-    let tenth = Duration::from_millis(10);
-    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)?;
-    duration(key("wait_warning"), supervisor.wait_warning, Duration::ZERO..=TEN_YEARS)?;
-    check_folder(key("cron_dir"), &supervisor.cron_dir)
 }
 
 fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result<(), Fault> {
@@ -118,56 +84,14 @@ fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result
 
 fn check_job(job: &JobConfig) -> Result<(), Fault> {
     let key = |name| KeyPath::of(&["job", name]);
-    duration(key("timeout"), job.timeout, MILLISECOND..=TEN_YEARS)?;
-    duration(key("timeout_max"), job.timeout_max, MILLISECOND..=TEN_YEARS)?;
     not_above(key("timeout"), job.timeout, key("timeout_max"), job.timeout_max)?;
-    number(key("retries"), job.retries, 0..=1000)?;
-    duration(key("retry_backoff"), job.retry_backoff, Duration::ZERO..=TEN_YEARS)?;
-    duration(key("retry_backoff_max"), job.retry_backoff_max, Duration::ZERO..=TEN_YEARS)?;
     let (wait, wait_max) = (job.retry_backoff, job.retry_backoff_max);
     not_above(key("retry_backoff"), wait, key("retry_backoff_max"), wait_max)?;
-    duration(key("postponed_max"), job.postponed_max, Duration::ZERO..=TEN_YEARS)?;
-    number(key("crash_limit"), job.crash_limit, 1..=1000)?;
-    duration(key("retention"), job.retention, SECOND..=TEN_YEARS)?;
-    duration(key("retention_failed"), job.retention_failed, SECOND..=TEN_YEARS)?;
-    duration(key("retention_max"), job.retention_max, SECOND..=TEN_YEARS)?;
-    not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)?;
-    size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
-    size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
-    size(key("output_inline_max"), job.output_inline_max, 0..=REDIS_STRING_MAX)?;
-    size(key("inputs_size_max"), job.inputs_size_max, 1..=REDIS_STRING_MAX)?;
-    size(key("files_size_max"), job.files_size_max, 0..=64 << 20)?;
-    size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
-    duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
-    size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;
-    check_folder(key("cache_dir"), &job.cache_dir)?;
-    check_folder(key("log_dir"), &job.log_dir)
-}
-
-fn check_artifacts(artifacts: &ArtifactsConfig) -> Result<(), Fault> {
-    let key = |name| KeyPath::of(&["artifacts", name]);
-    if let Some(dir) = &artifacts.dir {
-        check_folder(key("dir"), dir)?;
-    }
-    size(key("max_size"), artifacts.max_size, 1..=1 << 40)?;
-    duration(key("retention"), artifacts.retention, Duration::ZERO..=TEN_YEARS)
-}
-
-fn check_folder(key: KeyPath, folder: &Path) -> Result<(), Fault> {
-    use std::path::Component::{CurDir, Normal, RootDir};
-    let is_plain = folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
-    let has_nul = folder.as_os_str().as_encoded_bytes().contains(&0);
-    if folder.is_absolute() && is_plain && !has_nul {
-        return Ok(());
-    }
-    Err(Fault::new(key, "must be an absolute path without .."))
+    not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)
 }
 
 fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
     let key = |name| KeyPath::of(&["actor", name]);
-    number(key("tasks"), actor.tasks, TASKS)?;
-    duration(key("heartbeat"), actor.heartbeat, Duration::from_millis(10)..=HOUR)?;
-    duration(key("lease"), actor.lease, Duration::from_millis(30)..=DAY)?;
     // One heartbeat may be late or lost before the actor counts as dead.
     if actor.heartbeat * 2 >= actor.lease {
         let message = format!(
@@ -177,40 +101,7 @@ fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
         );
         return Err(Fault::new(key("heartbeat"), message).or(key("lease")));
     }
-    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)?;
-    number(key("fair_every"), actor.fair_every, 0..=10_000)?;
-    size(key("memory_min"), actor.memory_min, 0..=1 << 50)
-}
-
-fn check_api(api: &ApiConfig) -> Result<(), Fault> {
-    let key = |name| KeyPath::of(&["api", name]);
-    size(key("body_size_max"), api.body_size_max, 1024..=REDIS_STRING_MAX)?;
-    number(key("batch_max"), api.batch_max, 1..=10_000)?;
-    number(key("connections_max"), api.connections_max, 1..=100_000)?;
-    duration(key("client_timeout"), api.client_timeout, SECOND..=HOUR)
-}
-
-fn check_amqp(amqp: &AmqpConfig) -> Result<(), Fault> {
-    let key = |name| KeyPath::of(&["amqp", name]);
-    number(key("dispatchers"), amqp.dispatchers, 1..=64)?;
-    number(key("prefetch"), amqp.prefetch, 1..=10_000)?;
-    number(key("max_retries"), amqp.max_retries, 0..=1000)?;
-    size(key("message_size_max"), amqp.message_size_max, 1024..=64 << 20)?;
-    duration(key("consumer_timeout"), amqp.consumer_timeout, SECOND..=DAY)?;
-    let (relational, logs) = (&amqp.relational, &amqp.logs);
-    let key_of = |table, name| KeyPath::of(&["amqp", table, name]);
-    let of = |name| key_of("relational", name);
-    number(of("connections"), relational.connections, 1..=1000)?;
-    duration(of("timeout"), relational.timeout, Duration::from_millis(100)..=HOUR)?;
-    size(of("result_size_max"), relational.result_size_max, 1024..=64 << 20)?;
-    let of = |name| key_of("logs", name);
-    number(of("records_max"), logs.records_max, 1..=1_000_000_000_000)?;
-    duration(of("keep"), logs.keep, Duration::ZERO..=TEN_YEARS)?;
-    check_folder(of("spool_dir"), &logs.spool_dir)?;
-    size(of("spool_size_max"), logs.spool_size_max, 64 << 10..=1 << 40)?;
-    amqp.retry_delays.iter().try_for_each(|delay| {
-        duration(key("retry_delays"), delay.0, Duration::from_millis(10)..=DAY)
-    })
+    Ok(())
 }
 
 fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<(), Fault> {
@@ -236,7 +127,10 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
     }
     if let Some(rate) = limit.rate {
         within("rate", rate.number)?;
-        duration(table.then("rate"), rate.period, MILLISECOND..=DAY)?;
+        if !(Duration::from_millis(1)..=Duration::from_hours(24)).contains(&rate.period) {
+            let message = format!("must be from 1ms to 1d, not {}", format_duration(rate.period));
+            return Err(Fault::new(table.then("rate"), message));
+        }
     }
     if let Some(script_type) = limit.script_type.as_ref()
         && !config.types.contains_key(script_type)
@@ -250,14 +144,8 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
 
 fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
     match script_type.engine {
-        EngineKind::Osis | EngineKind::Sal => {
-            check_modules(table, &script_type.modules, 0)?;
-            check_limits(&table.then("limits"), &script_type.limits)
-        }
-        EngineKind::HeroScript => {
-            check_modules(table, &script_type.modules, 1)?;
-            check_limits(&table.then("limits"), &script_type.limits)
-        }
+        EngineKind::Osis | EngineKind::Sal => check_modules(table, &script_type.modules, 0),
+        EngineKind::HeroScript => check_modules(table, &script_type.modules, 1),
         EngineKind::Command => {
             check_command(table, script_type)?;
             script_type.sandbox.check(&table.then("sandbox"))
@@ -266,16 +154,13 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
 }
 
 fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(), Fault> {
-    /// The most folders of one type.
+    /// The maximum number of folders of one type.
     const MODULES_MAX: usize = 16;
-    let key = table.then("modules");
-    if !(least..=MODULES_MAX).contains(&modules.len()) {
-        let message = format!("must have from {least} to {MODULES_MAX} folders");
-        return Err(Fault::new(key, message));
+    if (least..=MODULES_MAX).contains(&modules.len()) {
+        return Ok(());
     }
-    modules.iter().enumerate().try_for_each(|(index, folder)| {
-        check_folder(key.then(index), folder).map_err(|fault| fault.or(key.clone()))
-    })
+    let message = format!("must have from {least} to {MODULES_MAX} folders");
+    Err(Fault::new(table.then("modules"), message))
 }
 
 fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
@@ -302,47 +187,6 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
         return fault("extension", NOT_EXTENSION);
     }
     script_type.options.check(table, command)
-}
-
-fn check_limits(table: &KeyPath, limits: &RhaiLimits) -> Result<(), Fault> {
-    // Nested ones take stack: the thread of a script has 1 KiB for each.
-    const ELEMENTS_MAX: usize = 1_000_000;
-    // TOML has no larger numbers.
-    number(table.then("operations"), limits.operations, 0..=i64::MAX.unsigned_abs())?;
-    // Calls nest on the thread's own stack, which bounds them.
-    number(table.then("depth"), limits.depth, 1..=512)?;
-    size(table.then("string_size_max"), limits.string_size_max, 1..=1 << 30)?;
-    number(table.then("array_len_max"), limits.array_len_max, 1..=ELEMENTS_MAX)?;
-    number(table.then("map_len_max"), limits.map_len_max, 1..=ELEMENTS_MAX)?;
-    size(table.then("memory"), limits.memory, 16 << 20..=1 << 40)
-}
-
-fn duration(key: KeyPath, value: Duration, legal: RangeInclusive<Duration>) -> Result<(), Fault> {
-    within(key, value, legal, format_duration)
-}
-
-fn size(key: KeyPath, value: u64, legal: RangeInclusive<u64>) -> Result<(), Fault> {
-    within(key, value, legal, format_size)
-}
-
-fn number<N>(key: KeyPath, value: N, legal: RangeInclusive<N>) -> Result<(), Fault>
-where
-    N: PartialOrd + Copy + ToString,
-{
-    within(key, value, legal, |value| value.to_string())
-}
-
-fn within<V: PartialOrd + Copy>(
-    key: KeyPath,
-    value: V,
-    legal: RangeInclusive<V>,
-    show: impl Fn(V) -> String,
-) -> Result<(), Fault> {
-    if legal.contains(&value) {
-        return Ok(());
-    }
-    let (least, most) = (show(*legal.start()), show(*legal.end()));
-    Err(Fault::new(key, format!("must be from {least} to {most}, not {}", show(value))))
 }
 
 fn not_above(

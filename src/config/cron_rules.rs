@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::calendar::CalendarConfig;
 use super::schema::Config;
 use super::types::TypeConfig;
+use crate::proto::cron::{Calendar, CalendarName, CronName, Schedule};
 use crate::proto::job::JobBounds;
 use crate::proto::target::ScriptType;
+use crate::proto::text::shown;
+use crate::proto::units::parse_duration;
 
-/// The parts of a configuration by which a periodic job in Redis is checked.
+/// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronRules {
     pub(super) types: Arc<BTreeMap<ScriptType, TypeConfig>>,
     pub(super) bounds: JobBounds,
+    pub(super) calendars: Arc<BTreeMap<CalendarName, CalendarConfig>>,
 }
 
 impl Default for CronRules {
@@ -27,8 +32,45 @@ impl CronRules {
         self.types.keys().map(ToString::to_string).collect()
     }
 
+    /// Returns a schedule with a spread and a calendar, if there are any.
+    ///
+    /// # Errors
+    /// The key that has a mistake, and the mistake.
+    pub(super) fn with_rules(
+        &self,
+        name: &CronName,
+        mut schedule: Schedule,
+        spread: Option<&str>,
+        calendar: Option<&str>,
+    ) -> Result<Schedule, (&'static str, String)> {
+        if let Some(spread) = spread {
+            let wrong = |why: String| ("spread", why);
+            let spread = parse_duration(spread).map_err(|error| wrong(error.to_string()))?;
+            schedule = schedule.with_spread(name, spread).map_err(wrong)?;
+        }
+        let Some(calendar) = calendar else { return Ok(schedule) };
+        let wrong = |why: String| ("calendar", why);
+        let known = calendar.parse().ok().and_then(|name: CalendarName| {
+            let of = self.calendars.get(&name)?;
+            Some(Calendar::new(name, of.days.clone()))
+        });
+        let unknown = || {
+            let known: Vec<&str> = self.calendars.keys().map(CalendarName::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            wrong(format!(
+                "unknown calendar `{}`; hero.toml has: {known}; add [calendar.NAME] with its days",
+                shown(calendar)
+            ))
+        };
+        schedule.with_calendar(known.ok_or_else(unknown)?).map_err(wrong)
+    }
+
     /// The rules of a configuration.
     pub(super) fn of(config: &Config) -> Self {
-        Self { types: Arc::new(config.types.clone()), bounds: config.job.bounds() }
+        Self {
+            types: Arc::new(config.types.clone()),
+            bounds: config.job.bounds(),
+            calendars: Arc::new(config.calendars.clone()),
+        }
     }
 }

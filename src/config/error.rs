@@ -1,5 +1,6 @@
 //! The errors of a configuration: the mistake, its place, and the expected value.
 
+use hero_error::{Error, Exit};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -170,7 +171,7 @@ impl Fault {
     }
 }
 
-/// Rewords a message of the TOML and serde crates. `path` is that of the key or value at fault. A
+/// Rewords a message of the TOML and serde crates. `path` is the path of the key or value at fault. A
 /// value is never repeated: it may be a misplaced secret.
 pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);
@@ -256,6 +257,16 @@ fn unit_hint(name: &str, nearest: Option<&str>) -> String {
     let forms = "; a unit is `supervisor`, `broker`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        let exit = match &error {
+            ConfigError::NoSuchUnit { .. } => Exit::NotFound,
+            _ => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
 /// Reads a file that must not be larger than a bound.
 pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = File::open(file)?;
-    // Room for all of it: a vector that grows would leave parts of a secret behind.
+    // Room for all of it: a vector that grows would leave parts of a secret in memory.
     let room = opened.metadata()?.len().min(bytes_max) + 1;
     let mut content = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
     let read = opened.take(bytes_max + 1).read_to_end(&mut content)?;

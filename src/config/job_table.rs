@@ -16,11 +16,11 @@ use crate::proto::job::{Entrance, FieldKind, JobSpec, SETTINGS, Setting};
 use crate::proto::units::parse_duration;
 
 /// One table of a file. Its keys are settings of a job, and keys of the table's own.
-pub(crate) struct JobTable<'s> {
+pub struct JobTable<'s> {
     /// Its name, the last part of its path.
-    pub(crate) name: String,
+    pub name: String,
     /// The place of its name in the text.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
     path: KeyPath,
     table: &'s DeTable<'s>,
     source: &'s Source<'s>,
@@ -32,7 +32,7 @@ impl Source<'_> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if it is not a table.
-    pub(crate) fn job_table(
+    pub fn job_table(
         &self,
         name: &str,
         entrance: Entrance,
@@ -46,7 +46,7 @@ impl Source<'_> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if the parent or one of them is not a table.
-    pub(crate) fn job_tables(
+    pub fn job_tables(
         &self,
         parent: &str,
         entrance: Entrance,
@@ -85,7 +85,7 @@ impl JobTable<'_> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] at the first key or value that is not legal.
-    pub(crate) fn read<T: DeserializeOwned>(
+    pub fn read<T: DeserializeOwned>(
         &self,
         own: &[&str],
         spec: &mut JobSpec,
@@ -135,7 +135,7 @@ impl JobTable<'_> {
     }
 
     /// Creates an error at a key of the table, or at its name if it does not have the key.
-    pub(crate) fn wrong(&self, key: &str, message: impl Display) -> ConfigError {
+    pub fn wrong(&self, key: &str, message: impl Display) -> ConfigError {
         match self.table.get(key) {
             Some(value) => {
                 let path = self.path.then(key);
@@ -146,7 +146,7 @@ impl JobTable<'_> {
     }
 
     /// Creates an error at the name of the table.
-    pub(crate) fn wrong_table(&self, message: impl Display) -> ConfigError {
+    pub fn wrong_table(&self, message: impl Display) -> ConfigError {
         self.source.wrong(Some(self.span.clone()), format!("{}: {message}", self.path))
     }
 }

@@ -24,7 +24,7 @@ name!(
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct LimitConfig {
-    /// The property by which it counts jobs separately; all together without one.
+    /// The property that it counts jobs by; all together without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
     /// Limits only jobs of this script type.
@@ -39,15 +39,15 @@ pub struct LimitConfig {
     /// Limits only jobs with this limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<LimitKey>,
-    /// The most jobs that run at once.
+    /// The maximum number of jobs that run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
-    /// The most jobs that start within a time.
+    /// The maximum number of jobs that start within a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 
-/// The property by which a limit counts jobs separately.
+/// The property that a limit counts jobs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {

@@ -15,7 +15,7 @@ use super::user::{self, UserFolders};
 
 impl Config {
     /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names. Tables are
-    /// merged key by key; any other value of a later file replaces that of an earlier one.
+    /// merged key by key; any other value of a later file replaces the value of an earlier one.
     ///
     /// Without an explicit file it reads [`DEFAULT_FILE`], which may be missing. Below the file of the user who
     /// runs this process, [`UserFolders::file`], are the defaults of a user.
@@ -114,6 +114,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         artifacts: layer.artifacts,
         notify: layer.notify,
         limits: layer.limits,
+        calendars: layer.calendars,
         types: types::resolve(layer.types)?,
         units: layer.units,
     };

@@ -16,7 +16,7 @@ pub struct LogConfig {
     pub level: LogLevel,
     /// The jobs whose usual course is written.
     pub jobs: LoggedJobs,
-    /// The time from which a successful job counts as slow.
+    /// A successful job of this time or more counts as slow.
     #[serde(with = "units::duration")]
     pub slow: Duration,
     /// The names of the environment variables of jobs whose values no log shows, as patterns.

@@ -5,12 +5,16 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+extern crate self as config;
+use hero_proto as proto;
+
 mod ack;
 mod added_cron;
 mod amqp;
 mod api;
 mod artifacts;
 mod asked_bounds;
+mod calendar;
 mod check;
 mod command;
 mod connection;
@@ -35,6 +39,7 @@ mod schema;
 mod secret_files;
 mod secrets;
 mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 mod thresholds;
@@ -57,19 +62,20 @@ pub use amqp::{
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
+pub use calendar::CalendarConfig;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
 pub use error::{ConfigError, FilePlace};
 pub use files::DEFAULT_FILE;
-pub(crate) use job_table::JobTable;
+pub use job_table::JobTable;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::LoadMax;
 pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use metrics::MetricsConfig;
 pub use notify::NotifyConfig;
 pub use osis::OsisConfig;
-pub(crate) use periodic_jobs::time_zone;
+pub use periodic_jobs::time_zone;
 pub use periodic_jobs::{CronEntry, CronPlace, Crontab};
 pub use readable::FileReader;
 pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
@@ -80,8 +86,9 @@ pub use schema::{
 };
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
-pub(crate) use source::Source;
+pub use source::Source;
+pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
-pub use types::{EngineKind, RhaiLimits, TypeConfig};
+pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use user::UserFolders;

@@ -50,8 +50,12 @@ pub struct NotifyConfig {
     pub sendmail: PathBuf,
     /// A program with its arguments, sandboxed, that gets the message on its standard input as JSON.
     pub command: Vec<String>,
-    /// `[notify.NAME.sandbox]`: the sandbox of that program.
-    pub sandbox: SandboxConfig,
+    /// The folders that it may read in addition.
+    pub read: Vec<PathBuf>,
+    /// The folders that it may write in addition.
+    pub write: Vec<PathBuf>,
+    /// Allows it network connections.
+    pub network: bool,
     /// Writes each message to the log of the supervisor.
     pub journal: bool,
     /// The events that are told.
@@ -89,7 +93,9 @@ impl Default for NotifyConfig {
             smtp: None,
             sendmail: PathBuf::from("/usr/sbin/sendmail"),
             command: Vec::new(),
-            sandbox: SandboxConfig::default(),
+            read: Vec::new(),
+            write: Vec::new(),
+            network: false,
             journal: false,
             on: vec![NotifyKind::Failed],
             types: Vec::new(),
@@ -134,6 +140,12 @@ impl NotifyConfig {
             (self.journal, "journal"),
         ];
         ways.into_iter().filter(|(is_on, _)| *is_on).map(|(_, way)| way).collect()
+    }
+
+    /// Returns the sandbox of its program.
+    pub fn sandbox(&self) -> SandboxConfig {
+        let (read, write) = (self.read.clone(), self.write.clone());
+        SandboxConfig { read, write, network: self.network, ..SandboxConfig::default() }
     }
 
     /// Reads the secret from its file, else from the systemd credential `notify-NAME`; `None` without either.
@@ -185,7 +197,7 @@ impl NotifyConfig {
                 return wrong(key, "must be an absolute path");
             }
         }
-        self.sandbox.check(&path.then("sandbox"))?;
+        self.sandbox().check(path)?;
         if !self.sendmail.is_absolute() {
             return wrong("sendmail", "must be an absolute path");
         }

@@ -27,7 +27,7 @@ impl Config {
     }
 
     /// Returns true if a caller of the API may use a type: one of `types`, the bound of its token, and, if its
-    /// scripts are not sandboxed, one that this bound or `who` of the type names.
+    /// scripts are not sandboxed, named by this bound or by `who` of the type.
     pub fn is_offered(
         &self,
         script_type: &ScriptType,

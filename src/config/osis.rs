@@ -10,9 +10,9 @@ use crate::proto::object::{
     Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,
 };
 
-/// The most indexed fields of one type: each costs time with every write.
+/// The maximum number of indexed fields of one type: each costs time with every write.
 const INDEXES_MAX: usize = 32;
-/// The most declared types: each adds seven functions.
+/// The maximum number of declared types: each adds seven functions.
 const SCHEMAS_MAX: usize = 256;
 
 /// `[osis]`: the bounds of objects, and their indexes.
@@ -22,7 +22,7 @@ pub struct OsisConfig {
     /// The largest object, in bytes of JSON.
     #[serde(with = "units::size")]
     pub object_size_max: u64,
-    /// The most objects of one context.
+    /// The maximum number of objects of one context.
     pub objects_max: u64,
     /// The indexed fields of each type of objects.
     pub index: BTreeMap<ObjectType, BTreeSet<Field>>,
@@ -30,9 +30,9 @@ pub struct OsisConfig {
     pub access: BTreeMap<String, BTreeSet<String>>,
     /// The declared types, by namespace and name.
     pub schema: BTreeMap<String, BTreeMap<String, Schema>>,
-    /// The callers of each group; `@NAME` stands for those of another group.
+    /// The callers of each group; `@NAME` stands for the callers of another group.
     pub groups: BTreeMap<String, BTreeSet<String>>,
-    /// The rights on the declared types of each namespace; one without has no restriction.
+    /// The rights on the declared types of each namespace; a type without rights has no restriction.
     pub rights: BTreeMap<String, GroupRights>,
 }
 

@@ -17,12 +17,12 @@ use super::files;
 use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
-use crate::proto::cron::{CatchUp, CronName, Overlap, Schedule};
+use crate::proto::cron::{Calendar, CatchUp, CronName, Overlap, Schedule};
 use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 
-/// The most periodic jobs of one folder.
+/// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
 
 /// The bytes of a digest: it tells changes, and guards nothing.
@@ -136,6 +136,12 @@ impl CronRules {
         Crontab { entries: entries.into_values().collect(), problems, rules: self.clone() }
     }
 
+    /// Returns the mistakes in the text of a file of periodic jobs.
+    pub fn problems(&self, file: &Path, text: &str) -> Vec<String> {
+        let read = self.cron_file(file, text).unwrap_or_else(|problem| vec![Err(problem)]);
+        read.into_iter().filter_map(Result::err).map(|problem| problem.to_string()).collect()
+    }
+
     /// Reads the periodic jobs of one file's text, each of which may be illegal.
     fn cron_file(
         &self,
@@ -174,6 +180,10 @@ impl CronRules {
         complete(&name, &mut spec, &self.bounds).map_err(|error| table.wrong_table(error))?;
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
+        let (spread, calendar) = (own.spread.as_deref(), own.calendar.as_deref());
+        let schedule = self
+            .with_rules(&name, schedule, spread, calendar)
+            .map_err(|(key, why)| table.wrong(key, why))?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);
         let place = CronPlace::File(file.to_owned());
         Ok(CronEntry { name, place, schedule, catch_up, overlap, spec })
@@ -219,7 +229,15 @@ impl CronEntry {
     pub fn digest(&self) -> String {
         let job = self.job(Timestamp::UNIX_EPOCH);
         let (line, zone) = (self.schedule.line(), self.schedule.zone());
-        let said = json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()]);
+        let (spread, _) = self.schedule.spread();
+        let days = self.schedule.calendar().map(Calendar::days).unwrap_or_default();
+        let mut said =
+            vec![json!([line, zone, self.catch_up, self.overlap, job.submitted_fields()])];
+        // Without them the digest is the same as in other versions.
+        if !spread.is_zero() || !days.is_empty() {
+            said.push(json!([spread.as_secs(), days]));
+        }
+        let said = if said.len() == 1 { said.remove(0) } else { json!(said) };
         let hash = digest(&SHA256, said.to_string().as_bytes());
         hexadecimal(&hash.as_ref()[..DIGEST_BYTES])
     }
@@ -253,7 +271,7 @@ pub(super) fn complete(
 ///
 /// # Errors
 /// The reason, as text: this machine has no such time zone.
-pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
+pub fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);
     }
@@ -292,6 +310,8 @@ struct CronKeys {
     catch_up: CatchUp,
     #[serde(default)]
     overlap: Overlap,
+    spread: Option<String>,
+    calendar: Option<String>,
 }
 
 fn utc() -> String {

@@ -173,7 +173,7 @@ impl SeveralHosts<'_> {
 pub struct ClusterUrl {
     /// Host and port of each node named; never empty.
     pub nodes: Vec<(String, u16)>,
-    /// A `redis://` or `rediss://` url with the login; its host stands for that of a node.
+    /// A `redis://` or `rediss://` url with the login; its host stands for a node's host.
     pub login: RedisUrl,
 }
 

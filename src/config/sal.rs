@@ -15,9 +15,9 @@ use super::units;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct SalConfig {
-    /// The folders in which files may be read.
+    /// The folders where files may be read.
     pub read: Vec<PathBuf>,
-    /// The folders in which files may be written and deleted.
+    /// The folders where files may be written and deleted.
     pub write: Vec<PathBuf>,
     /// Allows to start programs and to end processes.
     pub run: bool,
@@ -56,21 +56,8 @@ impl SalConfig {
         !self.read.iter().chain(&self.write).any(is_everything)
     }
 
-    /// Checks the settings. Folders are compared with real paths, so they must be absolute.
+    /// Checks the url.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        use std::path::Component::{CurDir, Normal, RootDir};
-        for (name, folders) in [("read", &self.read), ("write", &self.write), ("exec", &self.exec)]
-        {
-            for (index, folder) in folders.iter().enumerate() {
-                let plain =
-                    folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
-                if !folder.is_absolute() || !plain {
-                    let key = KeyPath::of(&["sal", name]);
-                    let message = "must be an absolute path without ..";
-                    return Err(Fault::new(key.then(index), message).or(key));
-                }
-            }
-        }
         if !self.redis_url.expose().is_empty() {
             let key = KeyPath::of(&["sal", "redis_url"]);
             if self.redis_url.is_cluster() {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::artifacts::{ArtifactFolder, ArtifactsConfig};
+use super::calendar::CalendarConfig;
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
@@ -21,6 +22,7 @@ use super::secrets::SecretsConfig;
 use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
+use crate::proto::cron::CalendarName;
 use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
@@ -61,6 +63,9 @@ pub struct Config {
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
+    /// `[calendar.NAME]`.
+    #[serde(rename = "calendar", skip_serializing_if = "BTreeMap::is_empty")]
+    pub calendars: BTreeMap<CalendarName, CalendarConfig>,
     /// `[type.NAME]`, including the types that come with Hero.
     #[serde(rename = "type")]
     pub types: BTreeMap<ScriptType, TypeConfig>,
@@ -87,6 +92,7 @@ impl Default for Config {
             artifacts: ArtifactsConfig::default(),
             notify: BTreeMap::new(),
             limits: BTreeMap::new(),
+            calendars: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
         }
@@ -113,6 +119,8 @@ pub(super) struct Layer {
     pub(super) notify: BTreeMap<NotifyName, NotifyConfig>,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
+    #[serde(rename = "calendar")]
+    pub(super) calendars: BTreeMap<CalendarName, CalendarConfig>,
     #[serde(rename = "type")]
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,
     #[serde(rename = "unit")]
@@ -196,7 +204,7 @@ pub struct JobConfig {
     /// The longest wait before a retry.
     #[serde(with = "units::duration")]
     pub retry_backoff_max: Duration,
-    /// The time from the first attempt of a job after which its script may postpone it no more.
+    /// A script may postpone its job until this time after the first attempt.
     #[serde(with = "units::duration")]
     pub postponed_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
@@ -228,7 +236,7 @@ pub struct JobConfig {
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
-    /// The most bytes of the files that a job is given, and of those that it leaves.
+    /// The maximum number of bytes of the files that a job is given, and of those that it leaves.
     #[serde(with = "units::size")]
     pub files_size_max: u64,
     /// The largest log of a job, in bytes.
@@ -357,7 +365,7 @@ pub struct UnitConfig {
     /// The number of jobs that run at once, for each of its actors without its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
-    /// The actors of this process, for a unit whose name is not that of an actor.
+    /// The actors of this process, for a unit whose name is not an actor's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actors: Vec<UnitActor>,
 }

@@ -11,7 +11,7 @@ use super::secrets::{SECRET_SIZE_MAX, SecretsConfig};
 use crate::proto::job::SecretName;
 use crate::proto::units::format_size;
 
-/// The most files that are looked at.
+/// The maximum number of files that are looked at.
 const FILES_MAX: usize = 1000;
 
 /// The secrets of this machine, and what is wrong with them.
@@ -19,7 +19,7 @@ const FILES_MAX: usize = 1000;
 pub struct SecretFiles {
     /// The names of the secrets that jobs can use.
     pub names: Vec<String>,
-    /// The reasons for which jobs cannot use others, each with what to do.
+    /// The reasons why jobs cannot use others, each with its remedy.
     pub problems: Vec<String>,
 }
 

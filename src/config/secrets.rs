@@ -57,9 +57,6 @@ impl SecretsConfig {
     /// [`Fault`] names the first mistake.
     pub(super) fn check(&self) -> Result<(), Fault> {
         const RULES_MAX: usize = 1000;
-        if !self.dir.is_absolute() {
-            return Err(Fault::new(KeyPath::of(&["secrets", "dir"]), "must be an absolute path"));
-        }
         if self.allow.len() > RULES_MAX {
             let message = format!("must be at most {RULES_MAX} tables");
             return Err(Fault::new(KeyPath::of(&["secrets", "allow"]), message));

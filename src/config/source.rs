@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
 
 /// One file, parsed.
-pub(crate) struct Source<'t> {
+pub struct Source<'t> {
     file: &'t Path,
     text: &'t str,
     tree: Spanned<DeTable<'t>>,
@@ -21,7 +21,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if it is not TOML, with line and column.
-    pub(crate) fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
+    pub fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
         match DeTable::parse(text) {
             Ok(tree) => Ok(Self { file, text, tree }),
             Err(error) => Err(ConfigError::Wrong {
@@ -51,7 +51,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] at the first such key.
-    pub(crate) fn has_only(&self, known: &[&str]) -> Result<(), ConfigError> {
+    pub fn has_only(&self, known: &[&str]) -> Result<(), ConfigError> {
         let unknown = self.tree().keys().find(|key| !known.contains(&key.get_ref().as_ref()));
         unknown.map_or(Ok(()), |key| {
             let path = KeyPath::of(&[key.get_ref()]);
@@ -63,7 +63,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if its value is not text.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<(String, Range<usize>)>, ConfigError> {
+    pub fn text(&self, key: &str) -> Result<Option<(String, Range<usize>)>, ConfigError> {
         let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
             return Ok(None);
         };
@@ -74,7 +74,7 @@ impl<'t> Source<'t> {
     }
 
     /// Creates an error at a place of the text, or about the whole file.
-    pub(crate) fn wrong(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+    pub fn wrong(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
         let place = place(self.file, self.text, span.map(|span| span.start));
         ConfigError::Wrong { place, message }
     }

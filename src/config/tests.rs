@@ -10,6 +10,7 @@ use super::*;
 
 mod files;
 mod generated;
+mod rows;
 
 const SHIPPED: &str = include_str!("../../etc/hero.toml");
 
@@ -109,8 +110,8 @@ fn the_shipped_file_has_every_key_and_its_examples_are_legal() {
 fn shards_that_cannot_be_are_rejected_with_their_place() {
     let long = format!("[redis]\nnamespace = \"{}\"\nshards = 2", "n".repeat(63));
     for (text, message) in [
-        ("[redis]\nshards = 0", "2:10: redis.shards must be 1 to 256"),
-        ("[redis]\nshards = 257", "2:10: redis.shards must be 1 to 256"),
+        ("[redis]\nshards = 0", "2:10: redis.shards must be from 1 to 256, not 0"),
+        ("[redis]\nshards = 257", "2:10: redis.shards must be from 1 to 256, not 257"),
         (long.as_str(), "2:13: redis.namespace is too long: shard 1 adds its number to it"),
         (
             "[redis]\nshards = 3\nshard_urls = [\"redis://b\"]",

@@ -1,4 +1,4 @@
-//! `[type.NAME]`: the script types that come with Hero, and those of the files.
+//! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
 mod rhai_limits;
 
@@ -37,6 +37,17 @@ impl EngineKind {
     }
 }
 
+/// The failed jobs of a type that become dead letters, beside those that took down too many actors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeadLetters {
+    /// Jobs with retries that used up their attempts.
+    #[default]
+    Retried,
+    /// Jobs without retries too.
+    All,
+}
+
 /// `[type.NAME]`: one script type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "TypeLayer")]
@@ -49,7 +60,7 @@ pub struct TypeConfig {
     pub extension: String,
     /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: those
+    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: the folders
     /// of the files of functions.
     pub modules: Vec<PathBuf>,
     /// For `osis` and `sal`: allows the function `eval`, which runs a text as a script.
@@ -61,6 +72,8 @@ pub struct TypeConfig {
     /// The farthest that its jobs may go from a group or instance without live actors, unless they
     /// say.
     pub fallback: Fallback,
+    /// The failed jobs that become dead letters.
+    pub dead_letters: DeadLetters,
     /// The callers of the API who may use the type if its scripts are not sandboxed; `*` for all.
     pub who: Vec<String>,
 }
@@ -118,6 +131,8 @@ pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<Fallback>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letters: Option<DeadLetters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     who: Option<Vec<String>>,
 }
 
@@ -146,6 +161,7 @@ impl From<TypeConfig> for TypeLayer {
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
             fallback: Some(config.fallback),
+            dead_letters: Some(config.dead_letters),
             who: Some(config.who),
         }
     }
@@ -161,7 +177,8 @@ pub(super) fn resolve(
 ) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
     let mut types = defaults();
     for (name, layer) in layers {
-        let config = merge(&name, types.get(&name), layer)?;
+        let dead_letters = layer.dead_letters.unwrap_or_default();
+        let config = TypeConfig { dead_letters, ..merge(&name, types.get(&name), layer)? };
         types.insert(name, config);
     }
     Ok(types)
@@ -178,6 +195,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        dead_letters: DeadLetters::Retried,
         who: Vec::new(),
     }
 }
@@ -195,6 +213,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        dead_letters: DeadLetters::Retried,
         who: Vec::new(),
     };
     let rhai = |engine| TypeConfig {
@@ -207,6 +226,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
+        dead_letters: DeadLetters::Retried,
         who: Vec::new(),
     };
     let python = "/usr/bin/python3";
@@ -288,6 +308,7 @@ fn merge(
         limits,
         sandbox,
         fallback,
+        dead_letters: DeadLetters::default(),
         who,
     })
 }
@@ -341,6 +362,7 @@ fn merge_rhai(
         limits,
         sandbox,
         fallback,
+        dead_letters: DeadLetters::default(),
         who,
     })
 }

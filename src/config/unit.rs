@@ -30,7 +30,7 @@ pub struct ActorUnit {
 
 /// The name of the unit that is always the supervisor.
 const SUPERVISOR: &str = "supervisor";
-/// The name of a unit that always has the role `broker`; `broker-NODE` is that of a node.
+/// The name of a unit that always has the role `broker`; a node's is `broker-NODE`.
 const BROKER: &str = "broker";
 
 impl Config {
@@ -65,7 +65,6 @@ impl Config {
                         _, . and -";
             return Err(Fault::new(table, form));
         }
-        check_tasks(&table, unit.tasks)?;
         if name == SUPERVISOR {
             return must_be(unit, &table, Role::Supervisor, "is the supervisor by its name")
                 .map(|()| Unit::Supervisor);
@@ -100,7 +99,7 @@ impl Config {
         }
     }
 
-    /// Returns a broker; `node` is that of the unit's name.
+    /// Returns a broker; `node` comes from the unit's name.
     fn broker(&self, node: Option<Node>, table: &KeyPath) -> Result<Unit, Fault> {
         let node = node.or(self.amqp.node);
         if self.amqp.url.is_empty() {
@@ -120,7 +119,6 @@ impl Config {
         for (index, actor) in unit.actors.iter().enumerate() {
             let entry = table.then("actors").then(index);
             self.check_type(&actor.script_type, &entry.then("type"), table)?;
-            check_tasks(&entry, actor.tasks)?;
             let id = ActorId {
                 script_type: actor.script_type.clone(),
                 group: actor.group.clone(),
@@ -158,26 +156,13 @@ impl Config {
     }
 }
 
-/// The legal numbers of concurrent jobs.
-pub(super) const TASKS: std::ops::RangeInclusive<usize> = 1..=1024;
-
-fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
-    match tasks {
-        Some(tasks) if !TASKS.contains(&tasks) => {
-            let message = format!("must be from {} to {}, not {tasks}", TASKS.start(), TASKS.end());
-            Err(Fault::new(table.then("tasks"), message))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The broker that the name of a unit means.
 struct NamedBroker {
     /// The node of `broker-admin`; `None` for `broker`.
     node: Option<Node>,
 }
 
-/// Returns the broker of a name; `None` if the name is not that of a broker.
+/// Returns the broker of a name; `None` if no broker has this form of name.
 fn broker_of(name: &str) -> Option<NamedBroker> {
     match name.strip_prefix(BROKER)? {
         "" => Some(NamedBroker { node: None }),

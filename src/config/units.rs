@@ -8,16 +8,11 @@ pub(super) mod duration {
 
     use serde::{Deserializer, Serializer};
 
-    pub(in crate::config) fn serialize<S: Serializer>(
-        duration: &Duration,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&crate::proto::units::format_duration(*duration))
     }
 
-    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         from.deserialize_str(super::Text(&super::DURATION)).map(Duration::from_millis)
     }
 }
@@ -28,16 +23,11 @@ pub(super) mod size {
 
     // Serde passes every field by reference.
     #[expect(clippy::trivially_copy_pass_by_ref)]
-    pub(in crate::config) fn serialize<S: Serializer>(
-        bytes: &u64,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&crate::proto::units::format_size(*bytes))
     }
 
-    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<u64, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
         from.deserialize_str(super::Text(&super::SIZE))
     }
 }

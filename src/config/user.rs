@@ -18,13 +18,13 @@ pub struct UserFolders {
 }
 
 impl UserFolders {
-    /// Returns those of this process. Root has none: it uses the configuration of the machine.
+    /// Returns the files of this process's user. Root has none: it uses the configuration of the machine.
     pub fn of_this_process() -> Option<Self> {
         let uid = Uid::effective();
         if uid.is_root() {
             return None;
         }
-        // A shell that no login has started, such as that of cron, lacks the variable.
+        // A shell that no login has started, such as cron's, lacks the variable.
         let runtime = PathBuf::from(format!("/run/user/{uid}"));
         Self::of(|name| std::env::var_os(name), Some(runtime).filter(|folder| folder.is_dir()))
     }
@@ -47,15 +47,15 @@ impl UserFolders {
         self.config.join("hero.toml")
     }
 
-    /// Returns that file if it exists, and belongs to the user or root: with `sudo`, the home may be that of
-    /// another.
+    /// Returns that file if it exists, and belongs to the user or root: with `sudo`, the home may be
+    /// another user's.
     pub fn own_file(&self) -> Option<PathBuf> {
         let file = self.file();
         let owner = std::fs::metadata(&file).ok()?.uid();
         [0, Uid::effective().as_raw()].contains(&owner).then_some(file)
     }
 
-    /// Returns the defaults of that file that differ from those of the machine, as TOML. The Redis is that of the
+    /// Returns the defaults of that file that differ from the machine's, as TOML. The Redis comes from the
     /// unit hero-redis.service; the user alone may call the API, and may do everything there.
     pub(super) fn defaults(&self, group: Option<&str>) -> String {
         let mut tables = json!({

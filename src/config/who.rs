@@ -6,7 +6,7 @@ use super::error::{Fault, KeyPath};
 /// The word for all callers.
 pub(super) const EVERYONE: &str = "*";
 
-/// Rejects what is neither the name of a caller nor the word for all; `key` is the place of the list.
+/// Rejects a text that is neither the name of a caller nor the word for all; `key` is the place of the list.
 pub(super) fn check_callers(who: &[String], key: &KeyPath) -> Result<(), Fault> {
     let is_legal = |name: &String| name == EVERYONE || is_caller_name(name);
     match who.iter().position(|name| !is_legal(name)) {

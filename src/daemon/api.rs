@@ -71,7 +71,7 @@ fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>
     };
     runtime.block_on(async {
         let in_force = Arc::clone(&config.borrow());
-        // A connection of its own: that of the duties belongs to their runtime.
+        // A connection of its own: the duties' connection belongs to their runtime.
         let client = match Client::open(&in_force) {
             Ok(client) => client,
             Err(error) => {
@@ -122,7 +122,7 @@ fn keys(settings: &ApiConfig) -> impl Iterator<Item = (String, Caller)> {
     })
 }
 
-/// Returns the check of tokens: those in Redis, and that of `hero dev`, known from its start.
+/// Returns the check of tokens: tokens in Redis, and the token of `hero dev`, known from its start.
 fn token_check(tokens: Tokens) -> TokenCheck {
     let tokens = Arc::new(tokens);
     let of_dev = std::env::var(DEV_TOKEN).ok().filter(|token| !token.is_empty());

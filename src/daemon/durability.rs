@@ -43,7 +43,7 @@ pub(super) fn check_durability(
     Ok(())
 }
 
-/// Returns the message with which a Redis that is not durable is rejected.
+/// Returns the message that rejects a Redis that is not durable.
 pub fn not_durable(address: &str, state: &RedisState) -> String {
     let reason = match state.dangers().as_slice() {
         [] => "whether it is durable cannot be known, as its user may not call INFO; allow +info \

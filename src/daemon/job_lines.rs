@@ -17,7 +17,7 @@ use crate::config::{LogConfig, LoggedJobs};
 use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
 use crate::proto::text::counted;
 
-/// The time over which lines are counted, that of the journal's own limit.
+/// The period for counting lines, the same as of the journal's own limit.
 const PERIOD: Duration = Duration::from_secs(30);
 /// The lines of each kind in one period. By default the journal takes 10 000 of a unit.
 const LINES_MAX: u32 = 4000;

@@ -21,7 +21,7 @@ use crate::proto::text::escape;
 /// `hero::actor=debug`).
 const OVERRIDE: &str = "HERO_LOG";
 
-/// The handle that changes what is logged.
+/// The handle that changes the level of logging.
 pub(super) struct Logging {
     /// `None` if the level cannot be changed.
     filter: Option<reload::Handle<EnvFilter, Registry>>,

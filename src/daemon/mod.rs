@@ -26,10 +26,9 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::actor::{ActorError, Actors};
-use crate::amqp::broker::{Broker, BrokerError};
-use crate::amqp::link::LinkError;
+use crate::amqp::broker::Broker;
 use crate::client::Client;
-use crate::config::{Config, ConfigError, EngineKind, JobConfig, Unit};
+use crate::config::{Config, EngineKind, JobConfig, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::shard::Shard;
@@ -204,33 +203,6 @@ impl From<ActorError> for Error {
             ActorError::Store(_) => Exit::Unavailable,
             ActorError::IdentityHeld { .. } => Exit::Taken,
             ActorError::Threads(_) => Exit::Machine,
-        };
-        Self::new(exit, error.to_string())
-    }
-}
-
-impl From<BrokerError> for Error {
-    fn from(error: BrokerError) -> Self {
-        let exit = match &error {
-            BrokerError::Store(StoreError::NotPermitted { .. })
-            | BrokerError::Link(LinkError::NotPermitted { .. } | LinkError::NoVhost { .. }) => {
-                Exit::NotPermitted
-            }
-            BrokerError::Config(_)
-            | BrokerError::Link(LinkError::Settings(_) | LinkError::OtherArguments { .. }) => {
-                Exit::Config
-            }
-            _ => Exit::Unavailable,
-        };
-        Self::new(exit, error.to_string())
-    }
-}
-
-impl From<ConfigError> for Error {
-    fn from(error: ConfigError) -> Self {
-        let exit = match &error {
-            ConfigError::NoSuchUnit { .. } => Exit::NotFound,
-            _ => Exit::Config,
         };
         Self::new(exit, error.to_string())
     }

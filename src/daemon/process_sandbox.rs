@@ -13,8 +13,8 @@ use crate::store::{Reach, StoreError};
 
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
-/// The folders that resolving a host name reads: those of its configuration, whose files may be
-/// replaced at any time, and those of the libraries.
+/// The folders that resolving a host name reads: its configuration, whose files may be
+/// replaced at any time, and the libraries.
 const RESOLVER_FOLDERS: [&str; 5] =
     ["/etc", "/usr/lib", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
 /// The folders of the system's certificate authorities, which every TLS connection reads.
@@ -119,7 +119,7 @@ fn ports(redis: &RedisConfig) -> Result<(Option<Vec<u16>>, bool), StoreError> {
                 ports.insert(port);
                 by_name |= is_name;
             }
-            // Sentinels tell the port of the master, nodes of a cluster that of another.
+            // Sentinels tell the port of the master, nodes of a cluster the port of another.
             Reach::Named => (all_known, by_name) = (false, true),
         }
     }

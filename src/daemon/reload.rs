@@ -24,7 +24,7 @@ use crate::supervisor::SupervisorSettings;
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
-    /// The settings in force, of which every change needs a restart, and what has the login.
+    /// The settings in force whose change needs a restart, and the parts that have the login.
     Broker(Arc<BrokerSettings>, Box<Client>),
 }
 
@@ -66,11 +66,11 @@ impl Reload {
     }
 
     /// Reloads once. Returns the changed keys that need a restart.
-    fn reload(&mut self) -> Result<Vec<&'static str>, Error> {
+    fn reload(&mut self) -> Result<Vec<String>, Error> {
         let mut config = Config::load(self.file.as_deref())?;
         let role = config.unit(&self.unit)?;
-        let mut restart = needs_restart(&self.config, &config);
-        config.redis = redis_of(&self.config.redis, &config.redis, &mut restart);
+        let mut restart = self.config.changes_for_restart(&config);
+        config.redis = redis_of(&self.config.redis, &config.redis);
         if self.is_sandboxed {
             self.keep_within(&mut config, &role, &mut restart)?;
         }
@@ -88,7 +88,7 @@ impl Reload {
                 let actors = if same {
                     actors
                 } else {
-                    restart.push("the unit's actors");
+                    restart.push("the unit's actors".to_owned());
                     settings.borrow().actors.clone()
                 };
                 settings.send_replace(Arc::new(actor_settings(
@@ -105,34 +105,18 @@ impl Reload {
                     ("the scripts of [[amqp.route]]", settings.scripts == new.scripts),
                 ] {
                     if !is_same {
-                        restart.push(key);
+                        restart.push(key.to_owned());
                     }
                 }
                 client.change_login(&config.redis)?;
             }
-            _ => restart.push("the unit's role"),
+            _ => restart.push("the unit's role".to_owned()),
         }
         self.system.change_login(&config.redis).map_err(wrong)?;
         self.logging.set(&config.log);
         info!("read the configuration again");
         // Keys that need a restart keep their old values, so that the next reload names them again.
-        let actor = self.config.actor.clone();
-        let (supervisor, api) = (self.config.supervisor.clone(), self.config.api.clone());
-        let (events, amqp) = (self.config.job.events, self.config.amqp.clone());
-        self.config = config;
-        self.config.amqp = amqp;
-        self.config.job.events = events;
-        self.config.supervisor.migration = supervisor.migration;
-        self.config.supervisor.legacy_queues = supervisor.legacy_queues;
-        self.config.supervisor.rhailib_circles = supervisor.rhailib_circles;
-        self.config.actor.heartbeat = actor.heartbeat;
-        self.config.actor.lease = actor.lease;
-        self.config.actor.sandbox = actor.sandbox;
-        self.config.api.listen = api.listen;
-        self.config.api.path = api.path;
-        self.config.api.keys = api.keys;
-        self.config.api.connections_max = api.connections_max;
-        self.config.api.address_file = api.address_file;
+        self.config = self.config.kept_until_restart(config);
         self.in_force.send_replace(Arc::new(self.config.clone()));
         Ok(restart)
     }
@@ -145,7 +129,7 @@ impl Reload {
         &self,
         config: &mut Config,
         role: &Unit,
-        restart: &mut Vec<&'static str>,
+        restart: &mut Vec<String>,
     ) -> Result<(), Error> {
         if let Unit::Actors(actors) = role {
             let engine = |name| config.types.get(name).map(|of_type| of_type.engine);
@@ -167,7 +151,7 @@ impl Reload {
                     && now.modules != *before
                 {
                     now.modules.clone_from(before);
-                    restart.push("type.NAME.modules");
+                    restart.push("type.NAME.modules".to_owned());
                 }
             }
         }
@@ -177,11 +161,11 @@ impl Reload {
         let wrong = |error: StoreError| Error::new(Exit::Config, error.to_string());
         if rights(&changed).map_err(wrong)? != rights(&self.config).map_err(wrong)? {
             config.redis.clone_from(&self.config.redis);
-            restart.push("[redis], as the unit is sandboxed");
+            restart.push("[redis], as the unit is sandboxed".to_owned());
         }
         if config.job.log_dir != self.config.job.log_dir {
             config.job.log_dir.clone_from(&self.config.job.log_dir);
-            restart.push("job.log_dir");
+            restart.push("job.log_dir".to_owned());
         }
         Ok(())
     }
@@ -189,52 +173,7 @@ impl Reload {
 
 /// Returns the settings of Redis that are in force after a reload: another address and another login of the same
 /// jobs.
-fn redis_of(old: &RedisConfig, new: &RedisConfig, restart: &mut Vec<&'static str>) -> RedisConfig {
-    if (&old.namespace, old.shards) != (&new.namespace, new.shards) {
-        restart.push("redis.namespace and redis.shards");
-        return old.clone();
-    }
-    let kept = old.with_login_of(new);
-    if kept != *new {
-        restart.push("redis.ack, redis.require_durable and redis.serve");
-    }
-    kept
-}
-
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let mut keys = Vec::new();
-    if old.job.events != new.job.events {
-        keys.push("job.events");
-    }
-    // These are part of the Lua scripts on the server.
-    if old.supervisor.served_legacy_queues() != new.supervisor.served_legacy_queues() {
-        keys.push("supervisor.migration and supervisor.legacy_queues");
-    }
-    if old.supervisor.rhailib_circles != new.supervisor.rhailib_circles {
-        keys.push("supervisor.rhailib_circles");
-    }
-    if old.actor.heartbeat != new.actor.heartbeat {
-        keys.push("actor.heartbeat");
-    }
-    if old.actor.lease != new.actor.lease {
-        keys.push("actor.lease");
-    }
-    if old.actor.sandbox != new.actor.sandbox {
-        keys.push("actor.sandbox");
-    }
-    if old.amqp != new.amqp {
-        keys.push("[amqp]");
-    }
-    for (key, is_same) in [
-        ("api.listen", old.api.listen == new.api.listen),
-        ("api.path", old.api.path == new.api.path),
-        ("api.connections_max", old.api.connections_max == new.api.connections_max),
-        ("api.keys", old.api.keys == new.api.keys),
-        ("api.address_file", old.api.address_file == new.api.address_file),
-    ] {
-        if !is_same {
-            keys.push(key);
-        }
-    }
-    keys
+fn redis_of(old: &RedisConfig, new: &RedisConfig) -> RedisConfig {
+    let is_same = (&old.namespace, old.shards) == (&new.namespace, new.shards);
+    if is_same { old.with_login_of(new) } else { old.clone() }
 }

@@ -6,7 +6,7 @@ use tracing::warn;
 use crate::config::{Config, EngineKind, Unit, format_size};
 use crate::engine::process::folder_of_jobs;
 
-/// The unit in which a file system's size is told.
+/// The unit of a file system's size.
 const MIB: u64 = 1 << 20;
 
 /// Warns if the jobs of a unit may fill more than the file system of their folders has free.

@@ -117,7 +117,7 @@ impl Serving {
     }
 }
 
-/// Waits until Redis has refused the login of a shard for `redis.refused_for`. Returns the error with which the unit ends.
+/// Waits until Redis has refused the login of a shard for `redis.refused_for`. Returns the error that ends the unit.
 async fn is_refused(stores: &[Store], config: watch::Receiver<Arc<Config>>) -> Error {
     let shard = async |store: &Store| {
         let (mut refused, mut config) = (store.refused(), config.clone());

@@ -7,7 +7,7 @@ use tracing::{error, info};
 
 use crate::actor;
 use crate::amqp::broker::BrokerSettings;
-use crate::config::{ActorUnit, Config, RouteConfig};
+use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit, reason};
 use crate::proto::keys::Keys;
@@ -71,7 +71,9 @@ pub(super) fn actor_settings(
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = ClaimLimits::new(&config.limits);
     let (redact, secrets) = (config.log.redact.clone(), config.secrets.clone());
-    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, engines })
+    let all = config.types.iter().filter(|(_, of)| of.dead_letters == DeadLetters::All);
+    let all_dead = all.map(|(name, _)| name.clone()).collect();
+    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, all_dead, engines })
 }
 
 /// Returns the settings of a broker, with the scripts of its routes.
@@ -93,7 +95,7 @@ pub(super) fn broker_settings(config: &Config) -> Result<BrokerSettings, Error> 
     Ok(BrokerSettings { amqp, job, osis, scripts })
 }
 
-/// Returns the services that scripts call through this process, with objects in `store`, which is that of the
+/// Returns the services that scripts call through this process, with objects in `store`, the store of the
 /// home shard. A connection is opened when a script first uses it. Needs a Tokio runtime.
 ///
 /// # Errors

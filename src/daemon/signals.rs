@@ -50,7 +50,7 @@ impl Interrupts {
     }
 }
 
-/// Listens for SIGTERM and SIGINT, and tells `end`: the first asks for an orderly shutdown, the second for one
+/// Listens for SIGTERM and SIGINT, and tells `end`: the first asks for an orderly shutdown, the second for a shutdown
 /// that does not wait for jobs. Needs a Tokio runtime with I/O.
 ///
 /// # Errors

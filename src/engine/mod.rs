@@ -3,11 +3,23 @@
 //! An engine knows neither Redis nor queues. It runs on a thread of its own, never on the async
 //! runtime, and may block that thread until its deadline.
 
+extern crate self as engine;
+use hero_artifacts as artifacts;
+use hero_config as config;
+use hero_error as error;
+use hero_proto as proto;
+use hero_sandbox as sandbox;
+
+#[cfg(test)]
+#[path = "../test_support.rs"]
+mod test_support;
+
 mod backends;
 mod cancel;
 pub mod heroscript;
 pub mod process;
 pub mod rhai;
+pub mod scripts;
 mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
@@ -131,7 +143,7 @@ pub struct Script<'a> {
     pub files: Option<&'a InputFiles>,
     /// The fate of an output over its bound; `None` leaves it to the configuration.
     pub output_overflow: Option<OutputOverflow>,
-    /// The time by which the script must have ended.
+    /// The deadline of the script.
     pub deadline: Instant,
 }
 

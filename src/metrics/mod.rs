@@ -1,6 +1,7 @@
 //! Metrics of a namespace for Prometheus and its like, made from what Redis holds.
 
 mod brokers;
+mod crons;
 mod notifications;
 mod text;
 
@@ -25,7 +26,7 @@ const COUNTERS: [(&str, &str, &str); 12] = [
     ("replaced", "hero_jobs_replaced", "Jobs that a later one with their unique key replaced."),
     ("retried", "hero_jobs_retried", "Attempts that failed and are followed by another."),
     ("postponed", "hero_jobs_postponed", "Times that a script asked to be run again later."),
-    ("dead", "hero_jobs_dead", "Jobs that used up their attempts."),
+    ("dead", "hero_jobs_dead", "Jobs that became dead letters."),
     (
         "recovered",
         "hero_jobs_recovered",
@@ -39,9 +40,9 @@ const COUNTERS: [(&str, &str, &str); 12] = [
         "Times that the first job of a queue began to wait for long.",
     ),
 ];
-/// The reasons for which a job fails, as counters name them after `failed_`.
+/// The reasons of failed jobs, as counters name them after `failed_`.
 const REASONS: [&str; 5] = ["script", "timeout", "expired", "invalid", "discarded"];
-/// The counter of older versions, in which jobs that were stopped had failed.
+/// The counter of older versions: there stopped jobs counted as failed.
 const STOPPED: &str = "failed_stopped";
 
 /// The state that is written as metrics.
@@ -54,7 +55,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Reads the state of the namespace. `address` is that of Redis, without a password. A type of the
+    /// Reads the state of the namespace. `address` is the address of Redis, without a password. A type of the
     /// configuration has series before its first job: Prometheus sees a counter grow only if it
     /// has seen it before.
     ///
@@ -91,6 +92,7 @@ impl Metrics {
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
         notifications::write(&mut text, &self.notifications, bounds.queues_max);
+        crons::write(&mut text, &self.moment, bounds.queues_max);
         brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()
     }

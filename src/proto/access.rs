@@ -25,7 +25,7 @@ name!(
 pub enum Scope {
     /// Reads jobs, queues, actors and the rest.
     Read,
-    /// Submits jobs; stops, retries and deletes those of one's own.
+    /// Submits jobs; stops, retries and deletes one's own.
     Submit,
     /// Changes any job, queue, actor or periodic job.
     Operate,
@@ -143,7 +143,7 @@ pub struct TokenRecord {
     /// Its creator: a user and a machine.
     #[serde(default)]
     pub created_by: String,
-    /// The time from which it is refused, in seconds since the epoch; `None` for never.
+    /// It is refused from this time on, in seconds since the epoch; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_s: Option<i64>,
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 /// The longest text of a record, in characters.
 const TEXT_CHARS_MAX: usize = 500;
-/// The days for which records are kept.
+/// The days that records are kept.
 pub const AUDIT_DAYS: u64 = 90;
-/// The most records that are kept.
+/// The maximum number of records that are kept.
 pub const AUDIT_LEN_MAX: u64 = 20_000;
 
 /// A person or program that changes something.

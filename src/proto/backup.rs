@@ -55,10 +55,10 @@ pub enum BackupLine {
 }
 
 impl BackupLine {
-    /// Checks the names of which keys are made, and values in Base64.
+    /// Checks the names that become parts of keys, and values in Base64.
     ///
     /// # Errors
-    /// The reason for which the line is rejected.
+    /// The reason why the line is rejected.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Paused(names) => names.iter().try_for_each(|name| {
@@ -119,7 +119,7 @@ pub struct Head {
     pub version: String,
     /// The namespace that it is a copy of.
     pub namespace: String,
-    /// The time of its begin, by Redis's clock.
+    /// The time of its start, by Redis's clock.
     pub time: String,
     /// The number of its shards, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub struct JobCopy {
     pub id: JobId,
     /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
-    /// The queue in which it waited.
+    /// The queue where it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// Its place in that queue: the time of its dispatch, in us.

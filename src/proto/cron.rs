@@ -5,8 +5,13 @@
 //! back, a job with fixed times runs in the first pass alone, and a repeating one in both. A line repeats if
 //! its minute or hour has a `*`, as in Debian's cron.
 
+mod calendar;
+mod firing_rules;
+mod import;
 mod in_force;
+mod lateness;
 mod line;
+mod rules;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +20,11 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
+pub use self::calendar::{CALENDAR_DAYS_MAX, Calendar, CalendarName, FreeDays};
+use self::firing_rules::FiringRules;
+pub use self::import::{CrontabKind, ImportNote, ImportedCrontab, ImportedJob, imported};
 pub use self::in_force::CronInForce;
+pub use self::lateness::{MissedFirings, OverdueTime};
 use self::line::CronLine;
 use super::job::JobId;
 use super::spoken_time::moments;
@@ -31,9 +40,9 @@ name!(
         && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 );
 
-/// The delay after which a firing counts as missed: no supervisor was running.
+/// A firing that is later than this counts as missed: no supervisor was running.
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
-/// The most missed firings that are caught up: the latest ones.
+/// The maximum number of missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
 /// The longest line.
 const LINE_BYTES_MAX: usize = 256;
@@ -75,12 +84,12 @@ impl Overlap {
     }
 }
 
-/// The most periodic jobs that are kept in Redis.
+/// The maximum number of periodic jobs that are kept in Redis.
 pub const ADDED_MAX: usize = 200;
 /// The largest definition of a periodic job in Redis, in bytes.
 pub const ADDED_BYTES_MAX: usize = 128 << 10;
 
-/// A periodic job that is kept in Redis: what the table of a file would say.
+/// A periodic job that is kept in Redis, with the keys of a table in a file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AddedCron {
     /// The line of its schedule.
@@ -93,6 +102,12 @@ pub struct AddedCron {
     /// The treatment of a firing while the last job has not ended.
     #[serde(default)]
     pub overlap: Overlap,
+    /// The longest delay of its firings, such as `10m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
+    /// The calendar of the days on which it does not fire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<String>,
     /// The settings of its jobs, named as the fields of the hash.
     pub job: serde_json::Map<String, serde_json::Value>,
     /// The person or program that added or changed it last.
@@ -101,7 +116,7 @@ pub struct AddedCron {
     pub at: String,
 }
 
-/// A change of a periodic job in Redis: what is given replaces what it has.
+/// A change of a periodic job in Redis: given settings replace its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CronChange {
     /// The line of its schedule.
@@ -112,6 +127,10 @@ pub struct CronChange {
     pub catch_up: Option<CatchUp>,
     /// The treatment of a firing while the last job has not ended.
     pub overlap: Option<Overlap>,
+    /// The longest delay of its firings; `0s` for none.
+    pub spread: Option<String>,
+    /// The calendar of the days on which it does not fire; empty for none.
+    pub calendar: Option<String>,
     /// Settings of its jobs, named as the fields of the hash.
     pub job: serde_json::Map<String, serde_json::Value>,
 }
@@ -124,7 +143,11 @@ impl AddedCron {
         self.time_zone = change.time_zone.unwrap_or(self.time_zone);
         self.catch_up = change.catch_up.unwrap_or(self.catch_up);
         self.overlap = change.overlap.unwrap_or(self.overlap);
+        self.spread = change.spread.or(self.spread);
+        self.calendar = change.calendar.or(self.calendar).filter(|name| !name.is_empty());
         self.job.extend(change.job);
+        // A setting that is taken away.
+        self.job.retain(|_, value| !value.is_null());
         self
     }
 }
@@ -137,6 +160,8 @@ impl Default for AddedCron {
             time_zone: "UTC".to_owned(),
             catch_up: CatchUp::default(),
             overlap: Overlap::default(),
+            spread: None,
+            calendar: None,
             job: serde_json::Map::new(),
             by: String::new(),
             at: String::new(),
@@ -150,6 +175,7 @@ pub struct Schedule {
     line: String,
     parsed: CronLine,
     zone: TimeZone,
+    rules: FiringRules,
 }
 
 /// Returns the end of a message about a line that is a time of the day.
@@ -178,7 +204,7 @@ impl Schedule {
                 of_time(line)
             )
         })?;
-        let schedule = Self { line: line.to_owned(), parsed, zone };
+        let schedule = Self { line: line.to_owned(), parsed, zone, rules: FiringRules::default() };
         match schedule.next_after(Timestamp::UNIX_EPOCH) {
             Some(_) => Ok(schedule),
             None => Err("never fires: no such day comes in any month".to_owned()),
@@ -195,13 +221,13 @@ impl Schedule {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    /// Returns the first firing after a time.
-    pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
+    /// Returns the first time of the line after a time.
+    fn next_of_line(&self, time: Timestamp) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_millisecond().div_euclid(1000)).ok()?;
         if self.parsed.repeats() { self.next_of_both(second) } else { self.next_of_first(second) }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line, in any pass.
+    /// Returns the next moment after a time when the local clock shows a time of the line, in any pass.
     fn next_of_both(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = time.checked_add(1.second()).ok()?;
         loop {
@@ -216,7 +242,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next moment after a time at which the local clock shows a time of the line for the first
+    /// Returns the next moment after a time when the local clock shows a time of the line for the first
     /// time. A time inside a gap is its end.
     fn next_of_first(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = self.zone.to_datetime(time).checked_add(1.second()).ok()?;
@@ -275,7 +301,7 @@ impl Schedule {
 
 impl PartialEq for Schedule {
     fn eq(&self, other: &Self) -> bool {
-        self.line == other.line && self.zone == other.zone
+        self.line == other.line && self.zone == other.zone && self.rules == other.rules
     }
 }
 
@@ -294,8 +320,18 @@ impl CronName {
     }
 }
 
-/// Returns true for the id of the job of a firing, which only a supervisor gives: `cron-NAME-TIME`, and what
-/// `fire.lua` adds if that is taken.
+impl CronName {
+    /// Returns the id of the job that a backfill submits for a time.
+    ///
+    /// # Errors
+    /// [`IllegalName`].
+    pub fn backfill_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
+        format!("{}-fill", self.job_id(due)?).parse()
+    }
+}
+
+/// Returns true for the id of the job of a firing, which only a supervisor and a backfill give: `cron-NAME-TIME`, and
+/// what `fire.lua` adds if that is taken, or `backfill` adds.
 pub fn is_id_of_firing(id: &JobId) -> bool {
     let Some(rest) = id.as_str().strip_prefix("cron-") else { return false };
     let is_time = |text: &str| {

@@ -8,7 +8,7 @@
 use super::job::is_variable_name;
 use super::text::shown;
 
-/// The most variables of one file.
+/// The maximum number of variables of one file.
 const VARIABLES_MAX: usize = 1_000;
 
 /// A mistake in a file.

@@ -10,7 +10,7 @@ use super::target::IllegalName;
 
 /// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
-/// Patterns of parts that differ, and the text that stands for each, in the order in which they are replaced.
+/// Patterns of parts that differ, and the text that replaces each, in the order of replacement.
 const VARYING: [(&str, &str); 4] = [
     (r#""[^"]*"|`[^`]*`|\B'[^']*'"#, "“…”"),
     (
@@ -30,7 +30,7 @@ const PREREQUISITE: &str = "prerequisite failed: ";
 /// The longest id of a job.
 const ID_BYTES_MAX: usize = 64;
 
-/// The reason for which a job ended in `error`, in one word.
+/// The reason why a job ended in `error`, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
     /// It was stopped.
@@ -134,6 +134,30 @@ pub fn error_kind(error: &str) -> String {
     format!("{end}{kind}")
 }
 
+/// A filter of errors by their kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorKindFilter {
+    /// The text as it was given.
+    given: String,
+    /// The kind of an error with this text.
+    kind: String,
+}
+
+impl ErrorKindFilter {
+    /// Reads a kind as lists print it, or an error of the kind. A text that ends with `…`, as a kind is cut in a table, stands
+    /// for all kinds that begin with it.
+    pub fn new(text: &str) -> Self {
+        Self { given: text.to_owned(), kind: error_kind(text) }
+    }
+
+    /// Returns true if an error is of the kind.
+    pub fn matches(&self, error: &str) -> bool {
+        let kind = error_kind(error);
+        let begins = |begin: &str| !begin.is_empty() && kind.starts_with(begin);
+        kind == self.given || kind == self.kind || self.given.strip_suffix('…').is_some_and(begins)
+    }
+}
+
 /// Returns the bytes of `exit code 3` at the beginning of an error.
 fn end_bytes(line: &str) -> usize {
     let of = |begin: &&str| {
@@ -192,5 +216,24 @@ mod tests {
             assert_eq!(error_kind(error), kind, "{error}");
         }
         assert_eq!(VARYING.iter().filter(|(text, _)| Regex::new(text).is_err()).count(), 0);
+    }
+
+    #[test]
+    fn kind_is_named_as_it_is_printed_or_by_an_error_of_it() {
+        let error = "connect 10.0.0.7:6379 refused after 1.5 s";
+        for named in
+            [error, "connect N refused after N s", "connect 1 refused after 2 s", "connect N re…"]
+        {
+            assert!(ErrorKindFilter::new(named).matches(error), "{named}");
+        }
+        for other in ["", "…", "connect N", "exit code 3", "onnect N…"] {
+            assert!(!ErrorKindFilter::new(other).matches(error), "{other}");
+        }
+        assert!(!ErrorKindFilter::new("exit code 3").matches("exit code 4"));
+        let quoted = "'a' ".repeat(60);
+        assert!(
+            ErrorKindFilter::new(&error_kind(&quoted)).matches(&quoted),
+            "a kind may be longer"
+        );
     }
 }

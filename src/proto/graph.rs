@@ -1,4 +1,4 @@
-//! Graphs and batches as objects: what is kept of them, and how far their jobs have come.
+//! Graphs and batches as objects: their records, and how far their jobs have come.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::job::JobId;
 use super::target::IllegalName;
 
-/// The way in which jobs were submitted together.
+/// The kind of a joint submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphKind {
@@ -188,13 +188,13 @@ pub struct GraphInfo {
     pub id: JobId,
     /// Its name.
     pub name: Option<String>,
-    /// The way in which its jobs were submitted.
+    /// The kind of its submission.
     pub kind: GraphKind,
-    /// The name of its submitter: that of its first job.
+    /// The name of its submitter, from its first job.
     pub caller: String,
     /// The time of its submission.
     pub created_at: String,
-    /// The time at which its last job ended.
+    /// The time when its last job ended.
     pub ended_at: Option<String>,
     /// The numbers of its jobs.
     pub counts: GraphCounts,

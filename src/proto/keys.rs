@@ -189,7 +189,7 @@ impl Keys {
         self.key(format_args!("meta:boot:index"))
     }
 
-    /// Hash: the machine of each boot, by which a job tells where its attempts ran.
+    /// Hash: the machine of each boot; it tells where the attempts of a job ran.
     pub fn boot_hosts(&self) -> String {
         self.key(format_args!("meta:boot:hosts"))
     }
@@ -204,7 +204,7 @@ impl Keys {
         self.key(format_args!("meta:job:pending:{id}"))
     }
 
-    /// List: those dependents of a job for which the field of its hash has no room.
+    /// List: the dependents of a job that do not fit into the field of its hash.
     pub fn dependents(&self, id: &JobId) -> String {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
@@ -269,6 +269,16 @@ impl Keys {
         self.key(format_args!("meta:cron:added:jobs"))
     }
 
+    /// Hash: how the jobs of a periodic job ended, and the time from which it is overdue.
+    pub fn cron_ended(&self, name: &CronName) -> String {
+        self.key(format_args!("meta:cron:ended:{name}"))
+    }
+
+    /// Sorted set: the names of the periodic jobs that supervisors fire, by the latest note.
+    pub fn cron_names(&self) -> String {
+        self.key(format_args!("meta:cron:names:index"))
+    }
+
     /// Hash: the marks of the recovery sweeps, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -303,7 +313,7 @@ impl Keys {
     }
 
     /// Returns the starts of the keys that programs write with plain commands, beside hashes of jobs: lists of
-    /// work, those of older programs, and the presence of actors.
+    /// work, also of older programs, and the presence of actors.
     pub fn written_by_programs(&self) -> Vec<String> {
         let own = ["q:work:", "meta:actor:inst:", "job:actor_queue:", "work_queue:"];
         let mut starts: Vec<String> =
@@ -331,7 +341,7 @@ impl Keys {
         key.strip_prefix(prefix.as_str()).is_some_and(|id| id.parse::<JobId>().is_ok())
     }
 
-    /// Returns the keys as Lua constants, with which every server-side script starts.
+    /// Returns the keys as Lua constants; every server-side script starts with them.
     pub fn lua(&self) -> String {
         let line =
             |(name, rest): &(&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);
@@ -444,6 +454,8 @@ mod tests {
             (keys.amqp_done("ab12"), "hero:meta:amqp:done:ab12"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.cron_added(), "hero:meta:cron:added:jobs"),
+            (keys.cron_ended(&"nightly".parse().expect("legal")), "hero:meta:cron:ended:nightly"),
+            (keys.cron_names(), "hero:meta:cron:names:index"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),

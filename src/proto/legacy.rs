@@ -11,11 +11,11 @@ use super::pattern;
 use super::target::{ActorId, Group, IllegalName, Instance, ScriptType, name};
 
 /// One legacy queue and the target of its jobs. In the configuration it may be its key alone; its jobs
-/// are then of the type `osis`, as those of the older dispatcher were Rhai.
+/// are then of the type `osis`, since the jobs of the older dispatcher were Rhai.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LegacyQueue {
-    /// The full key of the list in Redis, or a pattern of such keys, in which `*` is any text.
+    /// The full key of the list in Redis, or a pattern of such keys, with `*` for any text.
     pub legacy: String,
     /// The script type of its jobs.
     #[serde(rename = "type")]
@@ -113,7 +113,7 @@ struct ConfiguredQueue(LegacyQueue);
 const DEFAULT_TYPE: &str = "osis";
 
 name!(
-    /// The name of a circle of rhailib, or a pattern of names, in which `*` is any text.
+    /// The name of a circle of rhailib, or a pattern of names, with `*` for any text.
     Circle,
     "circle",
     "1 to 128 of A-Z, a-z, 0-9, _, ., -, @ and :, and * for any text",

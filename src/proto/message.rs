@@ -187,7 +187,7 @@ pub struct Presence {
     pub capabilities: Vec<String>,
     /// The time of this presence: RFC 3339, UTC.
     pub last_heartbeat: String,
-    /// A random text of this heartbeat, by which a process tells its own presence from that of its copy
+    /// A random text of this heartbeat: it tells the presence of a process from the presence of its copy
     /// on a cloned machine; empty in the presence of foreign programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beat: String,
@@ -197,7 +197,7 @@ pub struct Presence {
     pub running: usize,
     /// Its state.
     pub state: ActorState,
-    /// The overload of its machine for which it claims no jobs, though it is ready.
+    /// The overload of its machine: it claims no jobs because of it, though it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding: Option<String>,
 }

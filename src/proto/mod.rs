@@ -1,6 +1,8 @@
 //! The pure vocabulary of the wire protocol: names, keys, the job and its states, messages.
 //! No tokio, no redis, no clock.
 
+extern crate self as proto;
+
 pub mod access;
 pub mod audit;
 pub mod backup;

@@ -1,4 +1,4 @@
-//! Patterns of names, in which each `*` stands for any text.
+//! Patterns of names; each `*` stands for any text.
 
 /// Returns whether a text matches a pattern.
 pub fn matches(pattern: &str, text: &str) -> bool {

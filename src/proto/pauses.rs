@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::queue::Queue;
 use super::target::{Group, IllegalName, ScriptType};
 
-/// A rule that pauses all queues, those of a script type, of a group, or of both, also queues that come later.
+/// A rule that pauses all queues, or the queues of a script type, of a group, or of both, also queues that come later.
 ///
 /// Written as `*`, `type:T:*`, `type:*:group:G:*` or `type:T:group:G:*`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -18,7 +18,7 @@ pub struct Queue {
 impl Queue {
     const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
 
-    /// Returns the queues of a name: one if it has a priority, else those of all priorities.
+    /// Returns the queues of a name: one if it has a priority, else one of each priority.
     ///
     /// # Errors
     /// [`IllegalName`] if it is not the name of a queue.

@@ -28,7 +28,7 @@ pub enum ServiceReport {
 /// The receiver of reports. It is called from the role's loops and must not block.
 pub type Reporter = Arc<dyn Fn(ServiceReport) + Send + Sync>;
 
-/// The reports of the parts of one process, such as its loops for each shard, merged into those of the
+/// The reports of the parts of one process, such as its loops for each shard, merged into the reports of the
 /// process: it is ready with its first part, and alive while all parts that have begun are.
 #[derive(Clone)]
 pub struct Reports {
@@ -98,7 +98,7 @@ impl Reports {
     }
 }
 
-/// Returns which part of Redis is away, for a status line: the times for which it is away, one for each of so
+/// Returns which part of Redis is away, for a status line: how long it is away, for each of so
 /// many shards that is. `None` if none is.
 pub fn redis_away(away: &[Duration], shards: usize) -> Option<String> {
     let longest = away.iter().max()?.as_secs();
@@ -108,7 +108,7 @@ pub fn redis_away(away: &[Duration], shards: usize) -> Option<String> {
     })
 }
 
-/// Returns that Redis refuses the login, for a status line, if that of some shards does.
+/// Returns that Redis refuses the login, for a status line, if the Redis of some shard does.
 pub fn redis_refuses(refused: usize, shards: usize) -> Option<String> {
     match (refused, shards) {
         (0, _) => None,

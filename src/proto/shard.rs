@@ -67,7 +67,7 @@ impl fmt::Display for Shard {
 impl ShardCount {
     /// The home shard alone.
     pub const ONE: Self = Self(NonZeroU16::MIN);
-    /// The most shards.
+    /// The maximum number of shards.
     pub const MAX: u16 = 256;
 
     /// Returns a count of 1 to [`ShardCount::MAX`].
@@ -145,7 +145,7 @@ impl fmt::Display for NoSuchShard {
         write!(
             f,
             "{} is an id of shard {shard}, but the configuration has the shards 0 to {}: compare redis.shards \
-             with that of the other machines",
+             with the other machines",
             id.escape_debug(),
             count.get() - 1
         )

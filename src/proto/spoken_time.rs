@@ -36,7 +36,7 @@ pub enum TimeError {
 
 /// The day of a time.
 enum Day {
-    /// The next on which the time is still ahead.
+    /// The next day when the time is still ahead.
     Next,
     /// The next of this name.
     Weekday(Weekday),
@@ -180,7 +180,7 @@ fn number(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<i16> {
     if is_number { text.parse().ok() } else { None }
 }
 
-/// Returns the moments at which the local clock shows a time, in order; at a gap its end.
+/// Returns the moments when the local clock shows a time, in order; at a gap its end.
 pub(super) fn moments(time: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
     let at = |offset: jiff::tz::Offset| offset.to_timestamp(time).ok();
     match zone.to_ambiguous_timestamp(time).offset() {

@@ -21,6 +21,8 @@ pub struct IllegalName {
 }
 
 /// Declares a string newtype with one check; a value of the type is always legal.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $form:literal, $check:expr) => {
         $(#[$doc])*
@@ -70,7 +72,7 @@ macro_rules! name {
         }
     };
 }
-pub(crate) use name;
+pub use crate::name;
 
 name!(
     /// The type of a job's script, which decides its engine: `osis`, `sal`, `python`, …
@@ -169,7 +171,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// All priorities, in the order in which they are served.
+    /// All priorities, the most urgent first.
     pub const ALL: [Self; 3] = [Self::Urgent, Self::Normal, Self::Background];
     /// The legal form, for messages and help.
     pub const FORM: &'static str = "0 (urgent), 1 (normal) or 2 (background)";
@@ -200,7 +202,7 @@ impl fmt::Display for Priority {
     }
 }
 
-/// The farthest queue to which a job may go from a group or instance without live actors.
+/// The farthest queue that a job may go to from a group or instance without live actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fallback {
@@ -279,7 +281,7 @@ impl ActorId {
         })
     }
 
-    /// Parses either spelling of an actor's name: TYPE:GROUP:INSTANCE, or that of its unit.
+    /// Parses either spelling of an actor's name: TYPE:GROUP:INSTANCE, or the name of its unit.
     ///
     /// # Errors
     /// [`IllegalName`] if the name or a part of it is not legal.

@@ -29,7 +29,7 @@ const BUCKETS: [(&str, u64); 12] = [
 ];
 
 impl TimeHistogram {
-    /// Both, in the order in which they are shown.
+    /// Both, in the order of display.
     pub const ALL: [Self; 2] = [Self::Wait, Self::Run];
 
     /// The first word of its counters.

@@ -20,8 +20,10 @@ pub enum AmountError {
 /// The measure and its units.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AmountKind {
-    pub(crate) what: &'static str,
-    pub(crate) example: &'static str,
+    /// The kind of amount, in words.
+    pub what: &'static str,
+    /// A legal value.
+    pub example: &'static str,
     names: &'static str,
     /// Each unit with its size in the smallest, largest first.
     units: &'static [(&'static str, u64)],
@@ -30,7 +32,7 @@ pub struct AmountKind {
 }
 
 /// Durations, in milliseconds.
-pub(crate) static DURATION: AmountKind = AmountKind {
+pub static DURATION: AmountKind = AmountKind {
     what: "a duration",
     example: "15s",
     names: "ms, s, m, h or d",
@@ -39,7 +41,7 @@ pub(crate) static DURATION: AmountKind = AmountKind {
 };
 
 /// Sizes, in bytes.
-pub(crate) static SIZE: AmountKind = AmountKind {
+pub static SIZE: AmountKind = AmountKind {
     what: "a size",
     example: "1MiB",
     names: "B, KB, MB, GB, KiB, MiB or GiB",
@@ -98,7 +100,7 @@ pub fn readable_size(bytes: u64) -> String {
 ///
 /// # Errors
 /// [`AmountError`] if number or unit is not legal, or the amount does not fit 64 bits.
-pub(crate) fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
+pub fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
     let (mut rest, mut amount, mut units) = (text, 0_u64, kind.units);
     loop {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -16,16 +16,19 @@ use tokio::sync::{mpsc, watch};
 use super::agent::{
     AgentServer, CallCourse, agent_code, is_per_request, is_supported, unsupported, version_of,
 };
+use super::agent_calls::{AgentCall, CancelByDrop, RunningCall};
 use super::error::{RpcError, code};
 use super::guard::refusal;
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::service::ApiService;
+use crate::proto::job::BootId;
 use crate::proto::json_text::refuse_wide_integers;
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
+const SESSION: &str = "mcp-session-id";
 
 /// Answers a message of an agent.
 pub(super) async fn call(
@@ -47,23 +50,73 @@ pub(super) async fn call(
         return failed(Value::Null, &unsupported(version), true);
     }
     let is_modern = version.is_some_and(is_per_request);
-    let (id, method, params) = match message(&body) {
-        Ok(Some(request)) => request,
-        // Notifications, and answers to requests that were never made.
-        Ok(None) => return StatusCode::ACCEPTED.into_response(),
+    let session = text(&headers, SESSION);
+    let request = match message(&body) {
+        Ok(request) => request,
         Err(error) => return failed(Value::Null, &error, true),
     };
-    let result = match checked(&headers, &method, &params) {
-        Ok(()) if streams(&headers, &params) => {
-            return told(AgentServer::of(&service, caller), id, method, params);
-        }
-        Ok(()) => AgentServer::of(&service, caller).answer(&method, params).await,
-        Err(error) => Err(error),
+    // Answers to requests that were never made have no method.
+    let Some(AgentMessage { id, method, params }) = request else {
+        return StatusCode::ACCEPTED.into_response();
     };
-    match result {
-        Ok(result) => answered(StatusCode::OK, &json::response(id, Ok(result))),
-        Err(error) => failed(id, &error, is_modern),
+    let Some(id) = id else {
+        let cancelled = AgentCall::of(&caller.name, session, &params["requestId"]);
+        if let Some(call) = cancelled.filter(|_| method == "notifications/cancelled") {
+            service.agent_calls().cancel(&call);
+        }
+        return StatusCode::ACCEPTED.into_response();
+    };
+    if let Err(error) = checked(&headers, &method, &params) {
+        return failed(id, &error, is_modern);
     }
+    let begins = method == "initialize";
+    let (running, cancelled) =
+        service.agent_calls().begin(AgentCall::of(&caller.name, session, &id));
+    // In the versions with sessions a client that goes away may come back.
+    let reader = is_modern.then(|| running.cancelled_by_drop());
+    let call = HttpCall { server: AgentServer::of(&service, caller), running, cancelled };
+    if streams(&headers, &params) {
+        return told(call, reader, id, method, params);
+    }
+    let (notices, _) = mpsc::channel(1);
+    // A task of its own: the server stops waiting when the client goes away.
+    let result = tokio::spawn(call.answer(notices, method, params)).await.ok().flatten();
+    drop(reader);
+    match result {
+        Some(Ok(result)) => {
+            let response = answered(StatusCode::OK, &json::response(id, Ok(result)));
+            if begins { (session_header(), response).into_response() } else { response }
+        }
+        Some(Err(error)) => failed(id, &error, is_modern),
+        None => failed(id, &RpcError::new(code::INVALID_REQUEST, "the call was cancelled"), false),
+    }
+}
+
+/// A call that is being answered.
+struct HttpCall {
+    server: AgentServer,
+    running: RunningCall,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl HttpCall {
+    /// Answers it; `None` if it is cancelled.
+    async fn answer(
+        self,
+        notices: mpsc::Sender<Value>,
+        method: String,
+        params: Value,
+    ) -> Option<Result<Value, RpcError>> {
+        let course = CallCourse { notices, cancelled: self.cancelled };
+        let result = self.server.answer_in(course, &method, params).await;
+        drop(self.running);
+        result
+    }
+}
+
+/// Names a session: it tells the requests of one client from the requests of another. The server keeps nothing of it.
+fn session_header() -> [(&'static str, String); 1] {
+    [(SESSION, BootId::random().to_string())]
 }
 
 /// Returns true if the agent wants to be told the progress of its call, and can read a stream.
@@ -72,29 +125,37 @@ fn streams(headers: &HeaderMap, params: &Value) -> bool {
     accepts && !params["_meta"]["progressToken"].is_null()
 }
 
-/// The answer as a stream: notifications of progress, then the response. A call whose reader has gone goes on: who
-/// wants to stop its job calls `stop_job`.
-fn told(server: AgentServer, id: Value, method: String, params: Value) -> Response {
+/// The answer as a stream: notifications of progress, then the response. `reader` is dropped with the stream.
+fn told(
+    call: HttpCall,
+    reader: Option<CancelByDrop>,
+    id: Value,
+    method: String,
+    params: Value,
+) -> Response {
     let (notices, told) = mpsc::channel(1);
-    let (never, cancelled) = watch::channel(false);
     tokio::spawn(async move {
-        let course = CallCourse { notices: notices.clone(), cancelled };
-        let result = server.answer_in(course, &method, params).await;
-        drop(never);
-        if let Some(result) = result {
+        if let Some(result) = call.answer(notices.clone(), method, params).await {
             drop(notices.send(json::response(id, result)).await);
         }
     });
-    let events = stream::unfold(told, |mut told| async move {
+    let events = stream::unfold((told, reader), |(mut told, reader)| async move {
         let message = told.recv().await?;
         let event = Event::default().event("message").data(message.to_string());
-        Some((Ok::<_, Infallible>(event), told))
+        Some((Ok::<_, Infallible>(event), (told, reader)))
     });
     Sse::new(events).into_response()
 }
 
-/// Returns the id, the method and the parameters of a request; `None` for another message.
-fn message(body: &[u8]) -> Result<Option<(Value, String, Value)>, RpcError> {
+/// A message with a method: a request, or without an id a notification.
+struct AgentMessage {
+    id: Option<Value>,
+    method: String,
+    params: Value,
+}
+
+/// Reads a message; `None` for one without a method.
+fn message(body: &[u8]) -> Result<Option<AgentMessage>, RpcError> {
     refuse_wide_integers(body).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
     let mut message: Value = serde_json::from_slice(body).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
@@ -109,7 +170,8 @@ fn message(body: &[u8]) -> Result<Option<(Value, String, Value)>, RpcError> {
         let error = RpcError::new(code::INVALID_REQUEST, "the message has no method");
         return if is_answer { Ok(None) } else { Err(error) };
     };
-    Ok(id.map(|id| (id, method, members.remove("params").unwrap_or_default())))
+    let params = members.remove("params").unwrap_or_default();
+    Ok(Some(AgentMessage { id, method, params }))
 }
 
 /// Refuses a request whose headers say something else than its body: a proxy may have looked only at them.

@@ -12,7 +12,7 @@ use crate::proto::object::ObjectError;
 use crate::proto::target::{ActorId, IllegalName};
 use crate::store::StoreError;
 
-/// The codes of errors: those of JSON-RPC 2.0, then Hero's own.
+/// The codes of errors: JSON-RPC 2.0's, then Hero's own.
 pub mod code {
     /// The text is no JSON.
     pub const PARSE: i32 = -32700;

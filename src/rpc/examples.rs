@@ -39,6 +39,8 @@ fn cron(name: &str) -> Value {
             json!({ "name": "report", "schedule": "30 3 * * *", "time_zone": "Europe/Brussels", "job": settings("40 + 2") })
         }
         "edit" => json!({ "name": "report", "overlap": "replace" }),
+        "history" => json!({ "name": "report", "limit": 20 }),
+        "backfill" => json!({ "name": "report", "since": "7d", "only_missing": true }),
         _ => json!({ "name": "report" }),
     }
 }
@@ -63,6 +65,7 @@ fn job(name: &str) -> Value {
         "run" => json!({ "job": settings("40 + 2"), "wait": 10 }),
         "wait" => json!({ "id": JOB, "wait": 10 }),
         "list" => json!({ "status": "error", "script_type": "python", "limit": 20 }),
+        "errors" => json!({ "script_type": "python", "ended_since": "24h" }),
         "log" => json!({ "id": JOB, "limit": 100 }),
         "file" => json!({ "id": JOB, "name": "report.txt" }),
         "clone" => json!({ "id": JOB, "changes": { "timeout": 60 } }),

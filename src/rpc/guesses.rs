@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The failed logins after which a client waits.
+/// The failed logins before a client must wait.
 const FREE: u32 = 3;
 /// The first wait; it doubles each time.
 const WAIT: Duration = Duration::from_millis(100);
 /// The longest wait.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// The time after which failed logins are forgotten.
+/// Failed logins are forgotten after this time.
 const MEMORY: Duration = Duration::from_mins(10);
 /// The clients that are remembered.
 const CLIENTS_MAX: usize = 4096;

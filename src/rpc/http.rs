@@ -32,7 +32,7 @@ pub struct Pages {
     pub refused: RefusedPage,
 }
 
-/// Returns all routes: those of the API, and the page's for every other path.
+/// Returns all routes: the API's, and the page's for every other path.
 pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
     let guarded = Guarded { service: service.clone(), refused: pages.refused };
     Router::new()

@@ -20,7 +20,7 @@ pub(super) struct Sender {
     pub(super) caller: Option<Arc<Caller>>,
     /// Its address or user, for the log and for failed logins.
     pub(super) peer: Arc<str>,
-    /// The token by which the caller is known; `None` if the kernel tells it.
+    /// The token that identifies the caller; `None` if the kernel does.
     pub(super) token: Option<Arc<str>>,
     /// The message of a WebSocket that has the request.
     pub(super) socket: Option<Arc<SocketCall>>,
@@ -30,7 +30,7 @@ pub(super) struct Sender {
 pub(super) struct Answers {
     /// The text to send; `None` if it had only notifications.
     pub(super) text: Option<String>,
-    /// The status of HTTP: that of the error, if there is one response and it is an error.
+    /// The status of HTTP: the error's, if there is one response and it is an error.
     pub(super) status: StatusCode,
 }
 

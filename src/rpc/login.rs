@@ -63,7 +63,7 @@ impl TokenLogin {
         Ok(found)
     }
 
-    /// Returns the caller of a token. One that is not valid is no failed login.
+    /// Returns the caller of a token. An invalid token is no failed login.
     pub(super) async fn holder(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
         match self.logins.check(token) {
             Some(caller) => Ok(Some(caller)),

@@ -46,7 +46,7 @@ pub struct Method {
     pub summary: &'static str,
     /// The scope that its caller needs; `None`: any known caller may call it.
     pub scope: Option<Scope>,
-    /// The names of its parameters, in the order in which they are given by position.
+    /// The names of its parameters, in the order of positional parameters.
     pub names: Vec<&'static str>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,
@@ -189,7 +189,8 @@ impl CallContext {
     }
 }
 
-/// Returns the names of the fields of a struct, in their order, without other spellings of the same.
+/// Returns the names of the fields of a struct, in their order but the required ones first, without other spellings of
+/// the same.
 fn names_of<P: DeserializeOwned + JsonSchema>() -> Vec<&'static str> {
     let mut names: &'static [&'static str] = &[];
     // Ends in an error as soon as the names are known.
@@ -197,7 +198,11 @@ fn names_of<P: DeserializeOwned + JsonSchema>() -> Vec<&'static str> {
     let schema = P::json_schema(&mut SchemaGenerator::default());
     let properties = schema.get("properties").and_then(Value::as_object);
     let is_property = |name: &&str| properties.is_some_and(|all| all.contains_key(*name));
-    names.iter().copied().filter(is_property).collect()
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let mut names: Vec<&'static str> = names.iter().copied().filter(is_property).collect();
+    names.sort_by_key(|name| !is_required(name));
+    names
 }
 
 /// Learns the names that a struct asks for.

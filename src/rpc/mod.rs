@@ -4,6 +4,7 @@
 //! The table knows no transport: the listener, the page and the server for agents call the same [`MethodTable`].
 
 mod agent;
+mod agent_calls;
 mod agent_http;
 mod belongs;
 mod caller;
@@ -25,6 +26,7 @@ mod openrpc;
 mod peer;
 mod rest;
 mod rest_paths;
+mod schema_names;
 mod seen;
 mod service;
 mod socket;

@@ -15,9 +15,9 @@ use super::caller::Caller;
 use super::error::{RpcError, code};
 use crate::proto::text::hexadecimal;
 
-/// The time within which a nonce may be signed.
+/// The time to sign a nonce.
 const NONCE_LIFETIME: Duration = Duration::from_mins(1);
-/// The time for which the token of a login holds.
+/// The lifetime of the token of a login.
 pub const LOGIN_LIFETIME: Duration = Duration::from_hours(1);
 /// The nonces and logins that are kept at most.
 const KEPT_MAX: usize = 1000;
@@ -40,7 +40,7 @@ impl Logins {
         let mut by_key = BTreeMap::new();
         for (key, caller) in keys {
             let read = key_of(&key).ok_or_else(|| {
-                format!("{key} of {} is no public key of secp256k1 in hexadecimal", caller.name)
+                format!("{key} of {} is not a hexadecimal secp256k1 public key", caller.name)
             })?;
             by_key.insert(name_of(&read), Arc::new(caller));
         }
@@ -65,7 +65,7 @@ impl Logins {
     /// good for one attempt.
     ///
     /// # Errors
-    /// [`RpcError`] if the signature is not that of the key, the nonce was not given to it or is old,
+    /// [`RpcError`] if the key did not make the signature, the nonce was not given to it or is old,
     /// or the key may not log in.
     pub fn log_in(&self, key: &str, nonce: &str, signature: &str) -> Result<String, RpcError> {
         let refused = || {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::error::code;
 use super::examples;
 use super::method::Method;
+use super::schema_names::name_schemas;
 use crate::proto::access::Scope;
 
 /// The version of `OpenRPC` that the document follows.
@@ -22,20 +23,23 @@ pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
         methods.map(|method| described(method, &mut given, &mut returned)).collect();
     let mut schemas = given.take_definitions(true);
     schemas.extend(returned.take_definitions(true));
-    json!({
+    let mut document = json!({
         "openrpc": OPENRPC,
         "info": {
             "title": "Hero",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The API of Hero, a job daemon for scripts. Parameters may be given by name or \
-                            by position. x-scope of a method is the scope that its caller needs. A method with \
+                            by position. A method may be called with an underscore in place of its dot, for \
+                            languages whose names have none. x-scope of a method is the scope that its caller needs. A method with \
                             x-notification is a subscription, which only a WebSocket has: its notifications have \
                             the name of the method, and parameters of this schema.",
             "license": { "name": env!("CARGO_PKG_LICENSE") },
         },
         "methods": methods,
         "components": { "schemas": schemas, "errors": errors() },
-    })
+    });
+    name_schemas(&mut document);
+    document
 }
 
 fn described(
@@ -83,7 +87,7 @@ fn described(
     document
 }
 
-/// The names of the errors that a method may return, beside those of JSON-RPC itself.
+/// The names of the errors that a method may return, beside JSON-RPC's own.
 fn errors_of(method: &Method) -> Vec<&'static str> {
     let mut all = vec!["Unauthenticated", "Internal"];
     let names = |one: &[&str]| method.names.iter().any(|name| one.contains(name));
@@ -148,7 +152,7 @@ fn descriptor(name: &str, required: bool, mut schema: Value) -> Value {
     Value::Object(descriptor)
 }
 
-/// The errors that a call may return, beside those of JSON-RPC itself.
+/// The errors that a call may return, beside JSON-RPC's own.
 fn errors() -> Value {
     let all = [
         ("InvalidRequest", code::INVALID_REQUEST, "the call is of a WebSocket"),

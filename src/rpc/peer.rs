@@ -12,7 +12,7 @@ use tracing::warn;
 use super::caller::{Bounds, Caller, Scope, Scopes};
 use crate::config::ApiConfig;
 
-/// The time after which the groups of a user are read again.
+/// The groups of a user are read again after this time.
 const AGE_MAX: Duration = Duration::from_secs(10);
 /// The users that are remembered.
 const USERS_MAX: usize = 1024;

@@ -23,7 +23,7 @@ enum RestCall {
     Get(String),
     /// `GET /jobs/ID/output`.
     Output(String),
-    /// `POST /jobs`, with the most seconds to wait for the end.
+    /// `POST /jobs`, with the maximum wait for the end, in seconds.
     Submit(Option<String>),
 }
 

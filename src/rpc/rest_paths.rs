@@ -8,7 +8,7 @@ pub(super) struct RestPath {
     /// The name of the operation.
     pub(super) operation: &'static str,
     pub(super) method: &'static str,
-    /// The purpose, where it is not that of the method.
+    /// The purpose, where it differs from the method's.
     pub(super) summary: Option<&'static str>,
     /// True if it submits a job and may wait for its end.
     pub(super) waits: bool,

@@ -1,4 +1,4 @@
-//! The service behind every route: the table of methods with what its methods work with.
+//! The service behind every route: the table of methods and their resources.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 use tracing::info;
 
+use super::agent_calls::AgentCalls;
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code, shown};
 use super::follow::{FollowHub, Following};
@@ -21,7 +22,7 @@ use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
 use crate::view::HealthRules;
 
-/// The time for which metrics that were read are served again.
+/// The maximum age of a reading of metrics that is served again.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The API without its transport. Cheap to clone.
@@ -38,6 +39,7 @@ struct Parts {
     changing: HashSet<&'static str>,
     metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
     follows: FollowHub,
+    agent_calls: AgentCalls,
 }
 
 impl ApiService {
@@ -56,7 +58,19 @@ impl ApiService {
         let changing = changing.map(|method| method.name).collect();
         let metrics = Mutex::default();
         let follows = FollowHub::new(client.clone());
-        Self(Arc::new(Parts { table, client, address, config, login, changing, metrics, follows }))
+        let agent_calls = AgentCalls::default();
+        let parts = Parts {
+            table,
+            client,
+            address,
+            config,
+            login,
+            changing,
+            metrics,
+            follows,
+            agent_calls,
+        };
+        Self(Arc::new(parts))
     }
 
     /// The methods.
@@ -84,6 +98,11 @@ impl ApiService {
         &self.0.follows
     }
 
+    /// The calls of agents that run.
+    pub(super) fn agent_calls(&self) -> &AgentCalls {
+        &self.0.agent_calls
+    }
+
     /// The configuration in force.
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.0.config.borrow())
@@ -93,7 +112,7 @@ impl ApiService {
         self.0.config.borrow().api.clone()
     }
 
-    /// Returns what a method works with.
+    /// Returns the resources of a method.
     pub fn context(&self, caller: Arc<Caller>) -> CallContext {
         self.context_through(caller, "API")
     }
@@ -141,7 +160,7 @@ impl ApiService {
         result
     }
 
-    /// Returns what a subscription of a caller follows. One that is refused is logged.
+    /// Returns what a subscription of a caller follows. A refusal is logged.
     pub(super) async fn open(
         &self,
         caller: Arc<Caller>,
@@ -157,6 +176,7 @@ impl ApiService {
 
     /// Logs a call that changes something or is refused.
     fn log(&self, name: &str, method: &str, id: Option<&str>, error: Option<&RpcError>) {
+        let method = self.0.table.method(method).map_or(method, |found| found.name);
         if !self.0.changing.contains(method) && !error.is_some_and(is_refusal) {
             return;
         }
@@ -173,7 +193,7 @@ impl ApiService {
             let config = self.0.config.borrow();
             (config.metrics.clone(), HealthRules::from(&**config))
         };
-        // One reader at a time; the others wait for what it reads.
+        // One reader at a time; the others wait for its result.
         let mut kept = self.0.metrics.lock().await;
         let metrics = match &*kept {
             Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),

@@ -23,7 +23,7 @@ use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
 use crate::proto::report::Shutdown;
 
-/// The most calls at a time; further ones wait.
+/// The maximum number of calls at a time; further ones wait.
 const CALLS_MAX: usize = 64;
 /// The bytes of answers that may wait for the client; with more it is disconnected.
 const UNREAD_BYTES_MAX: usize = 32 << 20;
@@ -38,7 +38,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// The longest reason that a closing frame can have.
 const REASON_BYTES_MAX: usize = 123;
 
-/// The connection below a request, for one that goes on as a WebSocket.
+/// The connection below a request, for a request that goes on as a WebSocket.
 #[derive(Clone)]
 pub(super) struct KeptConnection {
     /// Its place among all connections.
@@ -244,7 +244,7 @@ impl SocketServer {
         self.send(Message::text(text)).await
     }
 
-    /// Pings a silent client, and ends the connection of one that gave none.
+    /// Pings a silent client, and ends its connection if it gave no sign.
     async fn tick(&mut self, within: Duration, is_busy: bool) -> Result<(), SocketEnd> {
         if is_busy {
             // Nothing is read meanwhile.

@@ -15,7 +15,7 @@ use super::method::{OpenSubscription, read};
 use super::methods::{EndSubscription, UNSUBSCRIBE};
 use super::service::ApiService;
 
-/// The most subscriptions of one connection.
+/// The maximum number of subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
 /// The open subscriptions, by their ids. Each has a task, which waits while the client does not read.
@@ -143,7 +143,7 @@ impl SocketCall {
     ) -> Result<Value, RpcError> {
         let following = service.open(Arc::clone(caller), method, params).await?;
         let subscription = self.subscriptions.reserve()?;
-        let follower = Follower::new(service.follows(), subscription.clone(), following);
+        let follower = Follower::new(service.follows(), subscription.clone(), following).await;
         let follower = follower.inspect_err(|_| {
             self.subscriptions.end(&subscription);
         })?;

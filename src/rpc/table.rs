@@ -1,6 +1,6 @@
 //! The table of methods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -14,6 +14,8 @@ use super::{methods, openapi, openrpc};
 /// All methods, by their names.
 pub struct MethodTable {
     methods: BTreeMap<&'static str, Method>,
+    /// The names of the methods by the same with an underscore for the dot.
+    identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
 }
 
@@ -23,8 +25,11 @@ impl MethodTable {
 
     /// Creates the table of all methods.
     pub fn new() -> Self {
-        let methods = methods::all().into_iter().map(|method| (method.name, method)).collect();
-        Self { methods, document: OnceLock::new() }
+        let methods: BTreeMap<_, _> =
+            methods::all().into_iter().map(|method| (method.name, method)).collect();
+        let dotted = methods.keys().filter(|name| name.contains('.'));
+        let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
+        Self { methods, identifiers, document: OnceLock::new() }
     }
 
     /// The methods, in the order of their names.
@@ -32,9 +37,10 @@ impl MethodTable {
         self.methods.values()
     }
 
-    /// Returns the method of this name.
+    /// Returns the method of this name, or of the name with an underscore for its dot.
     pub fn method(&self, name: &str) -> Option<&Method> {
-        self.methods.get(name)
+        let other = || self.methods.get(self.identifiers.get(name)?);
+        self.methods.get(name).or_else(other)
     }
 
     /// The `OpenRPC` document of the methods.
@@ -78,9 +84,9 @@ impl MethodTable {
     }
 
     fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method, RpcError> {
-        let method = self.methods.get(name).ok_or_else(|| unknown(name))?;
+        let method = self.method(name).ok_or_else(|| unknown(name))?;
         if let Some(scope) = method.scope {
-            context.needs(scope, name)?;
+            context.needs(scope, method.name)?;
         }
         Ok(method)
     }
@@ -95,5 +101,31 @@ fn unknown(name: &str) -> RpcError {
 impl Default for MethodTable {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn method_has_a_name_that_is_an_identifier() {
+        let table = MethodTable::new();
+        let found = |name: &str| table.method(name).map(|method| method.name);
+        assert_eq!(found("job_change_many"), Some("job.change_many"));
+        assert_eq!((found("create_job"), found("job_")), (Some("create_job"), None));
+        for name in table.identifiers.keys() {
+            assert!(!table.methods.contains_key(name.as_str()), "{name} is another method");
+        }
+    }
+
+    #[test]
+    fn required_parameters_of_a_method_come_first() {
+        for method in MethodTable::new().document()["methods"].as_array().expect("methods") {
+            let params = method["params"].as_array().expect("parameters");
+            let is_required = params.iter().map(|param| param["required"] == true);
+            let (name, is_required) = (&method["name"], is_required.collect::<Vec<_>>());
+            assert!(is_required.is_sorted_by(|one, next| one >= next), "{name}: {is_required:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A record of what one child may do, by which its errors are explained after its end. It decides as the
+//! A record of what one child may do, to explain its errors after its end. It decides as the
 //! kernel does: first the mode of a file, then the rules of the sandbox.
 
 use std::io;
@@ -21,27 +21,27 @@ const EXECUTE: u32 = 1;
     clippy::struct_excessive_bools,
     reason = "each is a key of its own, or a part of the kernel"
 )]
-pub(crate) struct Allowance {
+pub struct Allowance {
     /// Files and folders, with their links resolved; `None` if the kernel controls no files.
     grants: Option<Vec<(Grant, PathBuf)>>,
     user: FileReader,
     /// The network as this kernel restricts it.
-    pub(crate) network: Network,
+    pub network: Network,
     /// True if the kernel can open single ports.
-    pub(crate) has_ports: bool,
+    pub has_ports: bool,
     /// True if sockets of other programs on this machine may be used.
-    pub(crate) unix_sockets: bool,
+    pub unix_sockets: bool,
     /// True if modes may be changed.
-    pub(crate) chmod: bool,
+    pub chmod: bool,
     /// True if signals reach only processes of the job.
-    pub(crate) own_signals: bool,
+    pub own_signals: bool,
     /// The names of the system calls that are denied with any arguments.
     denied_calls: Vec<&'static str>,
 }
 
 /// A use of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileUse {
+pub enum FileUse {
     /// Reads a file, or lists a folder.
     Read,
     /// Writes an existing file.
@@ -54,15 +54,17 @@ pub(crate) enum FileUse {
 
 /// The uses of a path that the sandbox refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     /// The path, with its links resolved.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The refused uses, of those that were asked about; never empty.
-    pub(crate) uses: Vec<FileUse>,
-    pub(crate) exists: bool,
-    pub(crate) is_folder: bool,
+    pub uses: Vec<FileUse>,
+    /// True if there is a file of that name.
+    pub exists: bool,
+    /// True if it is a folder.
+    pub is_folder: bool,
     /// False if a use that was asked about is refused by the mode of the file.
-    pub(crate) is_certain: bool,
+    pub is_certain: bool,
 }
 
 impl Allowance {
@@ -93,14 +95,14 @@ impl Allowance {
     }
 
     /// Returns the names of the system calls that are denied with any arguments.
-    pub(crate) fn denied_calls(&self) -> &[&'static str] {
+    pub fn denied_calls(&self) -> &[&'static str] {
         &self.denied_calls
     }
 
     /// Returns the refused uses of a path: those `of` which one was wanted, or of all if that is not known.
     /// `None` if the sandbox refuses none, or only such as the file's mode refuses anyway: the kernel looks
     /// at that first.
-    pub(crate) fn refused(&self, path: &Path, wanted: Option<FileUse>) -> Option<Refusal> {
+    pub fn refused(&self, path: &Path, wanted: Option<FileUse>) -> Option<Refusal> {
         let grants = self.grants.as_deref()?;
         if !path.is_absolute() {
             return None;
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!((refusal.uses, refusal.is_certain), (vec![FileUse::Read], false));
         assert_eq!(world.refused("data/x", Some(FileUse::Write)), None);
         assert!(world.refused("data/x", Some(FileUse::Read)).expect("reading").is_certain);
-        // Neither below a folder that cannot be entered, nor in one that cannot be written.
+        // Neither below a folder that cannot be entered, nor in a folder that cannot be written.
         world.set_mode("data/x", 0o600);
         world.set_mode("data", 0o500);
         assert_eq!(world.refused("data/new", None), None);

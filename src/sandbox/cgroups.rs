@@ -28,7 +28,7 @@ const DAEMON: &str = "daemon";
 const JOB: &str = "job-";
 /// The controllers that jobs need.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
-/// The time that killed processes get to disappear. Only one that hangs in the kernel takes longer.
+/// The time that killed processes get to disappear. Only a process that hangs in the kernel takes longer.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The folder of the groups of jobs, or why there is none. Set once, when the daemon starts.
@@ -158,7 +158,7 @@ impl CgroupBounds {
 
 /// The control group of one job. Dropping it kills its processes and removes it.
 #[derive(Debug)]
-pub(crate) struct JobGroup {
+pub struct JobGroup {
     path: PathBuf,
     /// The number of times that the limit of each group above was reached before this one was created: of the unit,
     /// then of its slices.
@@ -201,7 +201,7 @@ impl JobGroup {
     ///
     /// # Errors
     /// The errors of opening it.
-    pub(crate) fn members(&self) -> io::Result<fs::File> {
+    pub fn members(&self) -> io::Result<fs::File> {
         fs::File::options().write(true).open(self.path.join("cgroup.procs"))
     }
 
@@ -209,18 +209,18 @@ impl JobGroup {
     ///
     /// # Errors
     /// The errors of writing: the process is gone, or may not be moved.
-    pub(crate) fn add(&self, pid: i32) -> io::Result<()> {
+    pub fn add(&self, pid: i32) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
     /// Kills all processes in the group at once; waits for nothing.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         // A kernel before 5.14 has no such file; the job is killed in other ways there.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
     /// Sets the peak memory of the job, and for a failed job the bound that it hit.
-    pub(crate) fn report(&self, usage: &mut Usage, failed: bool) {
+    pub fn report(&self, usage: &mut Usage, failed: bool) {
         let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
         let killed = || {
             let events = read("memory.events");
@@ -274,7 +274,7 @@ fn ooms_above(group: &Path) -> Vec<u64> {
     events.map(|events| counted(&events, "oom")).collect()
 }
 
-/// Returns the limit for whose sake the kernel killed a process of a job; `None` if it killed none. In
+/// Returns the limit that made the kernel kill a process of a job; `None` if it killed none. In
 /// `memory.events` of a group, `oom` counts how often its own limit was reached, and `oom_kill` the kills for
 /// every limit above it too.
 fn out_of_memory(events: &str, before: &[u64], now: impl FnOnce() -> Vec<u64>) -> Option<Limit> {

@@ -45,22 +45,24 @@ const FIRST_FREE: RawFd = 10;
 
 /// A program to start, with its surroundings.
 #[derive(Debug)]
-pub(crate) struct Launch<'a> {
-    pub(crate) file: &'a Path,
+pub struct Launch<'a> {
+    /// The program.
+    pub file: &'a Path,
     /// The arguments without the program's own name.
-    pub(crate) args: &'a [OsString],
+    pub args: &'a [OsString],
     /// The complete environment.
-    pub(crate) env: BTreeMap<&'a OsStr, &'a OsStr>,
-    pub(crate) cwd: &'a Path,
+    pub env: BTreeMap<&'a OsStr, &'a OsStr>,
+    /// The folder in which it starts.
+    pub cwd: &'a Path,
     /// The number of its run, which all that it starts inherits.
-    pub(crate) run_number: u64,
+    pub run_number: u64,
     /// The descriptors of the child by their numbers from 0 on. It gets no others.
-    pub(crate) descriptors: &'a [BorrowedFd<'a>],
+    pub descriptors: &'a [BorrowedFd<'a>],
 }
 
 /// The restrictions of one child.
 #[derive(Debug)]
-pub(crate) struct Restrictions {
+pub struct Restrictions {
     /// True if the child gives up its privileges.
     pub(super) confined: bool,
     /// True if it has any.
@@ -73,7 +75,7 @@ pub(crate) struct Restrictions {
 
 impl Restrictions {
     /// The Landlock rules, for a child that is forked without `exec`.
-    pub(crate) fn rules(&self) -> Option<BorrowedFd<'_>> {
+    pub fn rules(&self) -> Option<BorrowedFd<'_>> {
         self.rules.as_ref().map(AsFd::as_fd)
     }
 }
@@ -82,8 +84,8 @@ impl Restrictions {
 /// group whose file `cgroup.procs` is `group`, and enters the sandbox before its program begins.
 ///
 /// # Errors
-/// The errors of starting it and those of the sandbox; the program has not run then.
-pub(crate) fn spawn(
+/// The errors of its start and of the sandbox; the program has not run then.
+pub fn spawn(
     launch: &Launch<'_>,
     restrictions: &Restrictions,
     group: Option<BorrowedFd<'_>>,
@@ -155,7 +157,7 @@ impl<'a> Child<'a> {
             group,
             run_number: has_run_numbers().then_some(launch.run_number),
             restrictions,
-            // One that is killed before it says more has not begun.
+            // A child that is killed before it says more has not begun.
             error: AtomicI32::new(libc::ECANCELED),
         })
     }
@@ -262,7 +264,7 @@ fn execute(file: &CStr, args: &[*const c_char], env: &[*const c_char]) -> io::Er
 fn reset_signals() -> io::Result<()> {
     for signal in 1..=SIGNALS {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: the call writes one action, for which all zeroes is a legal value (the default),
+        // SAFETY: the call writes one action (all zeroes is a legal value, the default),
         // and reads one; it refuses a number that is not a signal's.
         let done = unsafe {
             if libc::sigaction(signal, null(), action.as_mut_ptr()) != 0 {
@@ -321,7 +323,7 @@ pub(super) fn kernel_support() -> (u32, bool) {
 ///
 /// # Errors
 /// The errors of `pidfd_open(2)`.
-pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
+pub fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: both arguments are numbers; a descriptor that the call returns has no other owner.
     unsafe {
         let opened = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
@@ -336,7 +338,7 @@ pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// The errors of `prlimit(2)`: the child has ended.
-pub(crate) fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
+pub fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
     if !has_run_numbers() {
         return Ok(());
     }
@@ -357,7 +359,7 @@ pub(crate) fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of `wait4(2)`: it is not a child of this process, or was reaped before.
-pub(crate) fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
+pub fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     loop {
         // SAFETY: both pointers are to memory of this frame of the types that the call writes; all
@@ -378,8 +380,8 @@ pub(crate) fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
 }
 
 /// Gives the kernel back the memory that this process has freed, in the middle of its heaps too: the
-/// allocator keeps that by itself. Other allocators than that of glibc are left alone.
-pub(crate) fn give_back_freed_memory() {
+/// allocator keeps that by itself. Allocators other than glibc's are left alone.
+pub fn give_back_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes a number, and locks each heap that it works on.
     unsafe {

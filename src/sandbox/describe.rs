@@ -4,7 +4,6 @@ use super::policy::Network;
 use super::support::Support;
 use super::syscalls::denied;
 use super::{Sandbox, files};
-use crate::config::{SandboxConfig, format_duration, format_size};
 
 impl Sandbox {
     /// Describes what children may do, as subjects with their texts. What this kernel cannot restrict is in
@@ -68,30 +67,10 @@ fn calls(denied: &[(&'static [super::syscalls::Call], i32)]) -> Vec<(&'static st
     .collect()
 }
 
-impl SandboxConfig {
-    /// Describes the limits as keys with their values; those that are not set are left out.
-    pub fn limits_in_force(&self) -> String {
-        let size = |bytes: u64| Some(format_size(bytes)).filter(|_| bytes > 0);
-        let count = |number: u64| Some(number.to_string()).filter(|_| number > 0);
-        let limits = [
-            ("memory", size(self.memory)),
-            ("address_space", size(self.address_space)),
-            ("cpu", Some(format_duration(self.cpu)).filter(|_| !self.cpu.is_zero())),
-            ("processes", count(self.processes)),
-            ("open_files", count(self.open_files)),
-            ("file_size", size(self.file_size)),
-            ("disk", size(self.disk)),
-            ("job_memory", size(self.job_memory)),
-            ("job_processes", count(self.job_processes)),
-        ];
-        let set = limits.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value?)));
-        set.collect::<Vec<_>>().join(", ")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SandboxConfig;
 
     #[test]
     fn description_names_what_the_configuration_opens() {
@@ -119,12 +98,5 @@ mod tests {
         assert!(of("calls absent").contains("io_uring_setup"), "{rows:?}");
         let open = Sandbox::of_type(&SandboxConfig { enabled: false, ..config });
         assert_eq!(open.description(), [("sandbox", "no sandbox".to_owned())]);
-    }
-
-    #[test]
-    fn limits_that_are_not_set_are_left_out() {
-        let said = SandboxConfig { disk: 0, ..SandboxConfig::default() }.limits_in_force();
-        assert!(said.starts_with("memory 4GiB, processes 4096, open_files 1024"), "{said}");
-        assert!(!said.contains("disk") && !said.contains("cpu"), "{said}");
     }
 }

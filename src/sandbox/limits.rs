@@ -14,7 +14,7 @@ pub(super) const LIMITS_MAX: usize = 7;
 
 /// The limits of one process. Zero sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Limits {
+pub struct Limits {
     cpu_s: u64,
     pub(super) memory_bytes: u64,
     address_space_bytes: u64,
@@ -120,7 +120,7 @@ pub(super) fn has_run_numbers() -> bool {
 
 /// Returns the limit that ended a failed child. The kernel sends a signal for two of them; the others
 /// make a call fail, which shows only in the last lines of standard error.
-pub(crate) fn limit_hit(
+pub fn limit_hit(
     limits: &Limits,
     status: ExitStatus,
     cpu: Duration,

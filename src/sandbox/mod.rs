@@ -4,6 +4,12 @@
 //! own, no inherited descriptors, no privileges, limits, Landlock for files, ports and signals,
 //! seccomp for system calls. This takes no helper program, no namespace and no privilege.
 
+use hero_config as config;
+
+#[cfg(test)]
+#[path = "../test_support.rs"]
+mod test_support;
+
 mod allowance;
 mod cgroups;
 mod confine;
@@ -17,15 +23,15 @@ mod support;
 mod syscalls;
 mod usage;
 
-pub(crate) use allowance::{Allowance, FileUse, Refusal};
-pub(crate) use cgroups::JobGroup;
+pub use allowance::{Allowance, FileUse, Refusal};
+pub use cgroups::JobGroup;
 pub use cgroups::divide_cgroup;
-pub(crate) use confine::{
+pub use confine::{
     Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
 };
 pub use limits::Limit;
-pub(crate) use limits::{Limits, limit_hit};
-pub(crate) use policy::Network;
+pub use limits::{Limits, limit_hit};
+pub use policy::Network;
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;
@@ -95,22 +101,22 @@ impl Sandbox {
     }
 
     /// The largest size of a child's own folder; `None` without a bound.
-    pub(crate) fn disk_bytes_max(&self) -> Option<u64> {
+    pub fn disk_bytes_max(&self) -> Option<u64> {
         Some(self.disk_bytes_max).filter(|bytes| *bytes > 0)
     }
 
     /// The largest number of processes of a job; `None` without a bound.
-    pub(crate) fn processes_max(&self) -> Option<u64> {
+    pub fn processes_max(&self) -> Option<u64> {
         Some(self.limits.processes).filter(|count| *count > 0)
     }
 
-    /// The most memory of a process; `None` without a bound.
-    pub(crate) fn memory_bytes_max(&self) -> Option<u64> {
+    /// The maximum memory of a process; `None` without a bound.
+    pub fn memory_bytes_max(&self) -> Option<u64> {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// The limits of each process.
-    pub(crate) fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
@@ -118,7 +124,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// The kernel cannot create the rules, or enforces less than is required.
-    pub(crate) fn restrictions(
+    pub fn restrictions(
         &self,
         program: &Path,
         home: &Path,
@@ -141,13 +147,8 @@ impl Sandbox {
     }
 
     /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
-    /// those of [`Sandbox::restrictions`].
-    pub(crate) fn allowance(
-        &self,
-        program: &Path,
-        home: &Path,
-        more: &[PathBuf],
-    ) -> Option<Allowance> {
+    /// the same as of [`Sandbox::restrictions`].
+    pub fn allowance(&self, program: &Path, home: &Path, more: &[PathBuf]) -> Option<Allowance> {
         let policy = self.policy.as_ref()?;
         Some(Allowance::new(policy, self.support, files::grants(policy, program, home, more)))
     }
@@ -156,7 +157,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// The errors of creating it, with its name.
-    pub(crate) fn job_group(&self) -> io::Result<Option<JobGroup>> {
+    pub fn job_group(&self) -> io::Result<Option<JobGroup>> {
         self.job_bounds.map_or(Ok(None), CgroupBounds::group)
     }
 }
@@ -164,19 +165,19 @@ impl Sandbox {
 /// For children that are forked without `exec` and sandbox themselves.
 impl Sandbox {
     /// True if they give up their privileges.
-    pub(crate) fn is_confined(&self) -> bool {
+    pub fn is_confined(&self) -> bool {
         self.policy.is_some()
     }
 
     /// Their limits as the numbers of `setrlimit(2)`: resource, soft, hard; -1 is infinity.
-    pub(crate) fn limit_numbers(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+    pub fn limit_numbers(&self) -> impl Iterator<Item = (u32, i64, i64)> {
         let number = |limit: u64| if limit == RLIM_INFINITY { -1 } else { limit.cast_signed() };
         let limits = self.limits.list().into_iter().flatten();
         limits.map(move |(resource, soft, hard)| (resource as u32, number(soft), number(hard)))
     }
 
     /// Their system call filter in the kernel's form, in hexadecimal digits.
-    pub(crate) fn filter_hex(&self) -> Option<String> {
+    pub fn filter_hex(&self) -> Option<String> {
         let filter = self.filter.as_ref()?;
         let mut hex = String::with_capacity(filter.len() * 16);
         for step in filter.iter() {

@@ -22,10 +22,12 @@ pub(super) struct Policy {
 
 /// The network that children may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Network {
+pub enum Network {
+    /// Any connection.
     Open,
     /// These TCP ports; with port 53, UDP for name resolution too.
     Ports(Vec<u16>),
+    /// No connection.
     Closed,
 }
 

@@ -14,9 +14,9 @@ use super::support::Support;
 /// The rights that this process keeps. It cannot start programs or signal other processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
-    /// Folders and files that it may read. One that does not exist now cannot be read later either.
+    /// Folders and files that it may read. A path that does not exist now cannot be read later either.
     pub read: Vec<PathBuf>,
-    /// Folders in which it may create folders and files, and write them.
+    /// Folders where it may create and write folders and files.
     pub write: Vec<PathBuf>,
     /// The TCP ports that it may connect to; `None` for all.
     pub ports: Option<Vec<u16>>,

@@ -62,7 +62,8 @@ impl Support {
         }
     }
 
-    pub(crate) fn has_ports(self) -> bool {
+    /// Returns true if the kernel can open single ports.
+    pub fn has_ports(self) -> bool {
         self.landlock >= ABI_PORTS
     }
 

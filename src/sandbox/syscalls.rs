@@ -97,8 +97,8 @@ const DENIED_OF_PROCESSOR: [Call; 0] = [];
 /// Calls that programs can do without. Answered with "no such call".
 ///
 /// `clone3` hides its flags from a filter, and `openat2` the mode of a new file. Queues, memory and
-/// semaphores of System V and POSIX outlive a job and are shared with the next, and those of other
-/// programs are used by numbers that can be guessed; `io_uring` bypasses filters; `inotify` reports
+/// semaphores of System V and POSIX outlive a job and are shared with the next, and other
+/// programs' ones are reached by numbers that can be guessed; `io_uring` bypasses filters; `inotify` reports
 /// files that may not be read.
 const ABSENT: [Call; 20] = calls![
     SYS_clone3,
@@ -297,7 +297,7 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
         ioctls.push(vec![masked(1, KIND, OF_NETWORK)]);
     }
     rules.insert(libc::SYS_ioctl, all(ioctls)?);
-    // The daemon counts what a process holds open, which one that cannot be dumped hides.
+    // The daemon counts the open files of a process; a process that cannot be dumped hides them.
     let hides = vec![is(0, number(libc::PR_SET_DUMPABLE)), is_not(1, 1)];
     rules.insert(libc::SYS_prctl, all([hides])?);
     rules.insert(libc::SYS_personality, all([vec![is_not(0, 0), is_not(0, READS)]])?);

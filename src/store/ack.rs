@@ -2,8 +2,9 @@
 //!
 //! Redis answers `WAITAOF` and `WAIT` for the latest write of the connection that asks, and runs nothing else of this connection
 //! until then: with `appendfsync everysec` for up to a second. So the shared connection cannot ask. A connection of its own does,
-//! behind a write of its own: `confirm.lua` writes the status of each job once more, if the job is still there. This comes
-//! after the writes that are asked about, in the same server: what a restart or a failover has lost is not there, and not confirmed.
+//! after a write of its own: `confirm.lua` writes the status of each job once more, if the job is still there. This comes
+//! after the writes that are asked about, in the same server: a job that a restart or a failover has lost is not there,
+//! and not confirmed.
 //!
 //! Calls that come during a round share the next one, so any number of callers needs one connection.
 
@@ -34,7 +35,7 @@ impl Store {
         job.spec.durable || self.confirms_all()
     }
 
-    /// Returns whether those of all jobs are.
+    /// Returns whether the writes of all jobs are.
     pub fn confirms_all(&self) -> bool {
         self.ack != Ack::Memory
     }

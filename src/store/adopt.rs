@@ -14,7 +14,7 @@ use crate::proto::target::ActorId;
 const WINDOW: usize = 300;
 /// The queues, and the actors, whose lists one look covers.
 const PER_LOOK: usize = 200;
-/// The time after which a list is looked at again in which an old worker may be about to start a job, or a program
+/// The pause before another look at a list where an old worker may be about to start a job, or a program
 /// to push a copy of one: a little longer than `adopt.lua` waits for that.
 pub const START_PATIENCE: Duration = Duration::from_millis(60);
 

@@ -8,7 +8,7 @@ use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
 
-/// The most repeats of one message that wait for its answer, and the time that they are kept.
+/// The maximum number of repeats of one message that wait for its answer, and the time that they are kept.
 const REPEATS_MAX: usize = 100;
 const REPEATS_TTL: Duration = Duration::from_hours(7 * 24);
 /// The time that the number of log events in a spool is kept after it was last noted.
@@ -57,7 +57,7 @@ pub struct MessageEnd {
 }
 
 impl Store {
-    /// Takes up to `limit` ended jobs to answer. What is not answered within `lease` is taken again.
+    /// Takes up to `limit` ended jobs to answer. A job that is not answered within `lease` is taken again.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-/// The age from which a broker is gone.
+/// A broker of this age is gone.
 const GONE_AFTER: Duration = Duration::from_secs(15);
 /// The time that the state of a broker that is gone is kept.
 const KEPT: Duration = Duration::from_hours(24);
@@ -46,7 +46,7 @@ pub struct BrokerPresence {
     pub lost_ago_s: Option<u64>,
     /// The dead letters in RabbitMQ, by the queue that has them, of the queues that it consumes.
     pub dead_letters: BTreeMap<String, u64>,
-    /// The seconds for which RabbitMQ, Redis or MariaDB has been away, by name.
+    /// The seconds since RabbitMQ, Redis or MariaDB went away, by name.
     pub outages: BTreeMap<String, u64>,
     /// When this was noted, in microseconds of Redis's clock.
     pub at_us: i64,

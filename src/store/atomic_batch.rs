@@ -41,7 +41,7 @@ pub const TOO_SLOW: &str =
 
 /// The time within which the next step must come; else the batch is void.
 const NEXT_STEP_WITHIN: Duration = Duration::from_secs(30);
-/// The TTL of what is staged: if the client dies while it commits, a supervisor has this time to
+/// The TTL of staged keys: if the client dies while it commits, a supervisor has this time to
 /// commit the rest.
 const STAGED_FOR: Duration = Duration::from_hours(24);
 /// Prerequisites outside of the batch that one call looks at for one job.
@@ -71,7 +71,7 @@ impl Store {
         self.submit_atomic_graph(jobs, None, retention).await
     }
 
-    /// Submits jobs as an atomic batch that becomes a graph, to which they all belong.
+    /// Submits jobs as an atomic batch that becomes a graph with all of them.
     ///
     /// # Errors
     /// As [`Store::submit_atomic_batch`].
@@ -198,7 +198,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Deletes what a refused batch has staged; without this it would expire.
+    /// Deletes the staged keys of a refused batch; without this they would expire.
     async fn drop_staged(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<(), StoreError> {
         const JOBS_PER_CALL: usize = 100;
         for some in jobs.chunks(JOBS_PER_CALL) {
@@ -212,7 +212,7 @@ impl Store {
     }
 }
 
-/// Adds the arguments with which every staging call begins.
+/// Adds the first arguments of every staging call.
 fn head<'a, 'b>(
     stage: &'a mut ScriptInvocation<'b>,
     batch: &JobId,
@@ -230,7 +230,7 @@ fn links_of(jobs: &[Job]) -> Vec<BTreeSet<usize>> {
 }
 
 /// The order of the commit: the dependents of a job come before it, so that all of them are there
-/// once it can end. Jobs that wait for no other keep their order, in which they are dispatched.
+/// once it can end. Jobs that wait for no other keep their order, and are dispatched in it.
 fn order_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
     let mut uncommitted = vec![0; links.len()];
     links.iter().flatten().for_each(|prerequisite| uncommitted[*prerequisite] += 1);
@@ -251,7 +251,7 @@ fn order_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
     order
 }
 
-/// The place of each job in its graph: its prerequisites come before it, else the order is that of the jobs.
+/// The place of each job in its graph: its prerequisites come before it, else the jobs keep their order.
 fn ranks_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); links.len()];
     let mut pending: Vec<usize> = links.iter().map(BTreeSet::len).collect();
@@ -285,7 +285,7 @@ struct Part {
     others: Vec<String>,
     /// The field `dependents`, without its brackets.
     dependents: String,
-    /// Dependents for which the field has no room.
+    /// Dependents that do not fit into the field.
     more: Vec<JobId>,
 }
 

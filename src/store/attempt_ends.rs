@@ -214,7 +214,7 @@ impl Store {
     }
 }
 
-/// The bytes from which the reply with an output is made here. Redis escapes a megabyte in 15 ms.
+/// The reply with an output of this number of bytes or more is made here. Redis escapes a megabyte in 15 ms.
 const LONG_OUTPUT: usize = 16 << 10;
 
 /// The limit on stagings of one large output.

@@ -43,7 +43,7 @@ pub struct Claimed {
     pub broken: Vec<(String, String)>,
     /// True if so many ids were void that the caller should claim again at once.
     pub more: bool,
-    /// True if the next job is one that may not be claimed ahead.
+    /// True if the next job may not be claimed ahead.
     pub none_ahead: bool,
     /// True if the boot has lost its lease: it can never claim again.
     pub fenced: bool,
@@ -56,7 +56,7 @@ pub struct Claimed {
 pub struct Attempt {
     /// The job's id.
     pub id: JobId,
-    /// The time of its claim, by which the boot's running set knows it, in microseconds since 1970.
+    /// The time of its claim, as in the boot's running set, in microseconds since 1970.
     pub claimed_at: u64,
     /// The queue it waited in, and goes back to if it is requeued.
     pub queue: Queue,
@@ -72,7 +72,7 @@ pub struct GivenBack {
     pub id: JobId,
     /// By [`Attempt::claimed_at`]: this attempt, and no later one of the same boot.
     pub claimed_at: u64,
-    /// Its queue; without it, the one that its hash names.
+    /// Its queue; without it, the queue that its hash names.
     pub queue: Option<Queue>,
     /// False if its script has not begun: then it does not count as an attempt before the next one.
     pub has_begun: bool,

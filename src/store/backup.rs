@@ -31,7 +31,7 @@ pub struct BackupIndex {
     queue: Option<Queue>,
     /// True for a work list: it names also the jobs that a foreign program pushed.
     is_list: bool,
-    /// The score from which the next page begins.
+    /// The score where the next page begins.
     from: f64,
     /// The entries before it that the page skips.
     skip: usize,
@@ -55,7 +55,7 @@ pub struct CopiedJob {
 }
 
 impl Store {
-    /// Returns all indexes that name jobs, in the order in which a job passes them.
+    /// Returns all indexes that name jobs, in the order of a job's life.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -132,7 +132,7 @@ impl Store {
         Ok(entries.into_iter().filter_map(legal).collect())
     }
 
-    /// The most jobs of one call of [`Store::backup_jobs`], as each may be large.
+    /// The maximum number of jobs of one call of [`Store::backup_jobs`], as each may be large.
     pub const BACKUP_JOBS_MAX: usize = 16;
 
     /// Copies jobs that an index names, each in one step, all in one round trip. `None` for a job that
@@ -187,7 +187,7 @@ impl Store {
         Ok(LogCopy { id: id.clone(), entries })
     }
 
-    /// Returns the names of the paused queues, and the rules by which queues are paused.
+    /// Returns the names of the paused queues, and the rules that pause queues.
     ///
     /// # Errors
     /// [`StoreError`].

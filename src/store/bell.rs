@@ -1,4 +1,4 @@
-//! The bell: Redis tells at once of each list to which a program has pushed. Nothing is popped, and Redis
+//! The bell: Redis tells at once of each list that a program has pushed to. Nothing is popped, and Redis
 //! needs no configuration: `CLIENT TRACKING` in the mode that broadcasts, on a connection of its own.
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,10 +20,10 @@ use crate::proto::target::ActorId;
 const WAITING_MAX: usize = 1000;
 /// The time between two looks where Redis does not tell.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The time for which Redis is not asked again after it has refused to tell.
+/// The pause before Redis is asked again after it has refused to tell.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 /// The shortest and the longest time between two steps on one list. It grows while they find nothing: then the
-/// pushes are those of Hero itself.
+/// pushes come from Hero itself.
 const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 /// The time between two pings, which notice a connection that is lost.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ struct Heard {
     has_rung: Notify,
 }
 
-/// A connection on which Redis tells of pushes.
+/// A connection where Redis tells of pushes.
 struct Bell {
     connection: MultiplexedConnection,
     heard: Arc<Heard>,
@@ -240,7 +240,7 @@ async fn listen(
 ) -> Result<(), StoreError> {
     let mut rounds = Rounds::new(store);
     let heard_by = Arc::clone(&bell.heard);
-    // What was pushed before.
+    // Earlier pushes.
     rounds.note(BTreeSet::from([String::new()])).await?;
     loop {
         rounds.go(rules()).await?;

@@ -20,7 +20,7 @@ use crate::config::ClusterUrl;
 
 /// The timeout of one node, for the connection and again for its answer.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most nodes that are remembered, and that are asked for one connection.
+/// The maximum number of nodes that are remembered, and that are asked for one connection.
 const NODES_MAX: usize = 32;
 
 /// The cluster that has the keys of one namespace.
@@ -33,7 +33,7 @@ pub(super) struct Cluster {
     known: Mutex<Known>,
 }
 
-/// The nodes beside those of the URL.
+/// The nodes beside the URL's.
 #[derive(Default)]
 struct Known {
     /// The latest owner of the slot.
@@ -70,7 +70,7 @@ impl Cluster {
         Self { known: Mutex::new(known), ..Self::new(self.url.clone(), login, self.probe.clone()) }
     }
 
-    /// Connects to the owner of the slot. `address` is that of the cluster, for messages.
+    /// Connects to the owner of the slot. `address` is the address of the cluster, for messages.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] with the error of each node; [`StoreError::NotPermitted`] if one
@@ -109,7 +109,7 @@ impl Cluster {
         Err(StoreError::Unreachable { address, reason, sent: false })
     }
 
-    /// The nodes in the order in which they are asked.
+    /// The nodes in the order of asking.
     fn places(&self) -> VecDeque<Place> {
         let known = self.known();
         known.owner.iter().chain(&self.url.nodes).chain(&known.others).cloned().collect()
@@ -138,14 +138,14 @@ impl Cluster {
         }
     }
 
-    /// Remembers a new owner, and the nodes that it knows: those of the URL may be gone one day.
+    /// Remembers a new owner, and the nodes that it knows: the nodes of the URL may be gone one day.
     async fn learn(&self, owner: Place, connection: &mut MultiplexedConnection) {
         if self.known().owner.as_ref() == Some(&owner) {
             return;
         }
         let mut command = redis::cmd("CLUSTER");
         let asked = command.arg("SLOTS").query_async::<Value>(connection);
-        // Without the right to ask, and without an answer, those of the URL must do.
+        // Without the right to ask, and without an answer, the nodes of the URL must do.
         let slots = tokio::time::timeout(NODE_TIMEOUT, asked).await.ok().and_then(Result::ok);
         let mut known = self.known();
         if let Some(slots) = slots {
@@ -160,7 +160,7 @@ impl Cluster {
     }
 }
 
-/// The place that a MOVED names: `SLOT HOST:PORT`. Without a host it is that of the node asked.
+/// The place that a MOVED names: `SLOT HOST:PORT`. Without a host it is the node that was asked.
 fn moved_to(error: &RedisError, asked: &str) -> Option<Place> {
     let (host, port) = error.redirect_node()?.0.rsplit_once(':')?;
     place(host, port.parse().ok()?, asked)

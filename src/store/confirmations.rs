@@ -34,7 +34,7 @@ pub(super) struct Asking {
     pub(super) how: How,
 }
 
-/// The way in which Redis confirms.
+/// Redis's way to confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     /// By `WAITAOF`.
@@ -46,7 +46,7 @@ pub(super) enum How {
 }
 
 impl Confirmations {
-    /// Adds a question to those of the next round.
+    /// Adds a question to the next round.
     pub(super) fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
         self.next().push(Question { ids: ids.to_vec(), answer });

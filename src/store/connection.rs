@@ -14,7 +14,7 @@ use super::error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
 use super::server::{Connected, Server};
 use super::way::RESPONSE_TIMEOUT;
 
-/// The time for which a call to a cluster is repeated until the slot is found.
+/// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The connection for all commands that do not block. Clones share it.

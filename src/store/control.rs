@@ -257,7 +257,7 @@ impl Store {
         Ok(found.map(|(key, _)| key.clone()).collect())
     }
 
-    /// Passes on what a blocking pop took and this process has no use for: the token of a wake list goes to
+    /// Passes on an entry that a blocking pop took and this process does not need: the token of a wake list goes to
     /// another actor, a control message back to its list.
     ///
     /// # Errors
@@ -291,7 +291,7 @@ impl Store {
     }
 }
 
-/// The time in which a live actor takes a control message: it waits for them all the time.
+/// The time that a live actor needs to take a control message: it waits for them all the time.
 const LISTENS_WITHIN: Duration = Duration::from_millis(300);
 /// The control messages for types that one call hands on.
 const MESSAGES_PER_STEP: usize = 100;

@@ -18,7 +18,7 @@ pub enum CronEdit<'a> {
         /// The new one.
         after: &'a str,
     },
-    /// Restores one, and leaves one that exists and its state as they are.
+    /// Restores one, and leaves an existing one and its state as they are.
     Restore(&'a str),
     /// Deletes one, with its history.
     Delete,

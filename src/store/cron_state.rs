@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::attempts::kept;
+use super::cron_marks::CronEnds;
 use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
@@ -11,8 +12,8 @@ use crate::proto::job::{Job, JobId, JobStatus, Retention};
 /// The longest name of a person or program that is kept.
 const BY_CHARS_MAX: usize = 200;
 
-/// The most firings of a history; `fire.lua` keeps as many.
-const FIRINGS_MAX: usize = 20;
+/// The most firings of a history; the scripts keep as many.
+pub const FIRINGS_MAX: usize = 100;
 
 /// The answer to one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +50,13 @@ pub struct LastFiring {
 pub struct Firing {
     /// The due time, in RFC 3339.
     pub due: String,
-    /// The time at which a supervisor fired it, in RFC 3339.
+    /// The time when a supervisor fired it, in RFC 3339.
     pub at: String,
     /// Its outcome.
     pub did: FiringOutcome,
-    /// Its job; the job for which it was left out.
+    /// Its job; the job that was the reason to leave it out.
     pub id: Option<JobId>,
-    /// The reason for which it was left out or failed, or the job that it replaced.
+    /// The reason why it was left out or failed, or the job that it replaced.
     pub why: Option<String>,
 }
 
@@ -69,6 +70,8 @@ pub enum FiringOutcome {
     LeftOut,
     /// Its job was refused.
     Failed,
+    /// It was missed, as were those before it that the reason counts: no supervisor ran.
+    Missed,
 }
 
 impl FiringOutcome {
@@ -78,6 +81,7 @@ impl FiringOutcome {
             Self::Fired => "fired",
             Self::LeftOut => "left_out",
             Self::Failed => "failed",
+            Self::Missed => "missed",
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct PeriodicJobState {
     pub last: Option<LastFiring>,
     /// Its disabling, if it is disabled.
     pub disabled: Option<Disabled>,
+    /// The ends of its jobs.
+    pub ends: CronEnds,
 }
 
 /// The disabling of a periodic job.
@@ -101,27 +107,6 @@ pub struct Disabled {
 }
 
 impl Store {
-    /// The time now, and for each name the time up to which it was fired or left out. A new name
-    /// counts from now on.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn cron_state<'a>(
-        &self,
-        names: impl IntoIterator<Item = &'a CronName>,
-    ) -> Result<(Timestamp, Vec<Timestamp>), StoreError> {
-        const DOING: &str = "looking at periodic jobs";
-        let mut script = self.scripts.cron_state.prepare_invoke();
-        for name in names {
-            script.arg(name.as_str());
-        }
-        let state: Vec<String> = self.invoke(DOING, &script).await?;
-        let mut times =
-            state.iter().map(|us| time(us).ok_or_else(|| StoreError::unexpected(DOING)));
-        let now = times.next().unwrap_or_else(|| Err(StoreError::unexpected(DOING)))?;
-        Ok((now, times.collect::<Result<_, _>>()?))
-    }
-
     /// Fires a periodic job for the time it is due, unless that has been done. With [`Overlap::Skip`] and
     /// [`CatchUp::All`] a firing that was missed waits for the job of the last one.
     ///
@@ -206,7 +191,7 @@ impl Store {
         let (fired_us, id) = if ran_last { (ran_us, ran_id) } else { (fired_us, id) };
         let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
         let last = self.last_of([fired_us, id, fired, left_out]).await?;
-        Ok(PeriodicJobState { last, disabled })
+        Ok(PeriodicJobState { last, disabled, ends: self.cron_ends(name).await? })
     }
 
     /// Notes a run of a periodic job beside its schedule.
@@ -219,14 +204,15 @@ impl Store {
         self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
     }
 
-    /// The latest firings of a periodic job, the newest first, each with the state of its job, if that is
-    /// still kept.
+    /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job, if that
+    /// is still kept.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn firings(
         &self,
         name: &CronName,
+        most: usize,
     ) -> Result<Vec<(Firing, Option<JobStatus>)>, StoreError> {
         const DOING: &str = "reading the history of a periodic job";
         let mut command = redis::cmd("HGET");
@@ -234,19 +220,22 @@ impl Store {
         let history: Option<String> = self.link.query(DOING, &command).await?;
         let history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let mut firings = Vec::with_capacity(FIRINGS_MAX);
-        for firing in history.into_iter().take(FIRINGS_MAX) {
-            let status = match &firing.id {
-                Some(id) => {
-                    let mut command = redis::cmd("HGET");
-                    command.arg(self.keys.job(id)).arg("status");
-                    self.link.query::<Option<String>>(DOING, &command).await?
-                }
-                None => None,
-            };
-            firings.push((firing, status.and_then(|status| status.parse().ok())));
+        let history: Vec<Firing> = history.into_iter().take(most).collect();
+        let ids: Vec<&JobId> = history.iter().filter_map(|firing| firing.id.as_ref()).collect();
+        if ids.is_empty() {
+            return Ok(history.into_iter().map(|firing| (firing, None)).collect());
         }
-        Ok(firings)
+        let mut pipeline = redis::pipe();
+        for id in ids {
+            pipeline.cmd("HGET").arg(self.keys.job(id)).arg("status");
+        }
+        let states: Vec<Option<String>> = self.link.pipeline(DOING, &pipeline).await?;
+        let mut states = states.into_iter();
+        let firings = history.into_iter().map(|firing| {
+            let state = firing.id.as_ref().and_then(|_| states.next().flatten());
+            (firing, state.and_then(|state| state.parse().ok()))
+        });
+        Ok(firings.collect())
     }
 
     async fn last_of(&self, fields: [Option<String>; 4]) -> Result<Option<LastFiring>, StoreError> {

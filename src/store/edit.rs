@@ -7,7 +7,7 @@ use super::{Store, StoreError};
 use crate::proto::job::{Corrections, JobId, JobStatus};
 use crate::proto::target::{Group, Priority};
 
-/// The changes of a job that waits. What is absent stays as it is.
+/// The changes of a job that waits. Absent fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobEdit {
     /// Its priority.

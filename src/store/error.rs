@@ -47,7 +47,7 @@ pub enum StoreError {
 /// The operation before any command is sent.
 pub(super) const CONNECTING: &str = "connecting";
 
-/// The codes of errors with which Redis rejects every write for the time being.
+/// The codes of errors when Redis rejects every write for the time being.
 const REJECTS_WRITES: [&str; 4] = ["MISCONF", "NOREPLICAS", "READONLY", "MASTERDOWN"];
 
 /// The reason of an error of a Redis that has reached its maxmemory.
@@ -155,7 +155,7 @@ impl StoreError {
 /// The words of Redis to a password while it wants none.
 const WANTS_NONE: &str = "without any password configured";
 
-/// Returns true if the reason is that of a refused login.
+/// Returns true if the reason is a refused login.
 pub fn is_about_login(reason: &str) -> bool {
     // The last are the words of the client library.
     let refusals = ["NOAUTH", "WRONGPASS", WANTS_NONE, "authentication failed"];
@@ -218,8 +218,8 @@ fn is_connection_lost(error: &RedisError) -> bool {
         || error.is_unrecoverable_error()
 }
 
-/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error because of
-/// which a transaction was discarded.
+/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error that
+/// made Redis discard a transaction.
 fn code_within(reason: &str) -> Option<&str> {
     let in_script = || Some(reason.split_once("Error running script")?.1.split_once(": -")?.1);
     let in_transaction = || Some(reason.split_once("discarded because of: ")?.1);

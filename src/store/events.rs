@@ -59,7 +59,7 @@ impl MergedPlace {
         Self(ms, number.saturating_mul(Self::SHARDS).saturating_add(u64::from(shard.number())))
     }
 
-    /// Returns the last place of a shard that is not behind it.
+    /// Returns the last place of a shard that is not after it.
     fn in_shard(self, shard: Shard) -> String {
         let Self(ms, number) = self;
         match number.checked_sub(u64::from(shard.number())) {
@@ -102,7 +102,7 @@ impl Shards {
 }
 
 impl Store {
-    /// Reads events of this shard with their places among all, and the place up to which there are no others.
+    /// Reads events of this shard with their places among all, and the place before which there are no others.
     async fn events_in_order(
         &self,
         after: MergedPlace,

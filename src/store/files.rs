@@ -8,17 +8,17 @@ use crate::proto::job::{
     file_names,
 };
 
-/// The time after which staged files go if no job comes for them, in seconds: longer than an atomic batch is
+/// Staged files go after this time if no job comes for them, in seconds: longer than an atomic batch is
 /// staged, which a supervisor may commit after its client has gone.
 const STAGED_S: u64 = 25 * 3600;
 /// The longest time that files are kept without a change of their job, in seconds: 400 days.
 const KEPT_S: u64 = 400 * 86_400;
 /// The field of standard input.
 const STDIN: &str = "stdin";
-/// Begins the field of a content that is in the folder of `[artifacts]`; the rest is as of one that is not.
+/// Begins the field of a content that is in the folder of `[artifacts]`; the rest is as if it were not.
 const ELSEWHERE: &str = "a:";
 
-/// The side of a job on which a file is.
+/// The side of a job that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSide {
@@ -78,7 +78,7 @@ impl Store {
         self.link.query("removing the files of a job", &command).await
     }
 
-    /// Replaces the files that earlier attempts of a job left by those of this one, while the boot
+    /// Replaces the files that earlier attempts of a job left by the files of this one, while the boot
     /// runs it since the claim at this time.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Store {
         Ok(if answer == "ok" { KeptFiles::Kept } else { KeptFiles::Lost })
     }
 
-    /// Reads files of a job; `None` for one that is gone.
+    /// Reads files of a job; `None` for a missing file.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -157,7 +157,7 @@ impl Store {
         Ok(file_names(&String::from_utf8_lossy(&text.unwrap_or_default())))
     }
 
-    /// Returns the sizes of files of a job, 0 for one that is gone.
+    /// Returns the sizes of files of a job, 0 for a missing file.
     ///
     /// # Errors
     /// [`StoreError`].

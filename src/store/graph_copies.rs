@@ -33,7 +33,7 @@ impl Store {
         id: &JobId,
         after: Option<u64>,
     ) -> Result<GraphJobsCopy, StoreError> {
-        // In the order in which a job goes, so that none is missed.
+        // In the order of a job's life, so that none is missed.
         const ORDER: [GraphJobOutcome; 4] = [
             GraphJobOutcome::Waiting,
             GraphJobOutcome::Finished,

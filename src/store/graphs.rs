@@ -15,7 +15,7 @@ const READING: &str = "reading graphs";
 pub struct NewGraph {
     /// Its id.
     pub id: JobId,
-    /// The way in which its jobs are submitted.
+    /// The kind of its submission.
     pub kind: GraphKind,
     /// Its name.
     pub name: Option<JobName>,
@@ -66,7 +66,7 @@ pub struct GraphPage {
 pub struct GraphMember {
     /// The job.
     pub id: JobId,
-    /// Its outcome and place; also the cursor behind it.
+    /// Its outcome and place; also the cursor after it.
     pub score: u64,
 }
 
@@ -85,10 +85,10 @@ impl GraphMember {
 impl Store {
     /// The largest page of graphs, or of the jobs of one.
     pub const GRAPHS_PER_PAGE_MAX: usize = 1000;
-    /// The most jobs of one batch that is not atomic.
+    /// The maximum number of jobs of one batch that is not atomic.
     pub const BATCH_JOBS_MAX: u64 = 100_000;
 
-    /// Stores a batch to which jobs are added as they are submitted. Returns false if its id is taken.
+    /// Stores a batch; jobs are added to it as they are submitted. Returns false if its id is taken.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -219,7 +219,7 @@ impl Store {
         Ok(graphs)
     }
 
-    /// Lists jobs of a graph by their outcomes, those of one outcome in the order of the graph.
+    /// Lists jobs of a graph by their outcomes, jobs of one outcome in the order of the graph.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -40,7 +40,7 @@ pub struct AskedInputs {
     pub ids: Vec<JobId>,
     /// The ids of those that must have finished: the job gets no inputs without them.
     pub finished: BTreeSet<JobId>,
-    /// The time up to which they were created: a later job of the same id is none of them.
+    /// They were created before this time: a later job with the same id is not a prerequisite.
     pub until: Option<Timestamp>,
 }
 

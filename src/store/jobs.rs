@@ -12,7 +12,7 @@ use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
 
 const RETRYING: &str = "retrying a job";
-/// The values by which one step of a retry continues another: an id and a place for each job.
+/// The values that continue a retry in its next step: an id and a place for each job.
 const CONTINUED_MAX: usize = 2000;
 /// The values that `retry.lua` returns.
 type RetryStep = (String, String, Vec<String>, Vec<String>, usize, Vec<String>);
@@ -64,8 +64,8 @@ impl Store {
     /// need, each atomic. Every job must name its script type.
     ///
     /// # Errors
-    /// [`StoreError`]; the jobs of the calls before it are stored. After a lost connection those of
-    /// the last one may be: submitting them again returns [`Submitted::Exists`].
+    /// [`StoreError`]; the jobs of the calls before it are stored. After a lost connection the jobs of
+    /// the last call may be: submitting them again returns [`Submitted::Exists`].
     pub async fn submit(
         &self,
         jobs: &[Job],

@@ -281,7 +281,7 @@ impl Store {
         Keys::tasks(&circle.circle)
     }
 
-    /// The most tasks taken in one step.
+    /// The maximum number of tasks taken in one step.
     pub const TASKS_MAX: u64 = 200;
 
     /// The state of legacy queues, served or not.

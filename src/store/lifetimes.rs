@@ -19,7 +19,7 @@ pub struct LookedAt {
 }
 
 impl Store {
-    /// Looks at ended jobs that would have expired, up to `limit`: one that another job may need is kept on, any
+    /// Looks at ended jobs that would have expired, up to `limit`: a job that another may need is kept on, any
     /// other goes.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ pub struct LimitState {
     pub started: u64,
 }
 
-/// The most running jobs whose limits are read, and the most limits that are listed.
+/// The bounds of running jobs whose limits are read, and of limits that are listed.
 const RUNNING_MAX: usize = 10_000;
 const LISTED_MAX: usize = 1000;
 /// Hashes that one round trip reads.
@@ -137,7 +137,7 @@ impl Store {
         Ok(names.iter().map(state).collect())
     }
 
-    /// The limits in which running jobs have slots.
+    /// The limits that gave slots to running jobs.
     async fn limits_of_running(&self) -> Result<BTreeSet<String>, StoreError> {
         let indexes = self.indexes(JobStatus::Started, None).await?;
         let entries = self.newest(&indexes, None, RUNNING_MAX).await?;

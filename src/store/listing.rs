@@ -21,6 +21,8 @@ pub struct ListQuery {
     pub statuses: Vec<JobStatus>,
     /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
+    /// Only dead letters: jobs in `error` that used up their attempts, or took down too many actors.
+    pub dead: bool,
     /// The limit on rows, up to [`ListQuery::LIMIT_MAX`].
     pub limit: usize,
     /// The end of the page before.
@@ -128,14 +130,22 @@ impl Store {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
         let is_wanted = |status: &JobStatus| {
-            *status >= from && (query.statuses.is_empty() || query.statuses.contains(status))
+            *status >= from
+                && (query.statuses.is_empty() || query.statuses.contains(status))
+                && (!query.dead || *status == JobStatus::Error)
         };
         let statuses = JobStatus::ALL.into_iter().filter(is_wanted);
         let mut found: Vec<Cursor> = Vec::new();
         for status in statuses {
-            let indexes = self.indexes(status, query.script_type.as_ref()).await?;
+            let script_type = query.script_type.as_ref();
             let after = query.cursor.as_ref().filter(|cursor| cursor.status == status);
-            let entries = self.newest(&indexes, after, limit - found.len()).await?;
+            let left = limit - found.len();
+            let entries = if query.dead {
+                self.newest_dead(script_type, after, left).await?
+            } else {
+                let indexes = self.indexes(status, script_type).await?;
+                self.newest(&indexes, after, left).await?
+            };
             found.extend(entries.into_iter().map(|(score, id)| Cursor { status, score, id }));
             if found.len() == limit {
                 break;
@@ -144,7 +154,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The indexes in which jobs of a state stand.
+    /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
         status: JobStatus,
@@ -202,7 +212,7 @@ impl Store {
         Ok(queues)
     }
 
-    /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
+    /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -237,6 +247,8 @@ pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
 
 /// The longest field of a job in a list, in characters.
 const CHARS_MAX: usize = 200;
+/// The longest error in a list, in characters.
+const ERROR_SHOWN_MAX: usize = 1000;
 /// The longest list of tags, which is useless if it is cut.
 const TAGS_CHARS_MAX: usize = 2000;
 /// The longest error that is searched: more than the end of standard error that a job keeps.
@@ -266,7 +278,7 @@ impl JobSummary {
     /// Returns it with its error as lists show it.
     pub(super) fn shortened(mut self) -> Self {
         if let Some(error) = self.fields.get_mut("error")
-            && let Some((end, _)) = error.char_indices().nth(CHARS_MAX)
+            && let Some((end, _)) = error.char_indices().nth(ERROR_SHOWN_MAX)
         {
             error.truncate(end);
         }

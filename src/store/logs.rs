@@ -13,9 +13,9 @@ use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
 
-/// The most lines of one log; older ones are dropped.
+/// The maximum number of lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
-/// The descriptor on which children report progress; marks progress in the stream.
+/// The descriptor where children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;
 /// The field of a running job with the text after the last line of its log.
 const UNFINISHED_LINE: &str = "unfinished_line";
@@ -88,7 +88,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// The time at which it was written, by Redis's clock.
+    /// The time when it was written, by Redis's clock.
     pub fn time(&self) -> Option<Timestamp> {
         let ms = self.id.split_once('-')?.0.parse().ok()?;
         Timestamp::from_millisecond(ms).ok()

@@ -30,7 +30,7 @@ impl Shards {
         Ok(Page { items, next })
     }
 
-    /// A page of jobs with their whole errors, each with the cursor after it; none for one that has expired.
+    /// A page of jobs with their whole errors, each with the cursor after it; none for an expired job.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,
@@ -47,7 +47,7 @@ impl Shards {
         Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
     }
 
-    /// Reads jobs as lists show them, in one round trip per shard; `None` for one that does not exist.
+    /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -96,7 +96,7 @@ impl Shards {
         answers.flat_map(|(store, of)| of.into_iter().map(|one| (store.shard(), one))).collect()
     }
 
-    /// Asks each shard for its part, all at the same time. Returns the answers in the order of what was asked for.
+    /// Asks each shard for its part, all at the same time. Returns the answers in the order of the questions.
     async fn of_each<'a, T, A>(
         &'a self,
         asked: Vec<(Shard, JobId)>,

@@ -1,6 +1,10 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+extern crate self as store;
+use hero_config as config;
+use hero_proto as proto;
+
 mod ack;
 mod adopt;
 mod amqp;
@@ -17,6 +21,7 @@ mod confirmations;
 mod connection;
 mod control;
 mod cron_added;
+mod cron_marks;
 mod cron_state;
 mod dead;
 mod dependents;
@@ -79,9 +84,10 @@ pub use bell::adopt_what_is_pushed;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
-pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
-pub(crate) use dead::DEAD_FIELDS;
-pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
+pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
+pub use cron_state::{
+    Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,
+};
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
 pub use error::{StoreError, is_about_login};

@@ -16,7 +16,7 @@ type Page = Vec<(String, f64)>;
 struct Portion<'a> {
     index: &'a String,
     entries: Page,
-    /// The place after which the index may go on.
+    /// The index may go on after this place.
     last: Option<IndexPlace>,
 }
 
@@ -147,7 +147,7 @@ impl Store {
         Ok(ranks)
     }
 
-    /// Searches for the first entry after a place among those of its score.
+    /// Searches for the first entry after a place among the entries of its score.
     async fn search_rank_behind(
         &self,
         index: &str,
@@ -181,7 +181,7 @@ fn whole(score: f64) -> i64 {
 }
 
 /// `None` for an entry of an earlier page, and for an illegal id.
-fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
+pub(super) fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
     let entry = (whole(score), id.parse::<JobId>().ok()?);
     let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
     (!passed).then_some(entry)

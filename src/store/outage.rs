@@ -16,9 +16,9 @@ pub struct Outage(Mutex<OutageState>);
 
 #[derive(Debug, Default)]
 struct OutageState {
-    /// When a call first failed, since the last one that was answered.
+    /// When a call first failed, since the last answered call.
     since: Option<Instant>,
-    /// When a call first failed, since the last one that showed that Redis serves.
+    /// When a call first failed, since the last call that showed that Redis serves.
     began: Option<Instant>,
     /// This outage was logged.
     is_logged: bool,
@@ -111,7 +111,7 @@ mod tests {
         // It flaps.
         assert!(!outage.failed(at(3)));
         assert_eq!(outage.over(at(4)), None, "it was not logged");
-        // One that lasts is logged late rather than never.
+        // A lasting outage is logged late rather than never.
         assert_eq!(
             [5, 9, 10, 11].map(|second| outage.failed(at(second))),
             [false, false, true, false]

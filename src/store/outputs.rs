@@ -127,8 +127,8 @@ impl Store {
                 let (outcome, more) = read_outcome(fields);
                 return Ok((outcome.map(|(status, bytes)| (status, Ok(bytes))), more));
             }
-            // Not in a transaction: a Redis whose memory is full refuses those that only read, too. The
-            // output is that of the hash if that is the same before and after.
+            // Not in a transaction: a Redis whose memory is full refuses even reading transactions. The
+            // output is from the hash if the hash is the same before and after.
             let mut reading = redis::pipe();
             reading.cmd("GET").arg(&key).add_command(command.clone());
             let output = match self.link.pipeline(READING_OUTPUT, &reading).await {
@@ -181,14 +181,14 @@ impl Store {
 const READING: &str = "reading the state of a job";
 const READING_OUTPUT: &str = "reading the output of a job";
 
-/// The fields of the hash from which an outcome is read. The last two change with every run.
+/// The fields of the hash that an outcome is read from. The last two change with every run.
 const OUTCOME_FIELDS: [&str; 6] =
     ["status", "output", "error", "output_key", "updated_at", "attempt"];
 
 /// Values of fields.
 pub(super) type Fields = Vec<Option<Vec<u8>>>;
 
-/// The outcome of a job, whose output may be one that cannot be read.
+/// The outcome of a job; its output may be unreadable.
 pub(super) type EndOfJob = (JobStatus, Result<Option<Vec<u8>>, StoreError>);
 
 fn status_of(fields: &Fields) -> Option<JobStatus> {

@@ -1,4 +1,4 @@
-//! Cuts work into calls. A script stops Redis for everyone, so what one call does is bounded in bytes,
+//! Cuts work into calls. A script stops Redis for everyone, so the work of one call is bounded in bytes,
 //! in jobs and in links between jobs, by one measure: the bytes that take as long.
 
 /// The work of one call: about 5 ms. One item alone may exceed it.

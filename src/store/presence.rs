@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
-    /// may be overwritten, exactly as it was read: that of a process known to be gone.
+    /// may be overwritten, exactly as it was read: the presence of a process known to be gone.
     ///
     /// # Errors
     /// [`StoreError`].

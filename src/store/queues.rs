@@ -150,7 +150,7 @@ impl Store {
         command.arg(self.keys.job(id)).arg("status").arg("held_by");
         command.arg("script_type").arg("group").arg("instance").arg("priority");
         let fields: [Option<String>; 6] =
-            self.link.query("reading what a job waits for", &command).await?;
+            self.link.query("reading the prerequisites of a job", &command).await?;
         let [status, held_by, script_type, group, instance, priority] = fields;
         if status.and_then(|status| status.parse().ok()) != Some(JobStatus::Dispatched) {
             return Ok(None);
@@ -174,7 +174,7 @@ impl Store {
         Ok((!is_claimed).then_some(Hindrance::NoActor(queue)))
     }
 
-    /// The targets of which Redis knows: those of live actors, of queues that hold jobs or are
+    /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl Store {
     }
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
-    /// their names. Returns what was paused.
+    /// their names. Returns the resumed ones.
     ///
     /// # Errors
     /// [`StoreError`].

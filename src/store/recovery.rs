@@ -28,7 +28,7 @@ pub struct Recovered {
 
 /// A job that a foreign actor popped and has not started within this time is lost.
 const POP_GRACE: Duration = Duration::from_secs(2);
-/// The entries of a queue that are searched for one that Hero has pushed.
+/// The entries of a queue that are searched for an entry that Hero has pushed.
 const HEAD_DEPTH: usize = 50;
 /// Queues and index entries that one sweep looks at.
 const PER_SWEEP: usize = 200;
@@ -144,7 +144,7 @@ impl Store {
         self.invoke("reading which keys have the wrong type", &script).await
     }
 
-    /// Returns the fixed keys that have the wrong type, and all keys in which scripts found one
+    /// Returns the fixed keys that have the wrong type, and all keys where scripts found one
     /// lately, each as a sentence.
     ///
     /// # Errors

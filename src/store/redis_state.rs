@@ -20,7 +20,7 @@ pub enum ClusterPlace {
     /// It is in none.
     #[default]
     None,
-    /// It is a node, and the configuration names the cluster: one that fails is left for another.
+    /// It is a node, and the configuration names the cluster: a failing node is left for another.
     Followed,
     /// It is a node that the configuration names alone.
     Alone,
@@ -55,7 +55,7 @@ pub enum RiskKind {
 pub struct RedisState {
     /// Its version; of another server the version of Redis that it stands for.
     pub version: Option<String>,
-    /// The random id of its process, by which servers behind one address are told apart.
+    /// The random id of its process, which tells servers behind one address apart.
     pub run_id: Option<String>,
     /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
     pub other_server: Option<String>,
@@ -157,8 +157,8 @@ impl RedisState {
         }
     }
 
-    /// Returns whether a killed Redis keeps every accepted job, and a power failure takes those of the
-    /// last second at most. `None` if that cannot be known. An unknown `appendfsync` counts as right,
+    /// Returns whether a killed Redis keeps every accepted job, and a power failure takes only jobs of the
+    /// last second. `None` if that cannot be known. An unknown `appendfsync` counts as right,
     /// since `everysec` is its default.
     pub fn is_durable(&self) -> Option<bool> {
         let evicts = self.eviction_policy.as_deref().is_some_and(|policy| policy != SAFE_POLICY);
@@ -220,9 +220,9 @@ impl RedisState {
             (Some(true), fsync) => {
                 let but = match fsync {
                     Some("always") => "",
-                    Some("no") => ", but those that the kernel has not written yet",
+                    Some("no") => ", except those that the kernel has not written yet",
                     // The default.
-                    _ => ", but those of the last second",
+                    _ => ", except the last second",
                 };
                 let fsync = fsync.map(|fsync| format!(", appendfsync {fsync}")).unwrap_or_default();
                 format!("every write{but} (appendonly yes{fsync})")
@@ -312,7 +312,7 @@ mod tests {
     fn append_only_file_without_eviction_is_durable() {
         let state = RedisState::read(INFO);
         assert_eq!((state.is_durable(), state.dangers()), (Some(true), Vec::new()));
-        assert_eq!(state.keeps(), "every write, but those of the last second (appendonly yes)");
+        assert_eq!(state.keeps(), "every write, except the last second (appendonly yes)");
         assert_eq!(
             (state.memory_used_bytes, state.memory_max_bytes, state.replicas),
             (1024, 4096, 2)
@@ -336,7 +336,7 @@ mod tests {
         assert!(evicting.dangers()[0].contains("maxmemory-policy noeviction"), "{evicting:?}");
         assert_eq!(
             evicting.keeps(),
-            "every write, but those of the last second (appendonly yes), but evicts (allkeys-lru)"
+            "every write, except the last second (appendonly yes), but evicts (allkeys-lru)"
         );
 
         let lazy = RedisState { fsync: Some("no".to_owned()), ..RedisState::read(INFO) };

@@ -84,7 +84,7 @@ impl Store {
         self.samples_in(self.keys.samples()).await
     }
 
-    /// The samples of the last 30 days, one an hour, and then those of the last hour, the oldest first.
+    /// The samples of the last 30 days, one an hour, and then of the last hour, the oldest first.
     ///
     /// # Errors
     /// [`StoreError`].

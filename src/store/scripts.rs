@@ -18,7 +18,7 @@ use crate::proto::keys::Keys;
 
 /// Begins the line of a header that names the shared files.
 const NEEDS: &str = "-- needs: ";
-/// Begins the line of a header that names the shared files of which few calls need a function.
+/// Begins the line of a header that names the shared files that few calls need a function of.
 const RARELY: &str = "-- rarely: ";
 /// Begins the use of a function of such a file.
 const RARE_USE: &str = "rarely().";
@@ -67,9 +67,9 @@ macro_rules! scripts {
 }
 
 scripts! {
-    add_token adopt amqp_answered amqp_appear amqp_attach amqp_shutdown amqp_take appear audit backup_job claim close_batch commit confirm cron_ran cron_state define_cron delete disappear
+    add_token adopt amqp_answered amqp_appear amqp_attach amqp_shutdown amqp_take appear audit backfill backup_job claim close_batch commit confirm cron_missed cron_overdue cron_ran cron_state define_cron delete disappear
     dispatch_due drop_graph edit enable_cron expire_jobs fall_back fan_out finish fire heartbeat keep_awaited keep_files keep_sample
-    inputs list_dead long_waits look notify_done notify_plan notify_take objects_index objects_read objects_undeclared note_actors objects_write open_graph pause
+    inputs long_waits look notify_done notify_plan notify_take objects_index objects_read objects_undeclared note_actors objects_write open_graph pause
     progress purge push_replies recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_graph restore_job restore_key restore_log restore_objects restore_place retry
     sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
@@ -86,7 +86,7 @@ macro_rules! shared {
 }
 
 shared! {
-    adopt_legacy amqp attempts awaited claim_limits contents control counters cron dependents ending events expiring
+    adopt_legacy amqp attempts awaited claim_limits contents control counters cron cron_counted cron_end dependents ending events expiring
     foreign_actors foreign_end foreign_start graph_end graph_start index job later_owner leave leftovers legacy limits names notes notify other_copies owner pauses prerequisites
     pushed_again queue queue_front reserved rhailib routing slot stop_job submit_jobs sweep time unique
     waiting wake wanted wrong_type
@@ -98,7 +98,7 @@ pub struct LuaSource {
     pub name: &'static str,
     /// The first sentence of its header.
     pub about: String,
-    /// The text; a comment line names each file at its begin.
+    /// The text; a comment line names each file at its start.
     pub text: String,
 }
 
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_in_the_list() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/scripts");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
         let listed: BTreeSet<String> = all_files().into_iter().map(|(file, _)| file).collect();
         let names = |folder: String, prefix: &str| -> Vec<String> {
             let files = std::fs::read_dir(folder).unwrap();

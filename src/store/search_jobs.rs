@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
-use crate::proto::error_kind::{FailureCause, error_kind};
+use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{JobField, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
@@ -24,8 +24,8 @@ pub struct JobSearch {
     pub error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     pub text: Option<String>,
-    /// Only jobs whose error is of this kind, as [`error_kind`] returns it.
-    pub error_kind: Option<String>,
+    /// Only jobs whose error is of this kind.
+    pub error_kind: Option<ErrorKindFilter>,
     /// Only jobs that failed for this reason.
     pub cause: Option<FailureCause>,
     /// Only jobs of this queue.
@@ -60,22 +60,23 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 pub struct FoundJobs {
     /// The jobs.
     pub items: Vec<JobSummary>,
-    /// The place behind the last job that was looked at, if there may be more.
+    /// The place after the last job that was looked at, if there may be more.
     pub next: Option<Cursor>,
     /// The number of jobs that were looked at.
     pub looked: usize,
 }
 
 impl JobSearch {
-    /// The most jobs that one search looks at.
+    /// The maximum number of jobs that one search looks at.
     pub const LOOKED_MAX: usize = 10_000;
 
     /// Returns true if it asks for anything.
     pub fn is_wanted(&self) -> bool {
-        let texts = [&self.caller, &self.name, &self.error, &self.text, &self.error_kind];
+        let texts = [&self.caller, &self.name, &self.error, &self.text];
         texts.iter().any(|text| text.is_some())
             || !self.tags.is_empty()
             || self.cause.is_some()
+            || self.error_kind.is_some()
             || self.queue.is_some()
             || self.held.is_some()
             || self.cancelled.is_some()
@@ -114,7 +115,7 @@ impl JobSearch {
             && is_within("created_at", self.since, self.until)
             && is_within("finished_at", self.ended_since, self.ended_until)
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
-            && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
+            && self.error_kind.as_ref().is_none_or(|kind| kind.matches(field("error")))
     }
 }
 
@@ -135,7 +136,7 @@ impl JobSummary {
         self.cause()?.intended()
     }
 
-    /// Returns the word for its state in lists: that of an intended end, else that of the hash.
+    /// Returns the word for its state in lists: for an intended end, else from the hash.
     pub fn state(&self) -> &'static str {
         self.intended_end().unwrap_or(self.status.as_str())
     }
@@ -225,7 +226,7 @@ impl Store {
         }
         let looked = latest.len() as u64;
         let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
-        // Errors may be long: only those of the right length are read.
+        // Errors may be long: only errors of the right length are read.
         let lengths: Vec<Option<usize>> = self.errors_of(DOING, "HSTRLEN", &keys).await?;
         let of_length = |length: &Option<usize>| length.is_some_and(FailureCause::may_be_intended);
         let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));

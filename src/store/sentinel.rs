@@ -42,7 +42,7 @@ impl Sentinels {
         Self::new(self.url.clone(), master)
     }
 
-    /// Connects to the master. `address` is that of the sentinels, for messages.
+    /// Connects to the master. `address` is the address of the sentinels, for messages.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] with the error of each sentinel, or of the master that it named;

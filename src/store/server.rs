@@ -42,7 +42,7 @@ impl Server {
         Ok(Self::of(WayToRedis::read(config)?, Some(Arc::new(config.clone()))))
     }
 
-    /// Reads the settings with this password, or with that of the URL alone.
+    /// Reads the settings with this password, or with the password of the URL alone.
     pub(super) fn with_password(
         config: &RedisConfig,
         password: Option<Password>,
@@ -112,7 +112,7 @@ impl Server {
         connected.map(|(connection, way)| Connected { connection, way })
     }
 
-    /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
+    /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
     pub(super) async fn connect_to_hear(
         &self,
         take: impl AsyncPushSender,
@@ -120,7 +120,7 @@ impl Server {
         self.way().connect_to_hear(take).await
     }
 
-    /// Reads the login again. Returns whether it differs from that of the way with this number.
+    /// Reads the login again. Returns whether it differs from the login of the way with this number.
     async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
         let Some(config) = self.current().config.clone() else { return Ok(false) };
         let server = self.clone();

@@ -39,7 +39,7 @@ impl Shards {
         &self.0[0]
     }
 
-    /// The stores, that of the home shard first.
+    /// The stores, the home shard's first.
     pub fn all(&self) -> &[Store] {
         &self.0
     }
@@ -69,7 +69,7 @@ impl Shards {
     /// name.
     ///
     /// # Errors
-    /// [`StoreError::Settings`] if those of a shard cannot be used.
+    /// [`StoreError::Settings`] if the settings of a shard cannot be used.
     pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
         self.0.iter().try_for_each(|store| store.change_login(&config.of_shard(store.shard())))
     }

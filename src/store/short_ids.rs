@@ -17,9 +17,9 @@ pub struct IdsFound {
 }
 
 impl IdsFound {
-    /// The most ids that are found.
+    /// The maximum number of ids that are found.
     pub const MOST: usize = 8;
-    /// The most ids that are looked at.
+    /// The maximum number of ids that are looked at.
     pub const LOOKED_MAX: usize = 100_000;
 }
 

@@ -11,7 +11,7 @@ use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 
-/// The most steps of one sample, each of which removes some thousand entries of expired jobs.
+/// The maximum number of steps of one sample; each removes some thousand entries of expired jobs.
 const STEPS_MAX: usize = 100;
 
 /// A sample of the throughput.

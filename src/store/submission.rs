@@ -26,7 +26,7 @@ pub enum Submitted {
     BrokenQueue(String),
 }
 
-/// Adds the arguments that decide in which index a job stands.
+/// Adds the arguments that decide the index of a job.
 pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     let [script_type, group, instance, priority, unique_key] = named_target(job);
     let run_at = job.spec.run_at.map(|time| time.as_microsecond().to_string()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     script.arg(run_at).arg(unique_key);
 }
 
-/// Returns the name under which a job holds its unique key: behind its scope and a line feed, if it belongs to a
+/// Returns the name of a job's unique key: after its scope and a line feed, if it belongs to a
 /// caller; `unique_name` in `shared/unique.lua` returns the same.
 fn unique_name(job: &Job) -> String {
     let key = job.spec.unique_key.as_ref().map_or("", UniqueKey::as_str);
@@ -81,13 +81,13 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     (job, fields)
 }
 
-/// The field that says to whom the unique key of a job belongs, if it is not one for all jobs.
+/// The field with the owner of a job's unique key, if the key is not shared by all jobs.
 pub(super) fn scope_field(job: &Job) -> Option<(&'static str, String)> {
     let has_key = job.spec.unique_key.is_some();
     job.unique_scope.clone().filter(|_| has_key).map(|scope| ("unique_scope", scope))
 }
 
-/// The same for a job that pushes no reply, as nobody waits for it. One that names the format of its reply
+/// The same for a job that pushes no reply, as nobody waits for it. A job that names the format of its reply
 /// pushes it: for a program that pops it.
 pub(super) fn unawaited(job: &Job) -> WithFields<'_> {
     let (job, mut fields) = with_fields(job);

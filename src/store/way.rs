@@ -23,13 +23,13 @@ use crate::proto::keys::Keys;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout of an answer. A blocking command adds its own.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The silence after which the kernel asks whether the host still answers.
+/// The silence before the kernel asks whether the host still answers.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The time between two such questions.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// The questions without an answer after which the connection is lost.
+/// The connection is lost after this number of questions without an answer.
 const QUESTIONS: u32 = 3;
-/// The time for which sent bytes may stay unconfirmed.
+/// The time that sent bytes may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// The address of Redis, and the login.
@@ -37,7 +37,7 @@ pub(super) struct WayToRedis {
     place: ServerPlace,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
-    /// True if the login is that of Redis's default user.
+    /// True if the login uses Redis's default user.
     pub(super) is_default_user: bool,
     /// The content of its files. A later reading may differ.
     files: LoginFiles,
@@ -73,7 +73,7 @@ impl WayToRedis {
         Self::with_password(config, password)
     }
 
-    /// Reads the settings with this password, or with that of the URL alone.
+    /// Reads the settings with this password, or with the password of the URL alone.
     pub(super) fn with_password(
         config: &RedisConfig,
         password: Option<Password>,
@@ -149,7 +149,7 @@ impl WayToRedis {
         }
     }
 
-    /// Connects in the version of the protocol in which Redis sends messages by itself. `take` gets them.
+    /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
     pub(super) async fn connect_to_hear(
         &self,
         take: impl AsyncPushSender,
@@ -191,7 +191,7 @@ impl WayToRedis {
     }
 }
 
-/// The settings by which the kernel notices, within a dozen seconds, that the other host has vanished
+/// The settings that make the kernel notice, within a dozen seconds, that the other host has vanished
 /// and left the connection open.
 fn tcp_settings() -> TcpSettings {
     let keepalive =
@@ -199,7 +199,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
 }
 
-/// The same settings, in the version of the protocol in which Redis sends messages by itself.
+/// The same settings, in the version of the protocol where Redis sends messages by itself.
 fn with_messages(info: &ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     info.clone().set_redis_settings(settings)

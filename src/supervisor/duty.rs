@@ -45,7 +45,7 @@ pub struct SupervisorSettings {
     pub crontab: Arc<Crontab>,
 }
 
-/// One round of a duty: the store of its shard, those of the whole system, and the settings of this round.
+/// One round of a duty: the store of its shard, the stores of the whole system, and the settings of this round.
 pub(super) struct Round {
     pub(super) store: Store,
     pub(super) system: Shards,
@@ -53,12 +53,12 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Returns the pause of a duty on which no job waits: a multiple of the sweep interval.
+    /// Returns the pause of a duty that no job waits for: a multiple of the sweep interval.
     pub(super) fn long_pause(&self) -> Duration {
         self.settings.supervisor.sweep_interval.saturating_mul(5)
     }
 
-    /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. One
+    /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. A duty
     /// that is never told of it has its next round after 30 sweep intervals all the same.
     pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
         Next::Seen { work, pause, at_latest: self.unseen().max(pause) }
@@ -278,7 +278,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) trait Duty: Send + 'static {
     /// The name in log messages.
     const NAME: &'static str;
-    /// The pause after an outage of Redis, in which actors do what they could not do meanwhile.
+    /// The pause after an outage of Redis: meanwhile actors do what they could not do during it.
     const AFTER_OUTAGE: Duration = Duration::ZERO;
 
     /// Runs the task once. Returns when it is needed again.

@@ -13,7 +13,7 @@ use crate::store::{
 /// The steps that one sweep takes on a list.
 const STEPS_MAX: usize = 20;
 
-/// Adopts what is in lists without having been heard of.
+/// Adopts entries of lists that no message told of.
 pub(super) struct ForeignJobs;
 
 impl Duty for ForeignJobs {
@@ -33,7 +33,7 @@ impl Duty for ForeignJobs {
     }
 }
 
-/// Adopts what is pushed, until the task is dropped. `hears` is notified once it hears of pushes.
+/// Adopts pushed jobs, until the task is dropped. `hears` is notified once it hears of pushes.
 pub(super) async fn hear(
     store: Store,
     settings: watch::Receiver<Arc<SupervisorSettings>>,

@@ -13,7 +13,7 @@ use super::rhailib_bridge;
 use crate::proto::legacy::RhailibCircle;
 use crate::store::{Backoff, Store};
 
-/// The time between two looks at what was found.
+/// The time between two looks at the found circles.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Starts a bridge for each circle that is found, until the task is dropped. The named ones among

@@ -49,7 +49,7 @@ impl Heartbeat<'_> {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                // What is in force has changed.
+                // The settings have changed.
                 Ok(()) = settings.changed() => {}
                 () = self.counts.redis_lost.notified() => {
                     (self.report)(ServiceReport::Alive(status(self.all)));

@@ -67,7 +67,7 @@ pub struct Supervisor {
     pub beat_within: Option<Duration>,
 }
 
-/// A supervisor. Its duties are those of each shard that it serves.
+/// A supervisor. It has the duties of each shard that it serves.
 #[derive(Clone)]
 pub struct RunningSupervisor(Arc<SupervisorState>);
 

@@ -9,7 +9,8 @@ use tracing::{error, info, warn};
 use super::duty::{Duty, DutyCounts, Next, Round};
 use crate::config::CronEntry;
 use crate::proto::report::JOB_COURSE;
-use crate::store::{Fired, StoreError, WorkKind};
+use crate::proto::text::counted;
+use crate::store::{CronMark, Fired, StoreError, WorkKind};
 
 /// The firings of one job per round; if more are due, the next round follows at once.
 const FIRINGS_PER_ROUND: usize = 100;
@@ -32,8 +33,9 @@ impl Duty for PeriodicJobs {
         let (now, state) = round.store.cron_state(names).await?;
         // Not for longer, as Redis's clock may be set.
         let mut next = round.long_pause();
-        for (entry, last) in entries.iter().zip(state) {
-            let due = entry.schedule.due(last, now, entry.catch_up);
+        for (entry, mark) in entries.iter().zip(state) {
+            note_lateness(round, entry, &mark, now).await?;
+            let due = entry.schedule.due(mark.due, now, entry.catch_up);
             let left = due.len().saturating_sub(FIRINGS_PER_ROUND);
             let mut waits = false;
             for at in due.into_iter().take(FIRINGS_PER_ROUND) {
@@ -50,6 +52,31 @@ impl Duty for PeriodicJobs {
             next = next.min(until_next(entry, now));
         }
         Ok(Next::Seen { work: WorkKind::Crontab, pause: next.min(sweep), at_latest: next })
+    }
+}
+
+/// Notes firings that were missed, and from when on a periodic job is overdue.
+async fn note_lateness(
+    round: &Round,
+    entry: &CronEntry,
+    mark: &CronMark,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if mark.is_disabled {
+        return Ok(());
+    }
+    let (name, schedule) = (&entry.name, &entry.schedule);
+    if let Some(missed) = schedule.missed(mark.due, now, entry.catch_up)
+        && round.store.note_cron_missed(name, mark.due, missed).await?
+    {
+        let number = counted(missed.number as u64, "firing", "firings");
+        warn!(cron = %name, "the periodic job {name} missed {number}, the latest due {}, as no supervisor ran", missed.latest);
+    }
+    match schedule.overdue(mark.from, mark.took) {
+        Some(overdue) if mark.overdue != Some(overdue.at) => {
+            round.store.note_cron_overdue(name, mark.from, overdue).await.map(drop)
+        }
+        _ => Ok(()),
     }
 }
 

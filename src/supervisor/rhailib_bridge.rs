@@ -17,7 +17,7 @@ use crate::store::{Backoff, Blocking, Store, StoreError, TasksTaken};
 
 /// The duration of one wait for tasks, and the longest round of the loop.
 const WAIT: Duration = Duration::from_secs(2);
-/// The time for which tasks without details are polled without a pause, as the details usually follow
+/// The time of polling tasks without details without a pause, as the details usually follow
 /// the id within the resolution of timers. If none came, the next such polling starts only after a
 /// rest: clients that never write details take at most a tenth of this loop.
 const POLL_FOR: Duration = Duration::from_millis(2);

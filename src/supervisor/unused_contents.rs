@@ -15,7 +15,7 @@ use crate::store::{Shards, StoreError};
 
 /// The pause between two rounds, as a multiple of the sweep interval.
 const PAUSE_FACTOR: u32 = 60;
-/// A round ends after the part of the folder with which it has looked at this many old contents.
+/// A round ends after the part of the folder that completes this number of old contents.
 const CONTENTS_MAX: usize = 2000;
 /// The contents per call of the store.
 const BATCH_LEN_MAX: usize = 32;
@@ -76,7 +76,7 @@ async fn tend(
     let mut deleted = 0;
     while !aside.is_empty() {
         let batch: Vec<SetAside> = aside.drain(..aside.len().min(BATCH_LEN_MAX)).collect();
-        // A job may have come to name it before it was set aside. One that comes later finds no file, and
+        // A job may have come to name it before it was set aside. A job that comes later finds no file, and
         // writes one.
         let unused = unused(system, folder, batch.iter().map(|one| &one.hash)).await?;
         for (one, unused) in batch.into_iter().zip(unused) {

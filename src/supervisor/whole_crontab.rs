@@ -7,7 +7,7 @@ use tracing::warn;
 use crate::config::Crontab;
 use crate::store::{Store, StoreError};
 
-/// The periodic jobs of files and of Redis. Those of Redis are read again when their revision changes.
+/// The periodic jobs of files and of Redis. Redis is read again when the revision changes.
 #[derive(Debug, Default)]
 pub(super) struct WholeCrontab(Mutex<Option<CrontabAsRead>>);
 

@@ -1,5 +1,5 @@
-//! The state of the namespace at one moment, as people and monitoring see it: one reading, from which every face takes
-//! its numbers.
+//! The state of the namespace at one moment, as people and monitoring see it: one reading, and every face takes
+//! its numbers from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use jiff::Timestamp;
 
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
-use crate::proto::job::JobStatus;
+use crate::proto::error_kind::failed_prerequisite;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
@@ -17,7 +18,7 @@ use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
 use crate::store::{
-    BrokerPresence, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
+    BrokerPresence, FiredCron, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
 };
 
 /// The state of the namespace at one moment.
@@ -25,7 +26,7 @@ use crate::store::{
 pub struct Moment {
     /// Redis's time.
     pub at: Timestamp,
-    /// The time of this machine at which it was read.
+    /// The time of this machine when it was read.
     pub read: Instant,
     /// The time that Redis took for one answer.
     pub redis_took: Duration,
@@ -33,7 +34,7 @@ pub struct Moment {
     pub clock_difference: Duration,
     /// The address of Redis, without a password.
     pub address: String,
-    /// The state of Redis; with several shards, that of the home shard.
+    /// The state of Redis; with several shards, of the home shard.
     pub redis: RedisState,
     /// All shards, if there are several.
     pub shards: Vec<ShardServer>,
@@ -45,11 +46,13 @@ pub struct Moment {
     pub brokers: Vec<BrokerPresence>,
     /// The latest attempt of each notification whose latest attempt failed.
     pub failing_notifications: Vec<DeliveryRecord>,
+    /// The periodic jobs that supervisors fire.
+    pub periodic_jobs: Vec<FiredCron>,
     /// The live actors by name.
     pub actors: Vec<PresenceOf>,
     /// The live actors, counted by script type.
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
-    /// The rules by which queues are paused.
+    /// The rules that pause queues.
     pub pauses: Vec<PauseRule>,
     /// Each queue with the number of ready actors that claim from it.
     pub queues: Vec<(QueueState, u64)>,
@@ -77,7 +80,7 @@ pub struct ActorCount {
 }
 
 impl Moment {
-    /// Reads it. `address` is that of Redis, without a password.
+    /// Reads it. `address` is the address of Redis, without a password.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -114,6 +117,7 @@ impl Moment {
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
         let notifications = client.deliveries(1).await.unwrap_or_default();
+        let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
@@ -137,6 +141,7 @@ impl Moment {
             supervisors,
             brokers,
             failing_notifications: notifications.failing,
+            periodic_jobs,
             actor_counts: counted(&actors),
             actors,
             pauses,
@@ -188,6 +193,8 @@ pub struct LatestJobs {
     pub running: Vec<JobSummary>,
     /// The jobs that ended in `error`, the newest first.
     pub failed: Vec<JobSummary>,
+    /// The prerequisites whose failure ended some of those.
+    pub prerequisites: Vec<JobSummary>,
 }
 
 impl LatestJobs {
@@ -200,8 +207,26 @@ impl LatestJobs {
             let query = ListQuery { statuses: vec![status], limit: most, ..ListQuery::default() };
             client.list_jobs(&query).await.map(|page| page.items)
         };
-        Ok(Self { running: list(JobStatus::Started).await?, failed: list(JobStatus::Error).await? })
+        let running = list(JobStatus::Started).await?;
+        let failed = list(JobStatus::Error).await?;
+        let ids: BTreeSet<JobId> = failed.iter().filter_map(prerequisite_of).collect();
+        let prerequisites = match ids.is_empty() {
+            true => Vec::new(),
+            false => client.job_summaries(ids.into_iter().collect()).await?,
+        };
+        Ok(Self { running, failed, prerequisites })
     }
+
+    /// Returns the prerequisite whose failure ended a job, if it is known.
+    pub fn prerequisite(&self, job: &JobSummary) -> Option<&JobSummary> {
+        let id = prerequisite_of(job)?;
+        self.prerequisites.iter().find(|known| known.id == id)
+    }
+}
+
+/// Returns the id of the prerequisite whose failure ended a job.
+fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
+    failed_prerequisite(job.fields.get("error")?)
 }
 
 /// Counts the ready actors that claim jobs of each target.
@@ -223,8 +248,8 @@ fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
     claimed
 }
 
-/// Returns the queues to show even while they are empty: those of every known type, and of every
-/// group with an actor, without those of each instance and priority.
+/// Returns the queues to show even while they are empty: the queue of every known type, and of every
+/// group with an actor, without the queues of each instance and priority.
 fn known_queues(types: &[TypeState], actors: &[PresenceOf]) -> BTreeSet<Queue> {
     let of_types = types.iter().map(|of| Target::any(of.script_type.clone()));
     let of_groups = actors
@@ -297,6 +322,7 @@ pub(crate) mod tests {
             }],
             brokers: Vec::new(),
             failing_notifications: Vec::new(),
+            periodic_jobs: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             pauses: Vec::new(),

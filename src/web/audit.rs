@@ -35,13 +35,15 @@ pub(super) async fn list(
     let text = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let main = html! {
         (head("Audit", &line, &html! {}))
-        form.filter method="get" action=(site.links().to("/audit")) {
-            label for="f-who" { "Who" } input #f-who name="who" value=(text("who"));
-            label for="f-what" { "What" } input #f-what name="what" value=(text("what")) placeholder="job.stop";
-            button { "Show" }
+        form.filters action=(site.links().to("/audit")) role="search" aria-label="Filter changes" {
+            label { "Who " input name="who" size="12" value=(text("who")) placeholder="anybody"; }
+            label { "What " input name="what" size="12" value=(text("what")) placeholder="job.stop"; }
+            button { "Filter" }
         }
-        @if records.is_empty() {
-            (empty(&html! { "No change is recorded that fits." }))
+        @if records.is_empty() && text("who").is_empty() && text("what").is_empty() {
+            (empty(&html! { "Nobody has changed anything yet." }))
+        } @else if records.is_empty() {
+            (empty(&html! { "No change matches. " a href=(site.links().to("/audit")) { "Clear the filters." } }))
         } @else {
             table.stack.nopick #audit role="table" {
                 caption.sr { "Changes" }

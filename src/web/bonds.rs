@@ -15,7 +15,7 @@ use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::JobSummary;
 
-/// The most jobs that are named of those that a job waits for.
+/// The maximum number of jobs that are named of those that a job waits for.
 const NAMED_MAX: usize = 2;
 /// The fields that are added to a job: those that it waits for, their number, and the one whose failure ended it.
 const AWAITED: &str = "waits_for";
@@ -54,6 +54,16 @@ pub(super) async fn tell(
     Ok(())
 }
 
+/// Adds the name and error of the job whose failure ended a job.
+pub(super) fn tell_prerequisite(job: &mut JobDoc, prerequisite: &JobSummary) {
+    job.set(FAILED, told_of(prerequisite));
+}
+
+fn told_of(job: &JobSummary) -> Value {
+    let field = |name| job.fields.get(name).map_or("", String::as_str);
+    json!({ "id": job.id, "name": field("name"), "error": field("error") })
+}
+
 /// Reads id, name and error of those jobs that the visitor may see.
 async fn names(
     site: &Site,
@@ -64,11 +74,7 @@ async fn names(
     ids.dedup();
     let mut known = site.client().job_summaries(ids).await?;
     known.retain(|job| visitor.sees(job));
-    let told = |job: &JobSummary| {
-        let field = |name| job.fields.get(name).map_or("", String::as_str);
-        json!({ "id": job.id, "name": field("name"), "error": field("error") })
-    };
-    Ok(known.iter().map(|job| (job.id.to_string(), told(job))).collect())
+    Ok(known.iter().map(|job| (job.id.to_string(), told_of(job))).collect())
 }
 
 /// Returns the jobs that a job waits for: the first by their names, and the number of the others.
@@ -87,7 +93,7 @@ pub(super) fn awaited(job: &JobDoc, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the first line of the error of a job. One that tells of another job links to it.
+/// Returns the first line of the error of a job. If it tells of another job, it links to it.
 pub(super) fn error_line(job: &JobDoc, links: &SiteLinks) -> Markup {
     let error = job.text("error");
     html! {

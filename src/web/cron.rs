@@ -1,5 +1,7 @@
 //! `/cron`: periodic jobs, their next and last firings; run, enable, disable.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -14,8 +16,11 @@ use super::links::{SiteLinks, encoded};
 use super::parts::{ShownState, ago, columns, count, empty, id_link, sign, things, until, was};
 use super::site::Site;
 use super::visitor::Visitor;
+use crate::config::format_duration;
 use crate::proto::job::JobStatus;
+use crate::proto::units::brief;
 use crate::rpc::Scope;
+use crate::store::FIRINGS_MAX;
 
 /// The periodic jobs, and the mistakes of their files.
 struct SeenPeriodicJobs {
@@ -51,7 +56,8 @@ pub(super) async fn list(
     };
     let runs = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
     let main = html! {
-        (head("Periodic jobs", &line, &html! {}))
+        @let add = links_to_form(&site, &visitor, "");
+        (head("Periodic jobs", &line, &add))
         @for problem in &seen.problems { div.note-err { pre { (problem) } } }
         @if seen.jobs.is_empty() {
             (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
@@ -71,7 +77,7 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, forgery: Option<&Ma
                 tr role="row" {
                     (columns(&[
                         ("", "Name"), ("", "State"), ("", "Schedule"), ("", "Type"), ("num", "Next"),
-                        ("", "Last"), ("num", "Firings"),
+                        ("", "Last"), ("", "Succeeded"), ("num", "Firings"),
                     ]))
                     @if forgery.is_some() { th role="columnheader" scope="col" { span.sr { "Run" } } }
                 }
@@ -87,6 +93,7 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, forgery: Option<&Ma
                             @if let Some(next) = job.time("next") { (until(next, now)) } @else { span.faint { "–" } }
                         }
                         td.wide role="cell" { (last(job, links, now)) }
+                        td.wide role="cell" { (succeeded(job, now)) }
                         td.num.wide role="cell" { (count(job.whole("fired").unwrap_or_default())) }
                         @if let Some(forgery) = forgery { td.mr role="cell" { (run_form(forgery, job, links)) } }
                     }
@@ -111,6 +118,29 @@ fn run_form(forgery: &Markup, job: &JobDoc, links: &SiteLinks) -> Markup {
         form method="post" action=(address(links, name)) {
             (forgery)
             button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
+        }
+    }
+}
+
+/// Returns how long ago it succeeded last, and whether it is overdue.
+fn succeeded(job: &JobDoc, now: Timestamp) -> Markup {
+    let is_overdue = job.get("overdue").and_then(Value::as_bool) == Some(true);
+    html! {
+        @if is_overdue { (sign("warn", "warn", "overdue")) " " }
+        @match job.time("succeeded_at") {
+            Some(at) => span.faint { (was(at, now)) },
+            None => span.faint { "never" },
+        }
+    }
+}
+
+/// Returns the link to the form that adds a periodic job, or changes the one of this name, for those who may.
+fn links_to_form(site: &Site, visitor: &Visitor, name: &str) -> Markup {
+    let links = site.links();
+    html! {
+        @if visitor.may(Scope::Admin) {
+            @if name.is_empty() { a.btn href=(links.to("/cron-form")) { "Add" } }
+            @else { a.btn href=(links.with("/cron-form", &[("name", name)])) { "Edit" } }
         }
     }
 }
@@ -146,24 +176,9 @@ pub(super) async fn show(
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
-        (head(&name, &line, &actions(&visitor, &job, links)))
-        section {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "Schedule" } dd { code { (job.text("schedule")) } " " (job.text("time_zone")) }
-                dt { "Type" } dd { (job.text("script_type")) }
-                dt { "File" }
-                dd {
-                    code { (job.text("file")) }
-                    @if !job.text("added_by").is_empty() { " by " (job.text("added_by")) }
-                }
-                dt { "Catch up" } dd { (job.text("catch_up")) }
-                dt { "Overlap" } dd { (job.text("overlap")) }
-                dt { "Last" } dd { (last(&job, links, now.moment.at)) }
-                dt { "Firings" } dd { (count(job.whole("fired").unwrap_or_default())) }
-                dt { "Left out" } dd { (count(job.whole("left_out").unwrap_or_default())) }
-            }
-        }
+        @let edit = (!job.text("added_by").is_empty()).then(|| links_to_form(&site, &visitor, &name));
+        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visitor, &job, links)) }))
+        (facts(&job, links, now.moment.at))
         section {
             (bar("Next", "", None))
             @if !is_enabled(&job) { p.dim { "It does not fire while it is disabled." } }
@@ -179,24 +194,98 @@ pub(super) async fn show(
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
+/// Returns what is known of a periodic job.
+fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        section {
+            (bar("Facts", "", None))
+            dl.facts {
+                dt { "Schedule" } dd { code { (job.text("schedule")) } " " (job.text("time_zone")) }
+                dt { "Type" } dd { (job.text("script_type")) }
+                dt { "File" }
+                dd {
+                    code { (job.text("file")) }
+                    @if !job.text("added_by").is_empty() { " by " (job.text("added_by")) }
+                }
+                dt { "Catch up" } dd { (job.text("catch_up")) }
+                dt { "Overlap" } dd { (job.text("overlap")) }
+                dt { "Last" } dd { (last(job, links, now)) }
+                @if let Some(spread) = job.get("spread").filter(|spread| spread.is_object()) {
+                    dt { "Spread" } dd { (seconds(spread, "own_s")) " of at most " (seconds(spread, "most_s")) }
+                }
+                @if !job.text("calendar").is_empty() { dt { "Calendar" } dd { (job.text("calendar")) } }
+                dt { "Succeeded" } dd { (succeeded(job, now)) }
+                @if let Some(at) = job.time("failed_at") {
+                    dt { "Failed" }
+                    dd {
+                        @let id = job.text("failed_id");
+                        (id_link(id, &links.job(id))) " " span.faint { (was(at, now)) } " "
+                        (job.text("failed_why"))
+                    }
+                }
+                @if let Some(took) = job.get("duration_s").and_then(Value::as_f64) {
+                    dt { "Duration" } dd { (brief(Duration::from_secs_f64(took.clamp(0.0, 1e9)))) }
+                }
+                @if let Some(at) = job.time("overdue_at").filter(|at| *at > now) {
+                    dt { "Overdue" } dd { (until(at, now)) }
+                }
+                dt { "Missed" } dd { (count(job.whole("missed").unwrap_or_default())) }
+                dt { "Firings" } dd { (count(job.whole("fired").unwrap_or_default())) }
+                dt { "Left out" } dd { (count(job.whole("left_out").unwrap_or_default())) }
+            }
+        }
+    }
+}
+
+/// Shows all firings of a periodic job that are kept.
+pub(super) async fn whole_history(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let asked = json!({ "name": name, "limit": FIRINGS_MAX });
+    let answer = site.ask(&visitor, "cron.history", asked).await?;
+    let firings = answer.get("firings").and_then(Value::as_array).cloned().unwrap_or_default();
+    let firings: Vec<JobDoc> = firings.into_iter().map(JobDoc::from).collect();
+    let links = site.links();
+    let main = html! {
+        p.crumb {
+            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(address(links, &name)) { (name) }
+        }
+        (head("Firings", &html! { (things(firings.len() as u64, "firing")) }, &html! {}))
+        @if firings.is_empty() { p.dim { "It has not fired." } }
+        @else { (firing_table(&firings, links, now.moment.at)) }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still("Firings", Nav::PeriodicJobs, main)))
+}
+
+fn seconds(of: &Value, name: &str) -> String {
+    format_duration(Duration::from_secs(of.get(name).and_then(Value::as_u64).unwrap_or_default()))
+}
+
 /// Returns the latest firings, each with its job or the reason for which it was left out.
 fn history(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let firings = job.get("history").and_then(Value::as_array).cloned().unwrap_or_default();
     let firings: Vec<JobDoc> = firings.into_iter().map(JobDoc::from).collect();
     html! {
         section {
-            (bar("Firings", "", None))
-            @if firings.is_empty() { p.dim { "It has not fired." } } @else {
-                table.stack.nopick role="table" {
-                    caption.sr { "Latest firings" }
-                    thead role="rowgroup" {
-                        tr role="row" { (columns(&[("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")])) }
-                    }
-                    tbody role="rowgroup" {
-                        @for firing in &firings { (firing_row(firing, links, now)) }
-                    }
-                }
+            @let all = format!("{}/history", address(links, job.text("name")));
+            (bar("Firings", "", Some(("All firings", &all))))
+            @if firings.is_empty() { p.dim { "It has not fired." } }
+            @else { (firing_table(&firings, links, now)) }
+        }
+    }
+}
+
+fn firing_table(firings: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        table.stack.nopick role="table" {
+            caption.sr { "Latest firings" }
+            thead role="rowgroup" {
+                tr role="row" { (columns(&[("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")])) }
             }
+            tbody role="rowgroup" { @for firing in firings { (firing_row(firing, links, now)) } }
         }
     }
 }

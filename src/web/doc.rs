@@ -28,16 +28,6 @@ impl From<Value> for JobDoc {
 }
 
 impl JobDoc {
-    /// Returns the jobs of a list, and the cursor to its next page.
-    pub(super) fn page(mut answer: Value) -> (Vec<Self>, Option<String>) {
-        let jobs = answer.get_mut("jobs").map(Value::take).unwrap_or_default();
-        let jobs = match jobs {
-            Value::Array(jobs) => jobs.into_iter().map(Self::from).collect(),
-            _ => Vec::new(),
-        };
-        (jobs, answer.get("next").and_then(Value::as_str).map(str::to_owned))
-    }
-
     /// Returns the value of a field.
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
         self.0.get(field)
@@ -53,7 +43,7 @@ impl JobDoc {
         self.0.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns the value of a field as text; those of a list with spaces between them.
+    /// Returns the value of a field as text; values of a list have spaces between them.
     pub(super) fn plain(&self, field: &str) -> String {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match self.0.get(field) {
@@ -144,7 +134,7 @@ impl JobDoc {
         }
     }
 
-    /// Returns its attempts as "3 of 4": those so far, and the most.
+    /// Returns its attempts as "3 of 4": attempts so far, and the limit.
     pub(super) fn attempts(&self) -> String {
         let attempt = self.whole("attempt").unwrap_or_default();
         match (attempt, self.whole("retries").unwrap_or_default()) {

@@ -21,19 +21,19 @@ use super::visitor::Visitor;
 use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
 use crate::rpc::Caller;
 
-/// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
+/// A stream ends after this time; the browser opens the next one, for the visitor who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
-/// A rendering is followed by a pause of so many times its length, up to the most: what took long may have waited
+/// A rendering is followed by a pause of so many times its length, up to the limit: a slow one may have waited
 /// for a Redis that stood still.
 const PAUSE_TIMES: u32 = 4;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The pause after a rendering if others join meanwhile.
 const PAUSE_LEAST: Duration = Duration::from_millis(100);
-/// After so many renderings without news the pause is a period longer, up to the most.
+/// After so many renderings without news the pause is a period longer, up to the limit.
 const QUIET_PERIODS: u32 = 10;
 const PERIODS_MAX: u32 = 3;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// The time between two heartbeats, by which a page without news knows that it is live.
+/// The time between two heartbeats: they tell a page without news that it is live.
 const BEAT: Duration = Duration::from_secs(5);
 /// No heartbeat is sent once the last rendering is so old.
 const BEAT_AGE_MAX: Duration = Duration::from_secs(8);

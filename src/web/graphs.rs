@@ -87,7 +87,7 @@ fn pages(
     pager(shown, first.as_deref(), next.as_deref())
 }
 
-/// Returns the state as people see that of a job.
+/// Returns the state in the words for a job's state.
 pub(super) fn state(graph: &JobDoc) -> Markup {
     let word = match graph.text("state") {
         "failed" => "error",

@@ -1,4 +1,4 @@
-//! `/limits`: each limit with what runs under it and what it holds.
+//! `/limits`: each limit with the jobs that run under it and that it holds.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! The addresses of the pages, with the prefix under which they are served.
+//! The addresses of the pages, with the prefix that they are served under.
 
 use std::fmt::Write as _;
 

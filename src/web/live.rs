@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
-/// The most kinds of pages that are open at once.
+/// The maximum number of kinds of pages that are open at once.
 const FEEDS_MAX: usize = 500;
 
 /// A part of a page that changes: an element with an id.
@@ -104,7 +104,7 @@ pub(super) struct Picture {
     parts: Arc<[LivePart]>,
     /// Why there are no new parts; they are then those before.
     away: Option<String>,
-    /// The time at which its rendering began; `None` before the first.
+    /// The time when its rendering began; `None` before the first.
     at: Option<Instant>,
 }
 

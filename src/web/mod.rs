@@ -10,7 +10,7 @@ mod bonds;
 mod brokers;
 mod cookie;
 mod cron;
-mod dead;
+mod cron_form;
 mod doc;
 mod error;
 mod events;
@@ -35,6 +35,7 @@ mod refused;
 mod session;
 mod site;
 mod snapshot;
+mod stats;
 mod submit;
 mod visitor;
 
@@ -83,16 +84,19 @@ fn routes(site: Site) -> Router {
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
         .route("/notifications", get(notifications::list))
+        .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
         .route("/graphs/{id}/stop", get(graph::ask_stop))
         .route("/graphs/{id}/delete", get(graph::ask_delete))
         .route("/submit", get(submit::show).post(submit::change).layer(body))
-        .route("/dead", get(dead::list).post(dead::change))
+        .route("/dead", get(jobs::list_dead).post(jobs::change_dead))
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
+        .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/cron-form", get(cron_form::show).post(cron_form::change))
         .route("/objects", get(objects::list).post(objects::change))
         .route("/brokers", get(brokers::list))
         .route("/records", get(records::list))

@@ -30,7 +30,7 @@ pub(super) struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// The newest records come first; those of one root or chain as they happened.
+    /// The newest records come first; the records of one root or chain as they happened.
     fn query(&self) -> RecordQuery {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         RecordQuery {
@@ -113,7 +113,7 @@ fn line(filter: &RecordFilter) -> Markup {
         @if filter.root.is_empty() && filter.chain.is_empty() {
             "Events of brokers and of programs that publish the key log, the newest first."
         } @else if filter.is_tree() {
-            "Chain by chain, in the order in which they begin."
+            "Chain by chain, by the time of their first event."
         } @else {
             "In the order of time."
         }

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::rpc::Caller;
 
-/// The most sessions; the one that was unused for longest makes room for another.
+/// The maximum number of sessions; the session that was unused for longest makes room for another.
 const SESSIONS_MAX: usize = 1000;
 /// A session that is unused for so long ends.
 const IDLE_MAX: Duration = Duration::from_hours(12);
@@ -24,7 +24,7 @@ const CHECKED_EVERY: Duration = Duration::from_secs(5);
 
 /// All sessions of this process.
 pub(super) struct Sessions {
-    /// By the hash of what the cookie has.
+    /// By the hash of the cookie's value.
     open: Mutex<HashMap<[u8; 32], WebSession>>,
     /// Signs the tokens against forgery.
     key: hmac::Key,

@@ -60,7 +60,7 @@ const TOAST_COOKIE_S: u64 = 10;
 pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
 
 impl Site {
-    /// Creates it. `address` is that of Redis, without a password.
+    /// Creates it. `address` is the address of Redis, without a password.
     pub fn new(
         client: Client,
         address: Arc<str>,
@@ -217,8 +217,20 @@ impl Site {
         method: &str,
         params: Value,
     ) -> Result<Value, PageError> {
-        let context = self.context(visitor);
-        Ok(self.parts.table.call(context, method, params).await?)
+        Ok(self.ask_or_why(visitor, method, params).await?)
+    }
+
+    /// Reads as [`Site::ask`] does, for a page that shows the reason of a failure itself.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn ask_or_why(
+        &self,
+        visitor: &Visitor,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        self.parts.table.call(self.context(visitor), method, params).await
     }
 
     fn context(&self, visitor: &Visitor) -> CallContext {

@@ -74,7 +74,7 @@ impl<S: Sync> FromRequestParts<S> for Visitor {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
-        // Every page stands behind the layer that finds out who visits.
+        // Every page comes after the layer that finds out who visits.
         parts.extensions.get::<Self>().cloned().ok_or_else(PageError::unknown)
     }
 }

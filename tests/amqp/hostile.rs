@@ -96,7 +96,7 @@ fn a_queue_that_rejects_its_answers_holds_up_nobody_and_no_end() {
         pong(&broker);
         process.signal(Signal::SIGTERM);
         process.ends().code(0);
-        // What was not dropped is tried: the queue takes one at a time.
+        // The kept answers are tried: the queue takes one at a time.
         let taken = steps(&broker.url, &json!([{ "do": "take", "queue": "full" }]));
         assert!(!taken[0].as_array().expect("a list").is_empty(), "{taken}");
     }

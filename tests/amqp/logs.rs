@@ -32,7 +32,7 @@ async fn ids(logs: &LogCollection, query: Value) -> (Vec<String>, Value) {
 async fn records_are_fetched_by_root_chain_level_and_time_in_the_order_of_time() {
     let redis = Redis::start();
     let logs = logs(&redis, &forever());
-    // Neither the order of ids nor that of writes is that of time.
+    // Neither ids nor writes are in the order of time.
     for (id, minute, root, chain, level) in [
         ("a", 3, "r1", "c1", "info"),
         ("b", 1, "r1", "c2", "error"),

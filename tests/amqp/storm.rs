@@ -102,7 +102,7 @@ fn unreadable(rounds: usize) -> impl Iterator<Item = String> {
     (0..rounds).flat_map(move |round| names.clone().map(move |name| format!("g{round}-{name}")))
 }
 
-/// Checks the dead letters and the jobs of all messages, each of which is answered.
+/// Checks the dead letters and the jobs of all messages; each is answered.
 fn check_ends(broker: &Broker, number: usize) {
     let poisoned: BTreeSet<String> =
         (0..number).step_by(POISONED).map(|n| format!("m{n}")).collect();

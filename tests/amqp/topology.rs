@@ -191,7 +191,7 @@ fn of_two_tags_or_modes_that_start_together_one_runs() {
     }
 }
 
-/// A few vhosts are enough: each round leaves its own behind, as a reboot does.
+/// A few vhosts are enough: each round leaves its own, as a reboot does.
 fn vhost_of(round: usize) -> String {
     static URLS: std::sync::OnceLock<[String; 4]> = std::sync::OnceLock::new();
     URLS.get_or_init(|| [vhost(), vhost(), vhost(), vhost()])[round % 4].clone()

@@ -143,7 +143,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.2} s", duration.as_secs_f64())
 }
 
-/// Says what is known of jobs that do not end.
+/// Prints the fields of jobs that do not end.
 pub(crate) fn explain(storm: &mut Storm) {
     let stuck: Vec<String> = storm.observer.open.iter().take(10).cloned().collect();
     eprintln!("{} jobs do not end, among them:", storm.observer.open.len());

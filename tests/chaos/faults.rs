@@ -67,7 +67,7 @@ impl Fault {
         )
     }
 
-    /// Returns the time before the fault is healed. `lease` is that of the actors.
+    /// Returns the time before the fault is healed. `lease` is the lease of the actors.
     pub(crate) fn lasts(self, lease: Duration, rng: &mut Rng) -> Duration {
         let millis = |from, to, rng: &mut Rng| Duration::from_millis(rng.u64(from..to));
         match self {

@@ -1,4 +1,4 @@
-//! The fence: what an actor does that was away for longer than its lease, and what becomes of
+//! The fence: the behaviour of an actor that was away for longer than its lease, and the fate of
 //! claims that reach Redis later than anybody waits for.
 
 use std::time::Duration;

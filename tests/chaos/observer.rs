@@ -8,7 +8,7 @@ use redis::{Connection, FromRedisValue, Pipeline};
 
 use crate::support::keys;
 
-/// The time after an end at which a second end is looked for: well within the life of a reply.
+/// The wait after an end before a second end is looked for: well within the life of a reply.
 const SECOND_LOOK: Duration = Duration::from_secs(8);
 /// Jobs looked at in one round trip.
 const LOOKED_AT: usize = 400;
@@ -136,7 +136,7 @@ impl Observer {
         Some(presence["boot_id"].as_str()?.to_owned())
     }
 
-    /// Takes the time until nothing is left of what a dead boot ran. Returns how many jobs that
+    /// Takes the time until no job of a dead boot is left. Returns how many jobs that
     /// was.
     pub(crate) fn measure(&mut self, boot: String, kind: Kind) -> usize {
         let since = Instant::now();
@@ -147,7 +147,7 @@ impl Observer {
         jobs
     }
 
-    /// Something else struck: what is being measured is none any more.
+    /// Something else struck: the measurement is void.
     pub(crate) fn disturb(&mut self) {
         self.recoveries.iter_mut().for_each(|recovery| recovery.disturbed = true);
     }

@@ -32,7 +32,7 @@ const ACTORS: [&str; 6] = [
     "sh-default-2",
 ];
 const LEASE: Duration = Duration::from_secs(2);
-/// Deaths by which no job of a storm is given up: poison has tests of its own.
+/// Deaths that give up no job of a storm: poison has tests of its own.
 const CRASH_LIMIT: u32 = 1000;
 /// Jobs on their way at a time, so that there are always some to be struck.
 const OPEN_MAX: usize = 150;
@@ -175,7 +175,7 @@ impl Storm {
         }
     }
 
-    /// Heals everything, and lets what is on its way end.
+    /// Heals everything, and lets the jobs on their way end.
     fn abate(&mut self) {
         for (at, _) in &mut self.heals {
             *at = Instant::now();

@@ -42,7 +42,7 @@ impl Settings {
     }
 }
 
-/// One process, or the place of one that does not run now.
+/// One process, or the place of a process that does not run now.
 pub(crate) struct Unit {
     name: String,
     config: PathBuf,
@@ -103,7 +103,7 @@ impl Unit {
     /// Ends it at once, as if the machine had been switched off.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // One that has just ended by itself is as dead.
+            // A process that has just ended by itself is as dead.
             let _ = child.kill();
             child.wait().expect("reaping a child");
         }

@@ -124,7 +124,7 @@ pub(crate) struct Submitter {
 }
 
 impl Submitter {
-    /// `url` is that of the store's line.
+    /// `url` is the url of the store's line.
     pub(crate) fn start(store: Store, url: String) -> Self {
         let (batches, waiting) = sync_channel::<Vec<Job>>(1);
         let (done, accepted) = sync_channel(1);
@@ -177,7 +177,7 @@ impl Drop for Submitter {
     }
 }
 
-/// Submits until every job is known to be stored: one that exists was stored by a call whose
+/// Submits until every job is known to be stored: an existing job was stored by a call whose
 /// answer was lost.
 pub(super) async fn submit(store: &Store, batch: &[Job]) {
     let mut backoff = Backoff::default();
@@ -205,7 +205,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// The time in which a command that was on its way when its connection ended has arrived, or never
+    /// After this time a command that was on its way when its connection ended has arrived, or never
     /// will.
     const ARRIVES_WITHIN: Duration = Duration::from_millis(300);
 
@@ -269,7 +269,7 @@ impl Plain {
             .stderr(Stdio::null())
             .spawn()
             .expect("redis-cli is installed");
-        // One that has no connection does not read.
+        // A client that has no connection does not read.
         let written =
             child.stdin.take().map(|mut to| to.write_all(&pipeline.get_packed_pipeline()));
         child.wait().expect("reaping redis-cli").success() && written.is_some_and(|all| all.is_ok())

@@ -1,6 +1,7 @@
 //! The clients of other languages: their own tests, against the real daemon; and the example of the Rust
 //! client.
 
+mod generated;
 mod mcp;
 mod python;
 mod rust;

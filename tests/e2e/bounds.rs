@@ -1,4 +1,4 @@
-//! Bounds of one job, within those of its script type.
+//! Bounds of one job, within its script type's.
 
 use crate::support::{Hero, Redis, needs};
 

@@ -19,7 +19,7 @@ const WORKERS: usize = 3;
 #[derive(Debug, Default)]
 struct Recipe {
     title: String,
-    /// Its part of the configuration; `{folder}` stands for the folder in which it runs.
+    /// Its part of the configuration; `{folder}` stands for its working folder.
     config: String,
     lines: String,
     /// The expected output; `…` stands for any text within a line.

@@ -1,6 +1,6 @@
 """Computes when lines of cron fire around each change of the clock of a year, by a plain loop over minutes.
 
-The rule is that of Debian's cron. A line with a `*` in its minute or hour fires in each minute of the wall clock
+The rule comes from Debian's cron. A line with a `*` in its minute or hour fires in each minute of the wall clock
 that it names, also if that comes twice. Any other fires once for each local minute: not again when it comes a second
 time, and soon after the clock has jumped over it. Reads {"zones": […], "lines": […], "year": N}, and prints one entry
 for each zone, line and change: [zone, line, begin, end, [times]], in seconds of Unix time.

@@ -1,4 +1,4 @@
-//! When lines of cron fire on the nights on which the clock changes, compared with another implementation: a loop over
+//! When lines of cron fire on the nights when the clock changes, compared with another implementation: a loop over
 //! minutes in Python, with the zones of its standard library.
 
 use std::collections::BTreeSet;

@@ -126,7 +126,7 @@ fn dev_goes_on_after_a_hangup_that_its_caller_ignores() {
                kill -TERM $!; wait $!; true";
     let dir = redis.folder().join("kept");
     let dir = dir.to_str().expect("a path in UTF-8");
-    // The outer one only sets the path by which the shell finds this program.
+    // The outer one only sets the path where the shell finds this program.
     let done = hero.run(&["dev", "--", "sh", "-c", run, dir]);
     assert_eq!(done.code(0).stdout, "42\n");
 }

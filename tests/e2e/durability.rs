@@ -19,7 +19,7 @@ fn log_says_what_redis_keeps_and_what_makes_it_durable() {
     redis.run("CONFIG SET appendfsync everysec");
     let sal = hero.actor("sal-default-1").start();
     assert!(sal.err().contains(
-        "keeps every write, but those of the last second (appendonly yes, appendfsync everysec)"
+        "keeps every write, except the last second (appendonly yes, appendfsync everysec)"
     ));
     assert!(!sal.err().contains("CONFIG SET"), "{}", sal.err());
 }
@@ -96,7 +96,7 @@ fn user_without_config_learns_what_info_says_and_is_refused_nothing() {
     let named = login("named").set("redis.require_durable", "true");
     let osis = named.actor("osis-default-1").start();
     assert!(
-        osis.err().contains("keeps every write, but those of the last second (appendonly yes)"),
+        osis.err().contains("keeps every write, except the last second (appendonly yes)"),
         "{}",
         osis.err()
     );

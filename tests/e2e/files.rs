@@ -91,7 +91,7 @@ fn failed_script_keeps_its_files_and_hostile_entries_are_left_out() {
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script])
         .code(3)
         .says("the file `link` is not kept: it is a link")
-        .says("the file `pipe` is not kept: it is no regular file")
+        .says("the file `pipe` is not kept: it is not a regular file")
         .says("the file `large` is not kept: it has 2000 bytes, with the files before it more than job")
         .says("the file `below` is not kept: it is a folder")
         .says("the file `.hidden` is not kept: its name is not legal");

@@ -1,4 +1,4 @@
-//! Full disks: a job that fills one fails with the reason; one that cannot start waits for space.
+//! Full disks: a job that fills one fails with the reason; a job that cannot start waits for space.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn script_that_fills_the_disk_fails_without_harm_to_the_next() {
 fn full_actor_says_so_between_two_heartbeats() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
-    // Longer than the time after which it tries again.
+    // Longer than the pause before it tries again.
     let hero = Hero::on(&redis).set("actor.heartbeat", "\"5s\"").set("actor.lease", "\"15s\"");
     let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
     let _actor = actor.start();

@@ -80,7 +80,7 @@ fn invalid_graph_is_rejected_with_line_and_column() {
         (
             node("fetch", "") + node("count", "after = [\"fetsh\"]").as_str(),
             "g.toml:8:10: job `count` waits for `fetsh`, which is neither a job of the graph nor \
-             one that exists; did you mean `fetch`?",
+             an existing job; did you mean `fetch`?",
         ),
         (
             node("fetch", "") + node("count", &format!("after = [\"{long}\"]")).as_str(),

@@ -30,7 +30,7 @@ fn folders(redis: &Redis) -> std::path::PathBuf {
     folder
 }
 
-/// Waits until so many jobs have run, and returns the most that one of them saw running.
+/// Waits until so many jobs have run, and returns the highest number that one of them saw running.
 fn most_together(folder: &Path, jobs: usize) -> u32 {
     let seen = folder.join("seen");
     wait_until("all have run", || fs::read_dir(&seen).expect("a folder").count() == jobs);

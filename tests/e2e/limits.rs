@@ -2,7 +2,7 @@
 
 use crate::support::{Hero, Process, Redis, keys, wait_until};
 
-/// Runs a script that must fail with this message, then one that must succeed.
+/// Runs a script that must fail with this message, then a script that must succeed.
 #[track_caller]
 fn fails_alone(hero: &Hero, kind: &str, script: &str, timeout: &str, says: &str) {
     let next = if kind == "python" { "print(1)" } else { "1" };

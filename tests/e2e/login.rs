@@ -59,6 +59,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("limit list", Some(&[])),
     ("audit", Some(&[])),
     ("dead list", Some(&[])),
+    ("dead errors", Some(&[])),
     ("dead show", Some(&["a"])),
     ("dead retry", Some(&["a"])),
     ("dead delete", Some(&["a"])),

@@ -22,10 +22,11 @@ fn samples(text: &str) -> BTreeMap<&str, f64> {
         .collect()
 }
 
-/// A supervisor and an actor that have run some jobs: two that finish, one that fails, one that
+/// A supervisor and an actor that have run some jobs: two finish, one fails, one
 /// times out; and a job of a type without actors.
 fn busy(redis: &Redis) -> (Hero, [Process; 2]) {
-    let hero = Hero::on(redis).set("job.retries", "0");
+    let all_dead = "[type.osis]\ndead_letters = \"all\"\n";
+    let hero = Hero::on(redis).set("job.retries", "0").add(all_dead);
     let running = [hero.supervisor().start(), hero.actor("osis-default-1").tasks(2).start()];
     for (id, script) in [("a", "1"), ("b", "2"), ("wrong", "throw \"no\"")] {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", script]).code(0);
@@ -33,13 +34,15 @@ fn busy(redis: &Redis) -> (Hero, [Process; 2]) {
     hero.run(&["submit", "-t", "osis", "--id", "slow", "--timeout", "10ms", "-e", "loop {}"])
         .code(0);
     hero.run(&["submit", "-t", "bash", "-e", "true"]).code(0);
+    hero.run(&["cron", "add", "yearly", "--schedule", "@yearly", "-t", "osis", "-e", "1"]).code(0);
     for (id, status) in
         [("a", "finished"), ("b", "finished"), ("wrong", "error"), ("slow", "error")]
     {
         until(redis, id, status);
     }
     wait_until("the supervisor is present", || {
-        hero.run(&["metrics"]).stdout.contains("\nhero_supervisors 1\n")
+        let text = hero.run(&["metrics"]).stdout;
+        text.contains("\nhero_supervisors 1\n") && text.contains("\nhero_cron_running")
     });
     (hero, running)
 }
@@ -122,7 +125,7 @@ fn every_metric_of_the_alerts_and_of_the_dashboard_exists() {
     ];
     for used in used {
         for word in used.split(|c: char| !(c.is_ascii_lowercase() || c == '_')) {
-            // Those of brokers exist where one has run; tests/amqp compares them.
+            // Metrics of brokers exist where one has run; tests/amqp compares them.
             let is_metric = word.starts_with("hero_") && !word.starts_with("hero_amqp_");
             assert!(!is_metric || text.contains(word), "{word} is no metric");
         }

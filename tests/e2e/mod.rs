@@ -13,6 +13,9 @@ mod control;
 mod cookbook;
 mod corrections;
 mod cron;
+mod cron_import;
+mod cron_lateness;
+mod cron_rules;
 mod cron_times;
 mod deaths;
 mod dev;
@@ -60,15 +63,7 @@ mod unfinished;
 mod unique;
 mod user_folders;
 
-use crate::support::{Redis, keys, wait_until};
-
-/// Waits until a job is in a state.
-#[track_caller]
-fn until(redis: &Redis, id: &str, status: &str) {
-    wait_until(&format!("job {id} is {status}"), || {
-        redis.field(&keys::job(id), "status").as_deref() == Some(status)
-    });
-}
+use crate::support::{Redis, keys, until};
 
 /// Returns a field of a job's hash.
 #[track_caller]

@@ -26,7 +26,7 @@ fn four() -> (Redis, Hero) {
 }
 
 /// Returns the shards of keys, by the documented rule.
-#[expect(clippy::disallowed_methods, reason = "another language than that of Hero")]
+#[expect(clippy::disallowed_methods, reason = "another language than Hero's")]
 fn places(keys: &[&str]) -> Vec<usize> {
     let mut command = Command::new("python3");
     command.args(["-c", PLACE, &SHARDS.to_string()]).args(keys);

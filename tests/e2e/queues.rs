@@ -41,7 +41,7 @@ fn pause_of_all_queues_or_of_a_group_holds_for_those_that_come_later() {
     let hero = Hero::on(&redis);
     hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues paused\n");
     hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues were paused already\n");
-    // A group of which nobody knew.
+    // A group that nobody knew.
     let _new = hero.actor("osis-new-1").start();
     hero.run(&["submit", "-t", "osis", "-g", "new", "--id", "a", "-e", "1"]).code(0);
     let first = |args: &[&str]| {

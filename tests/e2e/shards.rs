@@ -74,14 +74,14 @@ fn job(script_type: &str, id: &str, script: &str) -> Job {
     JobBuilder::new(script_type, script).id(id).build().expect("legal")
 }
 
-/// A job that notes its begin and its end.
+/// A job that notes its start and its end.
 fn noted(folder: &Path, id: &str) -> Job {
     let file = folder.join("effects").display().to_string();
     let note = |mark: &str| format!("file_write_append(\"{file}\", \"{mark}{id}\\n\")");
     job("sal", id, &format!("{}; sleep(0.02); {}", note("+"), note("-")))
 }
 
-/// Returns the ids in the order of their ends, and the most that ran at once.
+/// Returns the ids in the order of their ends, and the highest number that ran at once.
 fn noted_in(folder: &Path) -> (Vec<String>, usize) {
     let text = std::fs::read_to_string(folder.join("effects")).unwrap_or_default();
     let (mut running, mut most, mut ended) = (0_usize, 0, Vec::new());

@@ -118,7 +118,7 @@ fn job_is_given_back_once_its_process_has_ended_and_keeps_the_lines_that_it_writ
     let _second = hero.actor("python-default-2").start();
     first.signal(Signal::SIGTERM);
     wait_until("the script ends", || file("ending").exists());
-    // It would have to wait behind a job that has been given back.
+    // It would have to wait after a job that has been given back.
     hero.run(&["exec", "-t", "python", "--group", "default", "-e", "print(1)"]).code(0);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("started"));
     assert_eq!(field(&redis, "a", "actor").as_deref(), Some("python:default:1"));

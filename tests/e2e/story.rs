@@ -134,7 +134,7 @@ fn configuration_selects_the_jobs_of_which_the_log_tells() {
     let osis = hero.actor("osis-default-1").start();
     let run = |id, script| {
         hero.run(&["exec", "-t", "osis", "--id", id, "-e", script]);
-        // The line of a failure comes after those of all jobs before.
+        // The line of a failure comes after the lines of all jobs before.
         let mark = format!("{id}-mark");
         hero.run(&["exec", "-t", "osis", "--id", &mark, "-e", "throw 1"]).code(1);
         wait_until("the mark is logged", || !story(&[&osis], &mark).is_empty());

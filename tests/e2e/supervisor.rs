@@ -73,7 +73,9 @@ fn script_that_asks_to_run_later_does_and_one_that_gives_up_is_not_retried() {
 #[test]
 fn exit_code_75_postpones_only_a_job_that_names_it_and_no_job_is_postponed_without_end() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).set("job.postponed_max", "\"1ms\"");
+    let hero = Hero::on(&redis)
+        .set("job.postponed_max", "\"1ms\"")
+        .add("[type.bash]\ndead_letters = \"all\"\n");
     let _units = ["bash-default-1", "osis-default-1"].map(|unit| hero.actor(unit).start());
     let _supervisor = hero.supervisor().start();
     let submit = |args: &[&str]| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ENDLESS, field, until};
 use crate::support::{Hero, Redis, wait_until};
 
-/// The text without its colours, and the line ends of a terminal as those of a file.
+/// The text without its colours, and the line ends of a terminal as in a file.
 fn plain(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
     hero.run(&["submit", "-t", "osis", "--id", "7f9c", "-e", "1"]).code(0);
     let shown = hero.run(&["job", "show", "7f9c2"]).code(0).stdout;
     assert!(shown.contains(UUIDS[0]), "{shown}");
-    // What is an id as it stands is that job.
+    // A text that is a whole id means that job.
     hero.run(&["job", "stop", "7f9c"]).code(0).stdout("7f9c stopped\n");
     let said = "several jobs have ids that begin with 7f9c-";
     hero.run(&["job", "delete", "7f9c-"]).code(66).says("no such job: 7f9c-");

@@ -72,6 +72,52 @@ fn screen_shows_jobs_that_keys_look_at_stop_and_retry() {
 }
 
 #[test]
+fn queue_shows_its_jobs_by_state_and_a_text_searches_them() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let submit = |id: &str, rest: &[&str]| {
+        let all = ["submit", "-t", "osis", "--id", id, "-e", "throw \"no luck\"", "--retries", "0"];
+        hero.run(&[&all[..], rest].concat()).code(0);
+    };
+    submit("alone", &["--group", "io"]);
+    for number in 0..3 {
+        submit(&format!("red-{number}"), &[]);
+    }
+    submit("blue", &[]);
+    let mut terminal = Terminal::start(&hero);
+    terminal.shows("type:osis:group:io");
+    terminal.shows("o order");
+    terminal.press("o");
+    terminal.shows("by queued");
+    // The queue with the most jobs is the first.
+    terminal.press("\r");
+    terminal.shows("Jobs: waiting, of type:osis: 4");
+    assert!(!terminal.screen().contains("alone"), "it is in another queue");
+    terminal.press("/red-1\r");
+    terminal.shows("with red-1: 1");
+    let actor = hero.actor("osis-default-1").start();
+    until(&redis, "red-1", "error");
+    terminal.press("\u{1b}");
+    terminal.shows("of type:osis: 0");
+    terminal.shows("No job matches.");
+    drop(actor);
+    // Finished, then failed ones.
+    terminal.press("\t\t\t");
+    terminal.shows("Jobs: failed, of type:osis: 4");
+    terminal.shows("no luck");
+    terminal.press("\r");
+    terminal.shows("Job red-");
+    terminal.press("\u{1b}");
+    terminal.shows("Jobs: failed, of type:osis: 4");
+    terminal.press("\u{1b}");
+    terminal.shows("No job runs.");
+    terminal.press("l");
+    terminal.shows("Jobs: waiting: ");
+    terminal.press("q");
+    terminal.process.ends().code(0);
+}
+
+#[test]
 fn question_of_a_job_stands_below_its_log() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

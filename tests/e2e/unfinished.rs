@@ -105,7 +105,7 @@ fn secret_that_is_half_written_is_not_shown() {
     );
     let submit = ["submit", "-t", "bash", "--id", "a", "--env", "API_TOKEN=s3cr3t", "-e", &script];
     hero.run(&submit).code(0);
-    wait_until("the begin is shown", || !standing(&redis, "a").is_empty());
+    wait_until("the start is shown", || !standing(&redis, "a").is_empty());
     assert_eq!(standing(&redis, "a"), "token: ");
     std::fs::write(&gate, "").expect("opening the gate");
     until(&redis, "a", "finished");

@@ -26,7 +26,7 @@ fn key_is_held_for_its_time_after_the_job_finished() {
     assert_eq!(submit(&hero, &["--unique-key=k", "-e", "2"]), first);
     let reject = ["submit", "-t", "osis", "--unique-key=k", "--on-duplicate=reject", "-e", "1"];
     hero.run(&reject).code(65).says(&format!("its unique key is held by job {first}"));
-    // One that started is not replaced.
+    // A started job is not replaced.
     assert_eq!(submit(&hero, &["--unique-key=k", "--on-duplicate=replace", "-e", "1"]), first);
     // The job itself may run again, and holds it on.
     hero.run(&["job", "retry", &first]).code(0);

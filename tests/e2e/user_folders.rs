@@ -34,7 +34,7 @@ fn user_has_a_configuration_and_folders_of_its_own() {
         let done = command.output().expect("the program runs");
         String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned()
     };
-    // That of root: another user may have put it there, and `sudo` has kept the home.
+    // Root's: another user may have put it there, and `sudo` has kept the home.
     let shown = show(None);
     if !needs("unprivileged-user", || shown.contains("configuration: valid")) {
         return;

@@ -1,5 +1,5 @@
-//! Control groups of jobs: many processes that each stay within the limits of one, in an actor to which
-//! its control group is delegated.
+//! Control groups of jobs: many processes that each stay within the limits of one, in an actor with a
+//! delegated control group.
 
 use std::fs;
 use std::path::PathBuf;

@@ -87,7 +87,7 @@ fn hide(environment: &str) -> String {
     )
 }
 
-/// Hides processes behind an environment while an older job runs; they end with their own job.
+/// Hides processes by an environment while an older job runs; they end with their own job.
 fn hidden_processes_end(environment: &str) {
     let stage = Stage::new(&[]);
     stage.start_older_job();

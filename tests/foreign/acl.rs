@@ -1,4 +1,4 @@
-//! The shipped example of access control, with what it lists for the time beside older programs.
+//! The shipped example of access control, with its part for the time beside older programs.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn the_shipped_access_rules_are_enough_beside_older_programs() {
     replies_are_right(&old.ends(), number);
     assert_eq!(lines(&rhailib.ends()).len(), number);
 
-    // What was popped and lost comes back, and stops go both ways.
+    // Popped and lost jobs come back, and stops go both ways.
     for id in ["sleeps", "waits"] {
         let target = if id == "waits" { "nobody" } else { "default" };
         client

@@ -164,7 +164,7 @@ fn tasks_that_never_get_details_hold_back_no_other() {
     redis.run("HSET rhai_task_details:never-500 script 1 status pending");
     until(&redis, "never-500", "completed");
     let ttl_s: i64 = redis.ask("TTL hero:meta:legacy:seen:main");
-    assert!(ttl_s > 0, "what was seen of a circle stays for ever");
+    assert!(ttl_s > 0, "the record of a circle stays for ever");
 }
 
 #[test]

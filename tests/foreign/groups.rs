@@ -13,7 +13,7 @@ fn grouped(redis: &Redis) -> Hero {
     dual(redis, &[OF_DEFAULT, &of_group, &of_instance])
 }
 
-/// The legacy queues in which a job stands.
+/// The legacy queues that hold a job.
 fn places(redis: &Redis, id: &str) -> Vec<&'static str> {
     let holds = |queue: &&str| redis.list(queue).iter().any(|entry| entry == id);
     [OF_DEFAULT, OF_GROUP, OF_INSTANCE].into_iter().filter(holds).collect()

@@ -28,7 +28,7 @@ fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
     }
     let _actor = hero.actor("bash-default-1").start();
     all_finish(&redis, &ids);
-    // What an old client gave to an old worker Hero has never seen: that worker takes it along when
+    // Hero has never seen jobs from an old client to an old worker: that worker takes it along when
     // it is killed, one job a kill. All others end.
     let open = || old.iter().filter(|id| !has_status(&redis, id, "finished")).count();
     let mut ran = 0;

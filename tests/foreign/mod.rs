@@ -62,7 +62,7 @@ impl Program {
         Self { name: format!("{name} {}", words.join(" ")), child, out, err }
     }
 
-    /// The same, for one that serves: waits until it does.
+    /// The same, for a program that serves: waits until it does.
     #[track_caller]
     fn serve(redis: &Redis, name: &str, words: &[&str]) -> Self {
         let mut program = Self::begin(redis, name, words);
@@ -78,7 +78,7 @@ impl Program {
         program
     }
 
-    /// Runs one to its end, and returns what it printed.
+    /// Runs one to its end, and returns its output.
     #[track_caller]
     fn run(redis: &Redis, name: &str, words: &[&str]) -> String {
         Self::begin(redis, name, words).ends()

@@ -16,7 +16,7 @@ enum Client {
     Hero,
     /// A raw one, to the canonical queue.
     Canonical,
-    /// That of rhailib, to the circle `main`.
+    /// Rhailib's, to the circle `main`.
     Rhailib,
 }
 

@@ -1,7 +1,7 @@
 //! Programs that write jobs with plain commands of Redis: HSET and a push.
 
 use super::{W1, bash, dual, has_status};
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, until, wait_until};
 
 /// Writes a job and pushes it, as any client of Redis can.
 fn push(redis: &Redis, queue: &str, id: &str, fields: &[(&str, &str)]) {
@@ -14,11 +14,6 @@ fn push(redis: &Redis, queue: &str, id: &str, fields: &[(&str, &str)]) {
     }
     redis.ask_with::<i64, _>(&format!("HSET hero:job:{id}"), &words);
     redis.run(&format!("RPUSH hero:q:work:{queue} {id}"));
-}
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, status: &str) {
-    wait_until(&format!("job {id} is {status}"), || has_status(redis, id, status));
 }
 
 #[track_caller]

@@ -58,7 +58,7 @@ fn type_at_redis_cli(redis: &Redis, typed: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Returns whether a text is the expected one, in which `…` is any text.
+/// Returns whether a text is the expected one; there `…` is any text.
 fn is_like(expected: &str, text: &str) -> bool {
     pattern::matches(&expected.replace('…', "*"), text)
 }

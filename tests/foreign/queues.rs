@@ -257,7 +257,7 @@ fn what_old_programs_do_among_themselves_is_seen() {
     let _worker = Program::serve(&redis, "old_worker", &["w1"]);
     let seen = |what: &str| redis.field(&format!("hero:meta:legacy:seen:{W1}"), what);
     let mut clients = 0;
-    // One that meets a worker which has waited for longer than the supervisor goes unseen.
+    // A push that meets a worker which has waited for longer than the supervisor goes unseen.
     wait_until("pushes and pops are seen", || {
         Program::run(&redis, "old_client", &["run", "w1", "echo 1", "3"]);
         clients += 1;

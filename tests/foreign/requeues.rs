@@ -1,15 +1,10 @@
 //! Ended jobs whose ids a program pushes again with plain commands, as the older dispatcher had it.
 
 use super::{bash, counting, dual, has_status, runs};
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, until, wait_until};
 
 const QUEUE: &str = "hero:q:work:type:bash";
 const W1: &str = super::W1;
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, status: &str) {
-    wait_until(&format!("job {id} is {status}"), || has_status(redis, id, status));
-}
 
 fn attempt(redis: &Redis, id: &str) -> Option<String> {
     redis.field(&format!("hero:job:{id}"), "attempt")
@@ -94,7 +89,7 @@ fn an_id_that_stood_in_a_queue_before_the_end_runs_no_ended_job_again() {
     hero.run(&["submit", "-t", "bash", "--id", "own", "-e", &script]).code(0);
     // A person brings it to the front.
     redis.run(&format!("LPUSH {QUEUE} own"));
-    // One that an actor has popped while it was stopped.
+    // A job that an actor has popped while it was stopped.
     hero.run(&["submit", "-t", "bash", "--id", "stopped", "-e", &counting(&redis, "stopped", "")])
         .code(0);
     assert_eq!(redis.ask::<String>(&format!("RPOP {QUEUE}")), "stopped");
@@ -124,7 +119,7 @@ fn a_job_that_was_put_back_for_a_slow_actor_runs_once() {
     wait_until("it is put back", || redis.ask::<u64>(&format!("LLEN {QUEUE}")) == 1);
     let _actor = hero.actor("bash-default-1").start();
     until(&redis, "slow", "finished");
-    // The slow actor puts back what it popped.
+    // The slow actor puts back the job that it popped.
     redis.run(&format!("LPUSH {QUEUE} slow"));
     pass(&redis, "last");
     assert_eq!(runs(&redis).get("slow"), Some(&1));

@@ -1,12 +1,7 @@
 //! Hashes as older programs have written them, in every spelling there is.
 
 use super::{Program, W1, bash, dual, has_status, nothing_is_left};
-use crate::support::{Redis, wait_until};
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, status: &str) {
-    wait_until(&format!("job {id} is {status}"), || has_status(redis, id, status));
-}
+use crate::support::{Redis, until, wait_until};
 
 #[test]
 fn old_hashes_of_every_spelling_are_run() {

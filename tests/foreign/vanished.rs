@@ -1,4 +1,4 @@
-//! Jobs of programs that use plain commands, of which Redis tells an actor that never gets the answer.
+//! Jobs of programs that use plain commands; Redis tells an actor of them, but the answer never arrives.
 
 use super::{bash, has_status};
 use crate::support::proxy::{Lane, Mode};
@@ -25,7 +25,7 @@ fn blocked(redis: &Redis) -> bool {
     !redis.ask::<String>("INFO clients").contains("blocked_clients:0")
 }
 
-/// Pushes a job while nothing comes through the lane, behind which the actor waits.
+/// Pushes a job while nothing comes through the lane to the waiting actor.
 fn push_to_nobody(redis: &Redis, lane: &Lane, id: &str) {
     write(redis, id);
     wait_until("the actor waits", || blocked(redis));

@@ -1,7 +1,7 @@
 //! Mutated inputs for everything that other programs write and Hero parses: no panic, no endless loop,
-//! and what was accepted reads back as it is printed.
+//! and an accepted value reads back as it is printed.
 //!
-//! `corpus/TARGET/` has the inputs from which the others are made; each is tried as it stands too. An
+//! `corpus/TARGET/` has the inputs that the others are made from; each is tried as it stands too. An
 //! input that fails is written to a file, whose name is printed: add it to the corpus. `make fuzz` goes
 //! on for a time, with another seed each time.
 
@@ -82,6 +82,11 @@ fn configurations_are_read_or_rejected_with_one_line() {
 #[test]
 fn cron_lines_are_read_or_rejected() {
     try_all("cron_line", targets::cron_line);
+}
+
+#[test]
+fn crontabs_become_files_of_periodic_jobs() {
+    try_all("crontab", targets::crontab);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 const BYTES_MAX: usize = 4096;
 /// The most changes of one input.
 const CHANGES_MAX: usize = 6;
-/// Words at which parsers go wrong.
+/// Words that parsers get wrong.
 const WORDS: [&str; 28] = [
     "0",
     "-1",

@@ -1,10 +1,11 @@
 //! The parsers, each as a function of bytes that panics where a property does not hold.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
-use hero::config::Config;
-use hero::proto::cron::Schedule;
+use hero::config::{Config, CronRules};
+use hero::proto::cron::{CrontabKind, Schedule, imported};
 use hero::proto::env_file;
 use hero::proto::job::{Job, JobId};
 use hero::proto::message::{Control, Presence, Reply, SupervisorPresence};
@@ -113,6 +114,18 @@ pub(super) fn configuration(input: &[u8]) {
             }
         }
         Err(error) => is_message(&error.to_string()),
+    }
+}
+
+pub(super) fn crontab(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    for kind in [CrontabKind::System, CrontabKind::User] {
+        let mut taken = BTreeSet::new();
+        let found = imported(&text, kind, &mut taken);
+        assert_eq!(taken.len(), found.jobs.len(), "each has a name of its own");
+        let tables: String = found.jobs.iter().map(|job| job.table("f", "UTC")).collect();
+        let read = CronRules::default().problems(Path::new("f"), &tables);
+        assert!(read.iter().all(|problem| problem.contains("cron.")), "{read:?}\n{tables}");
     }
 }
 

@@ -73,7 +73,7 @@ fn hostile_forms_are_refused_and_their_controls_are_served() {
         Try::new("no token of the form", theme.clone().saying("theme=dark"), &theme),
         Try::new("an empty one", theme.clone().saying("theme=dark&csrf="), &theme),
         Try::new(
-            "that of another session",
+            "another session's",
             theme.clone().saying(&format!("theme=dark&csrf={}", reader.forgery)),
             &theme,
         ),

@@ -66,7 +66,7 @@ fn hostile_uploads_are_refused_without_a_byte_on_the_disk_and_their_controls_are
             &own,
         ),
         Try::new(
-            "that of another session",
+            "another session's",
             own.clone().saying(&whole.replace(&ann.forgery, &eve.forgery)),
             &own,
         ),
@@ -122,7 +122,7 @@ fn hostile_uploads_are_refused_without_a_byte_on_the_disk_and_their_controls_are
         ),
         Try::new("a file over the limit", with(&file("inputs", "data", &other.repeat(4))), &own),
         Try::new(
-            "files after one that is refused",
+            "files after a refused one",
             with(&[file("inputs", ".x", "x"), bad.clone()].concat()),
             &own,
         ),

@@ -164,7 +164,7 @@ fn pairs(values: Vec<String>) -> BTreeMap<String, String> {
     std::iter::from_fn(|| Some((values.next()?, values.next()?))).collect()
 }
 
-/// Every index in which each id stands.
+/// Every index that holds each id.
 fn places(seen: &Seen) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut add = |id, place| places.entry(id).or_default().push(place);

@@ -9,7 +9,7 @@ use hero::proto::job::JobStatus::{
 
 /// Actors that may die running a job before it is given up.
 pub(super) const CRASH_LIMIT: u32 = 3;
-/// The depth to which recovery searches a list for an entry of Hero's own.
+/// The depth of recovery's search in a list for an entry of Hero's own.
 const HEAD_DEPTH: usize = 50;
 
 /// The mark of a prerequisite that only has to end.
@@ -42,7 +42,7 @@ pub(super) struct Job {
     pub(super) boot: Option<String>,
     /// True if it failed because a prerequisite did.
     pub(super) failed_in_vain: bool,
-    /// True once Hero knows of its end: one that a foreign actor wrote must be noticed.
+    /// True once Hero knows of its end: an end that a foreign actor wrote must be noticed.
     pub(super) retained: bool,
 }
 
@@ -267,7 +267,7 @@ impl Model {
         Submitted::Accepted(self.jobs[id].status)
     }
 
-    /// Submits a job, and then stops the one that held its key; a refused job leaves it.
+    /// Submits a job, and then stops the job that held its key; a refused job leaves it.
     fn replace(&mut self, id: &str, job: Job, start: bool, holder: &str) -> Submitted {
         let key = job.unique.clone().expect("a key is held");
         self.unique.remove(&key);
@@ -386,7 +386,7 @@ impl Model {
         }
     }
 
-    /// A list with more entries than its ready index has copies, and loses those of claimed jobs.
+    /// A list with more entries than its ready index has copies, and loses the copies of claimed jobs.
     fn remove_other_copies(&mut self, taken: &[String]) {
         let queues: BTreeSet<&String> = taken.iter().map(|id| &self.jobs[id].queue).collect();
         for queue in queues {
@@ -398,7 +398,7 @@ impl Model {
     }
 
     fn take(&mut self, boot: &str, of: &str, queue: &str, id: &str, taken: &mut Vec<String>) {
-        // What a foreign actor has ended is noticed by the ready index alone.
+        // Only the ready index notices the end of a job by a foreign actor.
         let ended = self.has_ended(id);
         if let Some(ready) = self.ready.get_mut(queue).filter(|_| !ended) {
             ready.retain(|entry| entry != id);
@@ -708,7 +708,7 @@ impl Model {
         self.tell_dependents(ended);
     }
 
-    /// Dispatches what is due.
+    /// Dispatches due jobs.
     pub(super) fn dispatch_due(&mut self) -> usize {
         let mut due: Vec<(u64, String)> = self
             .jobs

@@ -3,7 +3,7 @@
 //!
 //! No step waits. Where the store goes by Redis's clock, a step writes the time it needs into the
 //! very entry the store will look at: the end of a lease, the due time of a schedule, the mark of
-//! a sweep, the time at which a foreign actor's job is looked at next.
+//! a sweep, the time when a foreign actor's job is looked at next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Walk {
         self.rng.choice(ids).cloned()
     }
 
-    /// A live life or, now and then, one that lost its lease.
+    /// A live life or, now and then, a life that lost its lease.
     fn any_life(&mut self) -> Option<Life> {
         let ghost = !self.ghosts.is_empty() && self.rng.u8(..8) == 0;
         let from = if ghost { &self.ghosts } else { &self.lives };
@@ -244,7 +244,7 @@ impl Walk {
         let own = self.model.running.get(boot).cloned().unwrap_or_default();
         let mut endings: Vec<(String, End)> = Vec::new();
         for _ in 0..=self.rng.usize(..3) {
-            // Mostly its own; at times one that it had, or never had.
+            // Mostly its own; at times a job that it had, or never had.
             let any = if own.is_empty() || self.rng.u8(..6) == 0 {
                 self.any_job(|_| true)
             } else {
@@ -432,7 +432,7 @@ impl Walk {
     async fn appear(&mut self) -> String {
         let unit = UNITS[self.rng.usize(..UNITS.len())];
         let life = Life::of(unit);
-        // Its predecessor died or was paused: what it had is known from its presence.
+        // Its predecessor died or was paused: its presence tells its jobs.
         let place = self.lives.iter().position(|other| other.actor == life.actor);
         let replaced = place.map(|place| self.lives.swap_remove(place));
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
@@ -492,7 +492,7 @@ impl Walk {
     }
 
     async fn sweep_boots(&mut self) -> String {
-        // One by one, so that the order in which boots are found is known.
+        // One by one, so that the order of found boots is known.
         let mut out: Vec<String> = self
             .model
             .leases
@@ -551,7 +551,7 @@ impl Walk {
         }
     }
 
-    /// A first sweep only leaves marks: what was popped just now may yet start.
+    /// A first sweep only leaves marks: a job that was popped just now may yet start.
     async fn sweep_fresh_pops(&mut self) -> String {
         self.world.redis.delete(&keys().marks());
         self.world.store.recover_pops(RETENTION).await.expect("redis answers");

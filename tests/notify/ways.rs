@@ -75,8 +75,7 @@ fn program_gets_the_message_in_its_sandbox_and_no_secret() {
     );
     let page = program(&redis, "page", &text);
     let hero = Hero::on(&redis).add(&format!(
-        "[notify.ops]\ncommand = [{page:?}]\nsecret_file = {secret:?}\njournal = true\n\
-         [notify.ops.sandbox]\nwrite = [{told:?}]\n"
+        "[notify.ops]\ncommand = [{page:?}]\nsecret_file = {secret:?}\njournal = true\nwrite = [{told:?}]\n"
     ));
     let _osis = hero.actor("osis-default-1").start();
     let supervisor = hero.supervisor().start();

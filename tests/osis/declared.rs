@@ -52,7 +52,7 @@ fn script_in_the_style_of_herolib_manages_its_tasks() {
     "#;
     let expected = "[true,6,\"Implement user authentication\",true,2,true,3,2,true,true,true,false,\
                     true,true,false,0]";
-    // Twice: what is deleted does not change the result.
+    // Twice: deleted entries do not change the result.
     for _ in 0..2 {
         assert_eq!(run(&hero, script), expected);
     }

@@ -177,7 +177,7 @@ fn errors_name_the_operation_and_its_object() {
         ),
         (
             "osis_find(\"person\", \"\", #{})",
-            "osis_find person: the object after which the page starts has no id",
+            "osis_find person: the object to start the page after has no id",
         ),
         ("osis_list(\"person\", \"\", 0)", "osis_list person: the limit must be a number from 1"),
         ("osis_batch([1])", "osis_batch: change 0: expected a map with `set`"),

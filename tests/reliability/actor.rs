@@ -3,15 +3,10 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Hero, Redis, keys, until, wait_until};
 
 fn status(redis: &Redis, id: &str) -> String {
     redis.field(&keys::job(id), "status").unwrap_or_default()
-}
-
-#[track_caller]
-fn until(redis: &Redis, id: &str, expected: &str) {
-    wait_until(&format!("{id} is {expected}"), || status(redis, id) == expected);
 }
 
 #[test]
@@ -64,7 +59,7 @@ fn an_actor_on_its_way_out_is_not_called_back() {
 #[test]
 fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).add("[type.osis]\ndead_letters = \"all\"\n");
     let osis = hero.actor("osis-default-1").start();
     for (id, script) in [("a", "throw \"no luck\""), ("b", "throw \"no luck\""), ("c", "1")] {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", script]).code(0);
@@ -80,7 +75,7 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     assert!(listed["next"].is_string() && listed["jobs"][0]["error"].is_string(), "{listed}");
     hero.run(&["dead", "list", "--error", "other"])
         .code(0)
-        .stdout("ID  NAME  TYPE  ATTEMPT  DIED  ERROR\n");
+        .stdout("ID  NAME  DIED  TYPE  TARGET  ATTEMPT  AGE  TOOK  ACTOR\n");
     hero.run(&["dead", "show", "c"]).code(65).says("job c is not a dead letter: it is finished");
     hero.run(&["dead", "retry", "a"]).code(0).stdout("a retried\n");
     hero.run(&["dead", "retry", "a", "x"]).code(65).says("no such job: x");
@@ -91,7 +86,8 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
         (status(&redis, "a"), status(&redis, "b")),
         ("dispatched".into(), "dispatched".into())
     );
-    hero.run(&["dead", "delete", "--all", "--json"]).code(0).stdout("{\"deleted\":0,\"left\":0}\n");
+    let none = "{\"deleted\":0,\"left\":0,\"reason\":null}\n";
+    hero.run(&["dead", "delete", "--all", "--json"]).code(0).stdout(none);
     // Nothing is deleted without a confirmation.
     let osis = hero.actor("osis-default-1").start();
     until(&redis, "a", "error");
@@ -102,9 +98,19 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
         .code(2)
         .says("cannot delete 2 dead letters without confirmation; add --yes, or --dry-run");
     let all = ["dead", "retry", "--all", "--dry-run"];
-    let listed = hero.run(&all).code(0).says("2 dead letters would be changed").stdout;
+    let listed = hero.run(&all).code(0).says("2 dead letters would be retried").stdout;
     assert_eq!(listed.lines().count(), 3, "{listed}");
     assert_eq!(status(&redis, "a"), "error");
+    // The same by the commands of jobs, of which these are presets.
+    let by_filter = ["job", "retry", "--dead", "--kind", "no luck"];
+    hero.run(&[&by_filter[..], &["--dry-run"]].concat())
+        .code(0)
+        .says("2 dead letters would be retried");
+    assert_eq!(
+        hero.run(&["job", "list", "--dead", "--type", "osis"]).code(0).stdout.lines().count(),
+        3
+    );
+    hero.run(&["job", "stop", "--dead", "--yes"]).code(0).stdout("0 dead letters stopped\n");
     hero.run(&["dead", "delete", "--all", "--error", "luck", "--yes"])
         .code(0)
         .stdout("2 dead letters deleted\n");
@@ -139,7 +145,7 @@ fn name_of_an_actor_that_lives_on_a_copy_of_this_machine_is_not_taken() {
 #[test]
 fn dead_letter_is_shown_raw_and_retried_with_its_dependents() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).add("[type.osis]\ndead_letters = \"all\"\n");
     let _osis = hero.actor("osis-default-1").start();
     let script = "throw \"\\x1b[2J no\"";
     hero.run(&["submit", "-t", "osis", "--id", "a", "--retries", "0", "-e", script]).code(0);
@@ -162,5 +168,50 @@ fn dead_letter_is_shown_raw_and_retried_with_its_dependents() {
     assert!(retried.contains("p dispatched") && retried.contains("q waiting"), "{retried}");
     until(&redis, "q", "finished");
     hero.run(&["dead", "retry", "--with-dependents", "c"]).code(65).says("is not a dead letter");
-    hero.run(&["dead", "retry", "--with-dependents", "--all"]).code(2);
+    hero.run(&["dead", "retry", "--all", "q"]).code(2);
+}
+
+#[test]
+fn dead_letters_are_grouped_by_error_and_retried_group_by_group() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).add("[type.osis]\ndead_letters = \"all\"\n");
+    let osis = hero.actor("osis-default-1").start();
+    for (id, error) in
+        [("a", "no host 10.0.0.7"), ("b", "no host 10.0.0.8"), ("c", "disk 3 is full")]
+    {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", &format!("throw \"{error}\"")])
+            .code(0);
+        until(&redis, id, "error");
+    }
+    // It failed in the same way, but is not among the dead letters.
+    hero.run(&["submit", "-t", "osis", "--id", "d", "-e", "throw \"no host 10.0.0.9\""]).code(0);
+    until(&redis, "d", "error");
+    redis.run(&format!("LREM {} 0 d", keys::dead("osis")));
+    osis.signal(Signal::SIGTERM);
+    osis.ends().code(0);
+    let groups = |args: &[&str]| {
+        let printed = hero.run(&[args, &["--json"]].concat()).code(0).stdout;
+        let printed: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        let groups = printed["groups"].as_array().expect("groups").clone();
+        let of = |of: &serde_json::Value| {
+            (of["jobs"].clone(), of["kind"].as_str().unwrap_or_default().to_owned())
+        };
+        groups.iter().map(of).collect::<Vec<_>>()
+    };
+    let dead = groups(&["dead", "errors"]);
+    assert_eq!(dead, groups(&["job", "errors", "--dead"]));
+    assert_eq!((&dead[0].0, &dead[1].0), (&2.into(), &1.into()), "{dead:?}");
+    assert_eq!(groups(&["job", "errors"])[0].0, 3);
+    let kind = dead[0].1.as_str();
+    assert!(kind.contains("no host N"), "{kind}");
+    hero.run(&["dead", "retry", "--all", "--kind", kind])
+        .code(0)
+        .stdout("2 dead letters retried\n");
+    let states = ["a", "b", "c", "d"].map(|id| status(&redis, id));
+    assert_eq!(states, ["dispatched", "dispatched", "error", "error"]);
+    // A table at a terminal may cut the kind; an error of the kind names it too.
+    let error = redis.field(&keys::job("c"), "error").expect("an error");
+    let listed =
+        |kind: &str| hero.run(&["dead", "list", "--kind", kind]).code(0).stdout.lines().count();
+    assert_eq!([listed(&error), listed("disk N is f…"), listed("disk")], [2, 1, 1]);
 }

@@ -134,7 +134,7 @@ async fn call_during_a_move_is_refused_before_it_writes_and_none_tells_half_the_
     let exists = format!("EXISTS {}", keys().job(&late.id));
     // Neither node has anything of it: the source answers by ASK.
     assert_eq!(cluster.ask::<i64>(from, &exists), None);
-    // A list would lack what has moved already.
+    // A list would lack jobs that have moved already.
     let error = store.queue_states().await.expect_err("the slot is on its way");
     assert!(error.is_transient(), "{error:?}");
     while cluster.move_keys(from, to, 100) > 0 {}

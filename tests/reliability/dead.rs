@@ -1,9 +1,9 @@
 //! Dead letters: listed page by page, run again and deleted, one by one and in bulk.
 
-use hero::client::{Client, ClientError, DeadTally, JobBuilder};
+use hero::client::{Client, ClientError, JobBuilder, JobChange, ManyChanged};
 use hero::config::JobConfig;
-use hero::proto::job::JobStatus;
-use hero::store::{DeadFilter, Verdict};
+use hero::proto::job::{JobId, JobStatus};
+use hero::store::{JobSearch, ListQuery, Verdict};
 
 use crate::support::{Life, RETENTION, World, keys, script_type};
 
@@ -23,27 +23,48 @@ async fn letters(world: &World, error: &str, ids: &[&str]) {
     }
 }
 
-fn of(error: Option<&str>) -> DeadFilter {
-    DeadFilter { script_type: None, error: error.map(str::to_owned) }
+fn all() -> ListQuery {
+    ListQuery { dead: true, limit: 100_000, ..ListQuery::default() }
 }
 
-async fn listed(client: &Client, filter: &DeadFilter, limit: usize) -> Vec<String> {
-    let (mut ids, mut after) = (Vec::new(), None);
+fn of(error: &str) -> JobSearch {
+    JobSearch { error: Some(error.to_owned()), ..JobSearch::default() }
+}
+
+async fn listed(client: &Client, query: &ListQuery, limit: usize) -> Vec<String> {
+    let (mut ids, mut query) = (Vec::new(), ListQuery { limit, ..query.clone() });
     loop {
-        let page = client.list_dead(filter, limit, after.as_ref()).await.expect("listing");
+        let page = client.list_jobs(&query).await.expect("listing");
         assert!(page.items.len() <= limit);
         ids.extend(page.items.iter().map(|letter| letter.id.to_string()));
         match page.next {
-            Some(next) => after = Some(next.to_string().parse().expect("it reads back")),
+            Some(next) => query.cursor = Some(next.to_string().parse().expect("it reads back")),
             None => return ids,
         }
     }
+}
+
+/// Changes the dead letters that a search finds. Returns how many it did, and how many stay.
+async fn change(client: &Client, search: &JobSearch, change: &JobChange) -> (usize, u64) {
+    let found = client.to_change(all(), search, change, |_| true).await.expect("searching");
+    assert!(!found.more);
+    let ids: Vec<&JobId> = found.jobs.iter().map(|job| &job.id).collect();
+    let mut changed = ManyChanged::default();
+    client.change_many(ids, change, &mut changed).await.expect("changing");
+    (changed.done.len(), changed.left)
+}
+
+fn retry() -> JobChange {
+    JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() }
 }
 
 #[tokio::test]
 async fn dead_letters_are_listed_page_by_page_the_newest_first() {
     let world = World::new();
     letters(&world, "no", &["a", "b", "c", "d", "e"]).await;
+    let life = Life::of("osis-default-1");
+    let failed = Verdict::Error { error: "no".to_owned(), exit_code: None, dead: false };
+    world.ended(&life, "failed", failed).await;
     let python = Life::of("python-default-1");
     let job = JobBuilder::new("python", "1").id("p").build().expect("legal");
     world.accepts(&[job]).await;
@@ -51,25 +72,32 @@ async fn dead_letters_are_listed_page_by_page_the_newest_first() {
     world.finish(&python, &id, dead("bad")).await;
     let client = client(&world);
     for limit in [1, 2, 3, 6, 100] {
-        assert_eq!(listed(&client, &of(None), limit).await, ["e", "d", "c", "b", "a", "p"]);
+        assert_eq!(listed(&client, &all(), limit).await, ["p", "e", "d", "c", "b", "a"]);
     }
-    let only = DeadFilter { script_type: Some(script_type("python")), error: None };
+    let only = ListQuery { script_type: Some(script_type("python")), ..all() };
     assert_eq!(listed(&client, &only, 1).await, ["p"]);
-    assert_eq!(listed(&client, &of(Some("bad")), 1).await, ["p"]);
-    let page = client.list_dead(&only, 1, None).await.expect("listing");
-    assert_eq!(page.items[0].error, "bad");
-    assert_eq!(page.items[0].fields["exit_code"], "1");
+    let found = client.find_jobs(&all(), &of("BAD"), |_| true).await.expect("searching");
+    assert_eq!(found.items.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["p"]);
+    assert_eq!(
+        (&found.items[0].fields["error"], &found.items[0].fields["exit_code"]),
+        (&"bad".to_owned(), &"1".to_owned())
+    );
+    let waiting = ListQuery { statuses: vec![JobStatus::Dispatched], ..all() };
+    assert_eq!(listed(&client, &waiting, 10).await, [] as [&str; 0], "a dead letter has failed");
 }
 
 #[tokio::test]
-async fn ids_in_a_dead_list_whose_job_is_gone_are_skipped_and_removed() {
+async fn ids_in_a_dead_list_whose_job_is_gone_or_runs_again_are_skipped() {
     let world = World::new();
     letters(&world, "no", &["a", "b", "c"]).await;
     world.redis.delete(&keys::job("b"));
-    world.redis.delete(&keys::index("error", "osis"));
-    world.redis.push(&keys::dead("osis"), &["not:legal"]);
-    assert_eq!(listed(&client(&world), &of(None), 1).await, ["c", "a"]);
-    assert_eq!(world.redis.list(&keys::dead("osis")), ["a", "c"]);
+    world.redis.push(&keys::dead("osis"), &["not:legal", "never"]);
+    assert_eq!(listed(&client(&world), &all(), 1).await, ["c", "a"]);
+    // Another type's list of the wrong type costs no letter.
+    let python = JobBuilder::new("python", "1").build().expect("legal");
+    world.accepts(&[python]).await;
+    world.redis.spoil(&keys::dead("python"));
+    assert_eq!(listed(&client(&world), &all(), 10).await, ["c", "a"]);
 }
 
 #[tokio::test]
@@ -77,10 +105,11 @@ async fn a_page_goes_on_where_the_one_before_ended_though_letters_come_and_go() 
     let world = World::new();
     letters(&world, "no", &["a", "b", "c", "d"]).await;
     let client = client(&world);
-    let page = client.list_dead(&of(None), 2, None).await.expect("listing");
+    let page = client.list_jobs(&ListQuery { limit: 2, ..all() }).await.expect("listing");
     letters(&world, "no", &["e"]).await;
     client.retry_job(&page.items[1].id).await.expect("c runs again");
-    let page = client.list_dead(&of(None), 2, page.next.as_ref()).await.expect("listing");
+    let page = ListQuery { limit: 2, cursor: page.next, ..all() };
+    let page = client.list_jobs(&page).await.expect("listing");
     let ids: Vec<&str> = page.items.iter().map(|letter| letter.id.as_str()).collect();
     assert_eq!(ids, ["b", "a"]);
 }
@@ -89,16 +118,15 @@ async fn a_page_goes_on_where_the_one_before_ended_though_letters_come_and_go() 
 async fn dead_letters_are_run_again_in_bulk_by_what_their_error_says() {
     let world = World::new();
     letters(&world, "connection refused by x", &["a", "b"]).await;
-    letters(&world, "syntax error", &["c"]).await;
+    letters(&world, "stopped", &["c"]).await;
     let client = client(&world);
-    let tally = client.retry_dead(&of(Some("refused"))).await.expect("retrying");
+    assert_eq!(change(&client, &of("refused"), &retry()).await, (2, 0));
     world.check();
-    assert_eq!(tally, DeadTally { done: 2, left: 0 });
     assert_eq!((world.status("a"), world.status("c")), (JobStatus::Dispatched, JobStatus::Error));
     assert_eq!(world.redis.list(&keys::dead("osis")), ["c"]);
     assert_eq!(world.field("a", "attempt"), None);
-    let tally = client.retry_dead(&of(None)).await.expect("retrying");
-    assert_eq!(tally, DeadTally { done: 1, left: 0 });
+    // Nobody stopped it, though its script says so.
+    assert_eq!(change(&client, &JobSearch::default(), &retry()).await, (1, 0));
     assert!(world.redis.all("DEAD").is_empty());
 }
 
@@ -119,8 +147,11 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
         attempts.into_iter().map(|attempt| world.ending(&life, attempt.id, dead("no"))).collect();
     world.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
     let client = client(&world);
-    let tally = client.delete_dead(&of(Some("no"))).await.expect("deleting");
-    assert_eq!(tally, DeadTally { done: 1200, left: 0 });
+    let mut ids = listed(&client, &all(), 500).await;
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), number, "many of the same time are listed once each");
+    assert_eq!(change(&client, &of("no"), &JobChange::Delete).await, (1200, 0));
     assert!(world.redis.all("JOB").is_empty());
     assert!(world.redis.all("DEAD").is_empty());
 }
@@ -133,8 +164,7 @@ async fn a_letter_whose_unique_key_another_job_holds_stays_and_is_counted() {
     let id = world.claim(&life, 1).await.attempts.remove(0).id;
     world.finish(&life, &id, dead("no")).await;
     world.accepts(&[unique("b").expect("legal")]).await;
-    let tally = client(&world).retry_dead(&of(None)).await.expect("retrying");
-    assert_eq!(tally, DeadTally { done: 0, left: 1 });
+    assert_eq!(change(&client(&world), &JobSearch::default(), &retry()).await, (0, 1));
     assert_eq!(world.status("a"), JobStatus::Error);
 }
 

@@ -44,7 +44,7 @@ async fn a_boot_that_was_declared_dead_claims_nothing() {
 async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, RETENTION).await;
-    // What a sweep leaves behind that could not put back all jobs in one step.
+    // The state after a sweep that could not put back all jobs in one step.
     world.set_lease(&life, 0);
     let presence = [];
     let renewed = world.store.heartbeat(&life.boot, RETENTION, &presence, &[]).await;

@@ -76,7 +76,7 @@ fn rides_out(code: &str, begins: &[&str], ends: &[&str]) {
 
 #[test]
 fn units_outlast_a_replica_that_is_read_only() {
-    // A master at which nothing listens: it stays a replica.
+    // A master that does not listen: it stays a replica.
     rides_out("READONLY", &["REPLICAOF 127.0.0.1 1"], &["REPLICAOF NO ONE"]);
 }
 

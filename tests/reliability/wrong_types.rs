@@ -57,6 +57,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("WRONG_TYPES", "", "zset"),
     ("CRON", "daily", "hash"),
     ("CRON_ADDED", "", "hash"),
+    ("CRON_ENDED", "daily", "hash"),
+    ("CRON_NAMES", "", "zset"),
     ("AMQP_ENDED", "prod", "zset"),
     ("AMQP_SHUTDOWN", "prod", "hash"),
     ("AMQP_BROKERS", "prod", "hash"),

@@ -1,13 +1,12 @@
 //! The `OpenRPC` document of the methods.
 
 use std::fs;
-use std::process::Command;
 
 use hero::rpc::Scope;
 use serde_json::{Value, json};
 
 use super::{Api, caller};
-use crate::support::{Hero, needs};
+use crate::support::{Hero, fault_by_schema, needs_json_schema};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openrpc.json");
 const PATHS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
@@ -54,6 +53,34 @@ fn each_method_has_a_summary_and_described_parameters() {
 }
 
 #[test]
+fn each_method_has_errors_and_each_title_is_of_one_schema() {
+    fn titles(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("title").and_then(Value::as_str).map(str::to_owned));
+                assert!(members.get("oneOf").is_none(), "no enumeration: {value}");
+                members.values().for_each(|value| titles(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| titles(value, found)),
+            _ => {}
+        }
+    }
+    let document = committed();
+    let mut found = Vec::new();
+    titles(&document["components"]["schemas"], &mut found);
+    for method in document["methods"].as_array().expect("methods") {
+        let errors = method["errors"].as_array().expect("errors");
+        assert!(!errors.is_empty(), "{}", method["name"]);
+        titles(method, &mut found);
+    }
+    assert!(found.len() > 500 && found.contains(&"JobStatus".to_owned()));
+    let all = found.len();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), all, "generated code would declare a type twice");
+}
+
+#[test]
 fn each_schema_that_is_named_exists() {
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -75,29 +102,14 @@ fn each_schema_that_is_named_exists() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
 fn the_document_follows_the_meta_schema_of_openrpc() {
-    let python = |code: &str, args: &[&str]| {
-        // The packages of Debian belong to its own Python.
-        Command::new("/usr/bin/python3").arg("-c").arg(code).args(args).output().ok()
-    };
-    let imports = "from jsonschema import Draft7Validator";
-    let found = || python(imports, &[]).is_some_and(|done| done.status.success());
-    if !needs("python3-jsonschema", found) {
+    if !needs_json_schema() {
         return;
     }
-    let code = format!(
-        "{imports}\nimport json, sys\nmeta, document = [json.load(open(f)) for f in sys.argv[1:]]\n\
-         Draft7Validator(meta).validate(document)"
-    );
-    let validate = |file: &str| python(&code, &[META, file]).expect("python3 runs");
-    let done = validate(FILE);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(fault_by_schema(META, &committed()), None);
     // The validator finds mistakes.
-    let folder = tempfile::tempdir().expect("a folder");
-    let wrong = folder.path().join("wrong.json");
-    fs::write(&wrong, json!({ "openrpc": "1.3.2", "methods": 7 }).to_string()).expect("a file");
-    assert!(!validate(wrong.to_str().expect("UTF-8")).status.success());
+    let wrong = json!({ "openrpc": "1.3.2", "methods": 7 });
+    assert!(fault_by_schema(META, &wrong).is_some());
 }
 
 #[test]

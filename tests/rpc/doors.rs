@@ -1,5 +1,5 @@
-//! Every method of the table, called with six tokens on what is the caller's own and on what is another's: a new method
-//! without a row fails. No answer tells or changes what is of another.
+//! Every method of the table, called with six tokens on the caller's own things and on another's: a new method
+//! without a row fails. No answer tells or changes another's things.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +90,7 @@ fn with(mut params: Value, name: &str, value: &Value) -> Value {
     params
 }
 
-// The tokens: one that reads and submits; one that submits; and with all scopes, one bound to a type, a group, a caller
+// The tokens: one to read and submit; one to submit; and with all scopes, one bound to a type, a group, a caller
 // and a context.
 const TABLE: &[Row] = &[
     Row("actor.drain", Thing::None, Named::actor, "--00--", "------"),
@@ -111,11 +111,19 @@ const TABLE: &[Row] = &[
         "------",
         "------",
     ),
+    Row(
+        "cron.backfill",
+        Thing::None,
+        |of| with(cron(of), "since", &json!("1d")),
+        "------",
+        "------",
+    ),
     Row("cron.delete", Thing::None, cron, "------", "------"),
     Row("cron.disable", Thing::None, cron, "------", "------"),
     Row("cron.edit", Thing::None, cron, "------", "------"),
     Row("cron.enable", Thing::None, cron, "------", "------"),
     Row("cron.get", Thing::None, cron, "+-++++", "+-0000"),
+    Row("cron.history", Thing::None, cron, "+-++++", "+-0000"),
     Row("cron.list", Thing::None, nothing, "+-++++", "+-++++"),
     Row("cron.run", Thing::None, cron, "------", "------"),
     Row("dead.delete", Thing::Ended, |of| json!({ "ids": [of.id] }), "--++++", "--++++"),
@@ -158,6 +166,7 @@ const TABLE: &[Row] = &[
     Row("job.create", Thing::None, job, "++++++", "------"),
     Row("job.delete", Thing::Created, id, "++++++", "--0000"),
     Row("job.edit", Thing::Created, |of| json!({ "id": of.id, "priority": 2 }), "++++++", "--0000"),
+    Row("job.errors", Thing::None, nothing, "+-++++", "+-++++"),
     Row("job.file", Thing::Ended, |of| json!([of.id, "a.txt"]), "0-0000", "0-0000"),
     Row("job.files", Thing::Ended, id, "+-++++", "+-0000"),
     Row("job.follow", Thing::Ended, id, "!-!!!!", "!-!!!!"),
@@ -346,7 +355,7 @@ fn each_method_keeps_to_what_the_token_may_reach() {
                         "{method} has an error that its document does not name: {said}"
                     ));
                 }
-                // Only the one without bounds reads what is another's.
+                // Only the token without bounds reads another's things.
                 if place > 0 && said.contains("hush") {
                     wrong.push(format!("{method} of {kind} by who {word} tells: {said}"));
                 }

@@ -4,6 +4,7 @@ use hero::rpc::code;
 use serde_json::{Value, json};
 
 use super::{Api, admin};
+use crate::support::Hero;
 
 /// The document that a command prints.
 #[track_caller]
@@ -213,13 +214,23 @@ fn batch_is_submitted_in_parts_or_as_a_whole() {
 
 #[test]
 fn dead_letters_are_listed_retried_and_deleted() {
-    let api = Api::start(&["osis-default-1"]);
+    let all_dead = |hero: Hero| hero.add("[type.osis]\ndead_letters = \"all\"\n");
+    let api = Api::with(&["osis-default-1"], all_dead);
     for id in ["a", "b", "c"] {
         let job = json!({ "id": id, "script": "throw \"no luck\"", "script_type": "osis" });
         api.call("job.run", json!([job]));
     }
     let list = api.call("dead.list", json!({ "error": "no luck" }));
     assert_eq!(list, printed(&api, &["dead", "list"]));
+    let same = json!({ "dead": true, "kind": "no luck", "limit": 3 });
+    assert_eq!(api.call("job.list", same)["jobs"], list["jobs"], "{list}");
+    let groups = api.call("job.errors", json!({ "dead": true }));
+    assert_eq!(groups["groups"][0]["jobs"], 3, "{groups}");
+    let all = json!({ "all": true, "kind": groups["groups"][0]["kind"], "dry_run": true });
+    let would = api.call("dead.delete", all);
+    assert_eq!((&would["done"], &would["jobs"]), (&json!(0), &list["jobs"]));
+    let half = json!({ "ids": ["a"], "error": "no luck" });
+    assert_eq!(api.fails(&admin(), "dead.retry", half).0, code::INVALID_PARAMS);
     assert_eq!(api.call("dead.retry", json!({ "ids": ["a"] }))["done"], 1);
     api.call("job.wait", json!(["a"]));
     let named = api.call("dead.delete", json!({ "ids": ["a", "none"] }));

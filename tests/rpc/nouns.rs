@@ -2,10 +2,11 @@
 //! scripts.
 
 use hero::rpc::{Bounds, Caller, Scope, code};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Api, admin, caller, words};
-use crate::support::wait_until;
+use crate::support::{keys, wait_until};
 
 fn osis(script: &str) -> Value {
     json!({ "script": script, "script_type": "osis" })
@@ -169,6 +170,33 @@ fn limits_and_numbers_are_told() {
         (&stats["types"][0]["script_type"], &stats["types"][0]["finished"]),
         (&json!("osis"), &json!(1))
     );
+}
+
+#[test]
+fn numbers_of_a_period_and_the_jobs_of_an_actor_are_told() {
+    let api = Api::start(&["osis-default-1"]);
+    let hours = keys::prefix("HOURS");
+    wait_until("a sample is kept", || !api.redis.list(&hours).is_empty());
+    let id = api.call("job.run", json!([osis("1")]))["id"].clone();
+    let stats = api.call("stats.get", json!({ "since": "1h" }));
+    let osis = &stats["types"][0];
+    assert_eq!((&osis["script_type"], &osis["finished"]), (&json!("osis"), &json!(1)), "{stats}");
+    let begin = api.redis.list(&hours)[0].clone();
+    let begin: Value = serde_json::from_str(&begin).expect("JSON");
+    let begin = Timestamp::from_microsecond(begin["at_us"].as_i64().expect("a time"));
+    assert_eq!(stats["from"], format!("{:.3}", begin.expect("a time")));
+    assert!(stats["seconds"].as_f64() > Some(0.0) && stats["to"].is_string(), "{stats}");
+    let old = json!({ "since": "2020-01-01", "until": "2020-01-02" });
+    assert_eq!(api.fails(&admin(), "stats.get", old).0, code::NOT_FOUND);
+    let open = json!({ "until": "1h" });
+    assert_eq!(api.fails(&admin(), "stats.get", open).0, code::INVALID_PARAMS);
+
+    let host = api.call("job.get", json!([id]))["hostname"].clone();
+    let found =
+        |filter: Value| api.call("job.list", filter)["jobs"].as_array().expect("jobs").len();
+    assert_eq!(found(json!({ "actor": "osis:default:1", "host": host })), 1);
+    assert_eq!(found(json!({ "actor": "osis:default:2" })), 0);
+    assert_eq!(found(json!({ "host": "another", "ended_since": "1h" })), 0);
 }
 
 #[test]

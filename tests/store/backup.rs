@@ -35,7 +35,7 @@ async fn restore_into(world: &World, namespace: &str, file: &[u8]) -> u64 {
     restored.expect("restored").jobs
 }
 
-/// Makes a random world in which jobs are in every state.
+/// Makes a random world with jobs in every state.
 async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
     world.limit(LIMITS);
     let life = Life::of("osis-io-1");

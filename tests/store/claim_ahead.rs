@@ -47,7 +47,7 @@ async fn a_job_claimed_ahead_is_charged_no_crash_the_first_time_its_boot_dies() 
     let charged = |id| (told(id, "crashes"), told(id, "attempt"), told(id, "attempts").is_empty());
     assert_eq!(charged("a"), ("1".to_owned(), "0".to_owned(), false));
     assert_eq!(charged("b"), ("0".to_owned(), "0".to_owned(), true));
-    // An actor died with each of them, so neither waits behind another.
+    // An actor died with each of them, so neither waits after another.
     let second = Life::of("osis-default-1");
     let claimed = claim(&world, &second, 2, 2).await;
     assert!(claimed.attempts.is_empty() && claimed.none_ahead);

@@ -1,8 +1,10 @@
 //! The firing of periodic jobs, one step at a time.
 
-use hero::proto::cron::{CatchUp, Overlap};
+use std::time::Duration;
+
+use hero::proto::cron::{CatchUp, MissedFirings, OverdueTime, Overlap};
 use hero::proto::job::JobStatus;
-use hero::store::{Fired, FiringOutcome, Verdict};
+use hero::store::{FIRINGS_MAX, Fired, FiringOutcome, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Life, RETENTION, World, job, keys};
@@ -38,7 +40,8 @@ async fn new_periodic_job_counts_from_now_on() {
     let world = World::new();
     let names = ["one", "two"].map(|name| name.parse().expect("legal"));
     let (now, state) = world.store.cron_state(&names).await.expect("looking");
-    assert_eq!(state, [now, now]);
+    assert_eq!([state[0].due, state[1].due], [now, now]);
+    assert_eq!([state[0].from, state[1].from], [now, now], "its lateness counts from now on");
     let job = job("a");
     let fired = world.store.fire(
         &names[0],
@@ -49,7 +52,7 @@ async fn new_periodic_job_counts_from_now_on() {
     );
     fired.await.expect("firing");
     let (later, state) = world.store.cron_state(&names).await.expect("looking");
-    assert_eq!(state, [second(1), now]);
+    assert_eq!([state[0].due, state[1].due], [second(1), now]);
     assert!(later > now);
     assert!(world.store.last_firing(&names[1]).await.expect("looking").is_none());
     let last = world.store.last_firing(&names[0]).await.expect("looking").expect("it fired");
@@ -128,13 +131,13 @@ async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
     let state = world.store.periodic_job(&name).await.expect("looking");
     assert_eq!(state.disabled.expect("it is disabled").by, "ann");
     assert_eq!(state.last.expect("it fired").id.as_str(), "a");
-    // A supervisor that found it due before, and one that looks now.
+    // A supervisor that found it due before, and another that looks now.
     assert_eq!(fire("b", 2).await, Fired::Past);
     let (now, due) = world.store.cron_state([&name]).await.expect("looking");
-    assert_eq!(due, [now]);
+    assert_eq!(due[0].due, now);
     assert!(enable(true).await && !enable(true).await);
     let (later, due) = world.store.cron_state([&name]).await.expect("looking");
-    assert!(due[0] > now && due[0] <= later, "it counts from when it was enabled");
+    assert!(due[0].due > now && due[0].due <= later, "it counts from when it was enabled");
     assert_eq!(world.store.periodic_job(&name).await.expect("looking").disabled, None);
     assert!(matches!(fire("c", 3).await, Fired::Job(_)));
     assert!(world.redis.ttl(&keys::cron("tick")) > 0, "it is bounded");
@@ -150,40 +153,40 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
             world.store.fire(&name, second(at), (overlap, CatchUp::Skip), &job, RETENTION.into());
         fired.await.expect("firing")
     };
-    assert_eq!(world.store.firings(&name).await.expect("looking"), []);
-    for number in 1..=25 {
+    assert_eq!(world.store.firings(&name, FIRINGS_MAX).await.expect("looking"), []);
+    for number in 1..=125 {
         fire(&format!("j{number}"), number, Overlap::Allow).await;
     }
-    fire("k", 26, Overlap::Skip).await;
-    fire("l", 27, Overlap::Replace).await;
+    fire("k", 126, Overlap::Skip).await;
+    fire("l", 127, Overlap::Replace).await;
     // It counts no firing twice.
-    fire("l", 27, Overlap::Replace).await;
-    let firings = world.store.firings(&name).await.expect("looking");
-    assert_eq!(firings.len(), 20, "it is bounded");
+    fire("l", 127, Overlap::Replace).await;
+    let firings = world.store.firings(&name, FIRINGS_MAX).await.expect("looking");
+    assert_eq!(firings.len(), 100, "it is bounded");
     let seen = |at: usize| {
         let (firing, status) = &firings[at];
         (firing.did, firing.id.as_ref().map(ToString::to_string), firing.why.clone(), *status)
     };
     let text = |text: &str| Some(text.to_owned());
     let dispatched = Some(JobStatus::Dispatched);
-    assert_eq!(seen(0), (FiringOutcome::Fired, text("l"), text("replaced j25"), dispatched));
+    assert_eq!(seen(0), (FiringOutcome::Fired, text("l"), text("replaced j125"), dispatched));
     let stopped = Some(JobStatus::Error);
-    assert_eq!(seen(1), (FiringOutcome::LeftOut, text("j25"), text("overlap"), stopped));
-    assert_eq!(seen(2), (FiringOutcome::Fired, text("j25"), None, stopped));
-    assert_eq!(seen(19).1, text("j8"));
-    assert_eq!(firings[0].0.due.parse::<Timestamp>().expect("a time"), second(27));
+    assert_eq!(seen(1), (FiringOutcome::LeftOut, text("j125"), text("overlap"), stopped));
+    assert_eq!(seen(2), (FiringOutcome::Fired, text("j125"), None, stopped));
+    assert_eq!(seen(99).1, text("j28"));
+    assert_eq!(firings[0].0.due.parse::<Timestamp>().expect("a time"), second(127));
     // What another program wrote there does not stop it.
     world.redis.set_field(&keys::cron("tick"), "history", "{");
-    assert_eq!(world.store.firings(&name).await.expect("looking"), []);
-    fire("m", 28, Overlap::Allow).await;
-    assert_eq!(world.store.firings(&name).await.expect("looking").len(), 1);
+    assert_eq!(world.store.firings(&name, FIRINGS_MAX).await.expect("looking"), []);
+    fire("m", 128, Overlap::Allow).await;
+    assert_eq!(world.store.firings(&name, FIRINGS_MAX).await.expect("looking").len(), 1);
 }
 
 #[tokio::test]
 async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_pile_up() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let name = "tick".parse().expect("legal");
-    // The clock of the test is that of its Redis.
+    // The test uses the clock of its Redis.
     let minutes_ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
     let fire = async |id: &str, at: Timestamp| {
         let rules = (Overlap::Skip, CatchUp::All);
@@ -210,7 +213,7 @@ async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_
     let later = Timestamp::now() + SignedDuration::from_secs(1);
     assert_eq!(fire("d", later).await, Fired::LeftOut(id("c")));
     let left_out = world.redis.field(&keys::cron("tick"), "left_out");
-    assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped one that was missed");
+    assert_eq!(left_out.as_deref(), Some("1"), "nobody has dropped a missed one");
     world.check();
 }
 
@@ -229,4 +232,73 @@ async fn firing_whose_id_is_taken_gets_another() {
     let again = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
     assert_eq!(again.await.expect("firing"), Fired::Past);
     world.check();
+}
+
+#[tokio::test]
+async fn end_of_a_job_is_noted_in_its_periodic_job() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
+    let (now, marks) = world.store.cron_state([&name]).await.expect("looking");
+    let overdue = OverdueTime { twice: Duration::from_mins(10), at: now };
+    let noted = world.store.note_cron_overdue(&name, marks[0].from, overdue);
+    assert!(noted.await.expect("noting"));
+    let end = async |id: &str, verdict: Verdict| {
+        let job = job(id);
+        let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &job, RETENTION.into());
+        assert!(matches!(fired.await.expect("firing"), Fired::Job(_)));
+        world.claim(&life, 1).await;
+        world.finish(&life, &id.parse().expect("legal"), verdict).await;
+        world.store.cron_ends(&name).await.expect("looking")
+    };
+    let error =
+        |text: &str| Verdict::Error { error: text.to_owned(), exit_code: None, dead: false };
+    let ends = end("a", error("no such host")).await;
+    assert_eq!(ends.succeeded, None);
+    let (_, id, why) = ends.failed.expect("it failed");
+    assert_eq!((id.as_str(), why.as_str()), ("a", "no such host"));
+    assert_eq!(ends.overdue, Some(now), "a failure moves nothing");
+    let ends = end("b", Verdict::Finished { output: "".into(), exit_code: None }).await;
+    let (at, id) = ends.succeeded.expect("it succeeded");
+    assert_eq!(id, "b");
+    let moved = at + Duration::from_mins(10) + ends.took.expect("it ran") + Duration::from_mins(1);
+    assert_eq!(ends.overdue, Some(moved));
+    let ends = end("c", error("stopped")).await;
+    assert_eq!(ends.failed.expect("the first").1, "a", "a person stopped it");
+    // The mark is that of an older success.
+    let noted = world.store.note_cron_overdue(&name, marks[0].from, overdue);
+    assert!(!noted.await.expect("noting"));
+    let fired = world.store.fired_crons().await.expect("looking");
+    assert_eq!((fired.len(), fired[0].name == name, fired[0].is_running), (1, true, false));
+    assert_eq!(world.field("b", "cron").as_deref(), Some("tick"));
+    world.check();
+}
+
+#[tokio::test]
+async fn run_beside_the_schedule_is_noted_though_it_ended_before_its_note() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
+    let own = world.started(&life, "a").await;
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
+    world.finish(&life, &own, done).await;
+    world.store.note_cron_run(&name, &own).await.expect("noting");
+    let ends = world.store.cron_ends(&name).await.expect("looking");
+    assert_eq!(ends.succeeded.expect("it succeeded").1, "a");
+}
+
+#[tokio::test]
+async fn missed_firings_are_counted_by_one_supervisor() {
+    let world = World::new();
+    let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
+    let job = job("a");
+    let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    fired.await.expect("firing");
+    let missed = MissedFirings { latest: second(4), number: 3 };
+    let note = async || world.store.note_cron_missed(&name, second(1), missed).await;
+    assert!(note().await.expect("noting"));
+    assert!(!note().await.expect("noting"), "another supervisor noted them");
+    assert_eq!(world.store.cron_ends(&name).await.expect("looking").missed, 3);
+    let firings = world.store.firings(&name, FIRINGS_MAX).await.expect("looking");
+    let (firing, _) = &firings[0];
+    assert_eq!((firing.did, firings.len()), (FiringOutcome::Missed, 2));
+    assert_eq!(firing.why.as_deref(), Some("3 firings: no supervisor ran"));
 }

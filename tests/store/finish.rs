@@ -376,7 +376,7 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
     assert_eq!(again.attempts[0].job.as_ref().expect("a job").attempt, 2);
     world.finish(&life, &id, finished("at last")).await;
     assert_eq!(world.field("a", "error"), None, "a job that finished has no error");
-    assert_eq!(world.field("a", "exit_code"), None, "the exit code was that of another attempt");
+    assert_eq!(world.field("a", "exit_code"), None, "the exit code belonged to another attempt");
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ pub(super) fn rules_without(kind: &str) -> Vec<String> {
     rules
 }
 
-/// A store on the same Redis as a user with these rules, whose password is that of the rules.
+/// A store on the same Redis as a user with these rules, with the password of the rules.
 pub(super) fn store_of(world: &World, user: &str, rules: &[String]) -> Store {
     world.redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), rules);
     let file = world.redis.folder().join("password");

@@ -29,7 +29,7 @@ async fn reuse(world: &World, of: &str, waiting: &str) {
     }
 }
 
-/// Reads what a job is given.
+/// Reads the inputs of a job.
 async fn inputs_of(world: &World, of: &str, prerequisite: &str) -> Option<String> {
     let job =
         world.store.job(&id(of)).await.expect("reading").expect("it is there").expect("legal");

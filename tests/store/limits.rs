@@ -368,7 +368,7 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
     assert_eq!(ids(&world.claim(&two, 9).await.attempts), ["t1"]);
     world.give_back(&one, &[(id("s1"), None)]).await;
     world.check();
-    assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1"], "before those behind it");
+    assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1"], "before those after it");
     for name in ["s1", "s2", "s3"] {
         world.finish(&one, &id(name), done()).await;
         let next = world.claim(&one, 9).await;
@@ -386,7 +386,7 @@ async fn illegal_job_is_under_no_limit() {
     world.redis.set_job("c", "script 1 status dispatched");
     world.redis.push(&keys::work("type:osis"), &["b", "c", "c"]);
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
-    assert_eq!(world.indexes_of("c"), [keys::held("type:osis")], "also one that names no type");
+    assert_eq!(world.indexes_of("c"), [keys::held("type:osis")], "also a job that names no type");
     world.finish(&life, &id("b"), done()).await;
     world.finish(&life, &id("a"), done()).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hero::client::JobBuilder;
+use hero::proto::error_kind::ErrorKindFilter;
 use hero::proto::job::{Job, JobStatus};
 use hero::store::{
     CancelledJobs, Cursor, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict,
@@ -304,7 +305,8 @@ async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures(
     let latest = world.store.count_cancelled(2).await.expect("counting");
     assert_eq!(latest, CancelledJobs { jobs: 0, looked: 2, more: true });
     let query = ListQuery { limit: 10, ..ListQuery::default() };
-    let kind = JobSearch { error_kind: Some("exit code 3".to_owned()), ..JobSearch::default() };
+    let kind = Some(ErrorKindFilter::new("exit code 3"));
+    let kind = JobSearch { error_kind: kind, ..JobSearch::default() };
     let found = Shards::from(world.store.clone())
         .find_jobs(&query, &kind, |_| true)
         .await

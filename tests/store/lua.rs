@@ -1,4 +1,4 @@
-//! Functions of the scripts against those of the program: times and routing; errors of scripts.
+//! Functions of the scripts against the program's: times and routing; errors of scripts.
 
 use hero::proto::job::Job;
 use hero::proto::keys::Keys;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hero::client::{Client, ClientError, Graph, JobBuilder};
+use hero::client::{Client, ClientError, Graph, JobBuilder, JobChange, ManyChanged};
 use hero::config::{JobConfig, RedisConfig};
 use hero::proto::job::{Job, JobStatus};
-use hero::store::{Cursor, DeadFilter, JobSearch, JobSummary, ListQuery, Shards, Verdict};
+use hero::store::{Cursor, JobSearch, JobSummary, ListQuery, Shards, Verdict};
 use jiff::Timestamp;
 
 use crate::support::{Life, RETENTION, World, queue, seeds};
@@ -130,26 +130,32 @@ async fn dead_letters_of_all_shards_are_one_list() {
         expected.insert(id);
     }
     let client = client(&world);
-    let filter = DeadFilter::default();
     for limit in [1, 2, 3, 100] {
-        let (mut ids, mut times, mut after) = (Vec::new(), Vec::new(), None);
+        let mut query = ListQuery { dead: true, limit, ..ListQuery::default() };
+        let (mut ids, mut times) = (Vec::new(), Vec::new());
         loop {
-            let page = client.list_dead(&filter, limit, after.as_ref()).await.expect("listing");
+            let page = client.list_jobs(&query).await.expect("listing");
             assert!(page.items.len() <= limit);
             for letter in page.items {
                 times.push(std::cmp::Reverse(letter.fields["finished_at"].clone()));
                 ids.push(letter.id.to_string());
             }
             let Some(next) = page.next else { break };
-            after = Some(next.to_string().parse().expect("a legible cursor"));
+            query.cursor = Some(next.to_string().parse().expect("a legible cursor"));
         }
         assert_eq!(ids.len(), expected.len(), "limit {limit}: {ids:?}");
         assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), expected);
         assert!(times.is_sorted(), "limit {limit}: the newest come first");
     }
-    let tally = client.retry_dead(&filter).await.expect("retrying");
-    assert_eq!((tally.done, tally.left), (11, 0));
-    let page = client.list_dead(&filter, 9, None).await.expect("listing");
+    let query = ListQuery { dead: true, limit: 100, ..ListQuery::default() };
+    let again = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
+    let search = JobSearch::default();
+    let found = client.to_change(query.clone(), &search, &again, |_| true).await.expect("found");
+    let mut changed = ManyChanged::default();
+    let ids = found.jobs.iter().map(|job| &job.id);
+    client.change_many(ids, &again, &mut changed).await.expect("retrying");
+    assert_eq!((changed.done.len(), changed.left), (11, 0));
+    let page = client.list_jobs(&query).await.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
 }
 
@@ -164,25 +170,6 @@ async fn atomic_batch_that_is_submitted_again_is_rejected() {
         let again = client.submit_all_or_none(&jobs).await.expect_err("they are there");
         assert!(matches!(again, ClientError::Refused { .. }), "{again}");
     }
-}
-
-#[tokio::test]
-async fn pages_of_dead_letters_of_one_shard_follow_each_other() {
-    let world = at(World::new(), 1);
-    let dead = || Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
-    for number in 0..5 {
-        world.ended(&Life::of("osis-default-1"), &format!("s1-a{number}"), dead()).await;
-    }
-    let of_shard = Shards::from(world.store.clone());
-    let (mut ids, mut after) = (Vec::new(), None);
-    for _ in 0..3 {
-        let page = of_shard.list_dead(&DeadFilter::default(), 2, after.as_ref()).await;
-        let page = page.expect("listing");
-        ids.extend(page.items.into_iter().map(|letter| letter.id.to_string()));
-        after = page.next;
-    }
-    assert_eq!(ids, ["s1-a4", "s1-a3", "s1-a2", "s1-a1", "s1-a0"]);
-    assert!(after.is_none(), "a page follows the last");
 }
 
 #[tokio::test]

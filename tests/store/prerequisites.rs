@@ -281,7 +281,7 @@ async fn deleted_dependent_delays_no_other() {
     assert!(world.redis.all("PENDING").is_empty());
 }
 
-/// A world in which `a` runs and this many jobs, named `j0000` and on, wait for it.
+/// A world where `a` runs and this many jobs, named `j0000` and on, wait for it.
 async fn with_dependents(life: &Life, number: usize) -> (World, JobId) {
     let world = World::new();
     let own = world.started(life, "a").await;
@@ -364,7 +364,7 @@ async fn a_job_may_wait_for_very_many_others() {
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
 }
 
-/// A world in which `last` was started just now, with so many jobs before it that one call registers it at
+/// A world where `last` was started just now, with so many jobs before it that one call registers it at
 /// some of them only: not at the first, `j0000`.
 async fn with_prerequisites(number: usize) -> World {
     let world = World::new();

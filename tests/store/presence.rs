@@ -162,7 +162,7 @@ async fn copy_of_a_process_loses_the_lease_by_the_heartbeat_of_the_other() {
     };
     assert!(beat("b", &["a", "b"]).await);
     // The machine was cloned before: its copy knows of the first beat.
-    assert!(!beat("c", &["a", "c"]).await, "the name is that of the other process");
+    assert!(!beat("c", &["a", "c"]).await, "the name belongs to the other process");
     assert!(beat("d", &["b", "d"]).await);
     // An answer may be lost.
     assert!(beat("e", &["d", "e"]).await);

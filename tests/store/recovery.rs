@@ -27,7 +27,11 @@ async fn recover_boots(world: &World) -> Recovered {
 pub(super) async fn recover_pops(world: &World) -> Recovered {
     let sweep = async || world.store.recover_pops(RETENTION).await.expect("recovering");
     for _ in 0..2 {
-        assert_eq!(sweep().await, Recovered::default(), "what was popped just now is not lost");
+        assert_eq!(
+            sweep().await,
+            Recovered::default(),
+            "a job that was popped just now is not lost"
+        );
     }
     let began = std::time::Instant::now();
     wait_until("the grace is over", || began.elapsed() > Duration::from_millis(2010));
@@ -154,7 +158,7 @@ async fn start_and_end_by_a_foreign_actor_are_noted() {
     assert_eq!(recover_pops(&world).await.foreign, 2);
     assert_eq!(world.indexes_of("a"), [keys::index("started", "osis")]);
     assert_eq!(world.indexes_of("b"), [keys::index("finished", "osis")]);
-    assert!(world.redis.ttl(&keys::job("b")) > 0, "its retention is that of any job");
+    assert!(world.redis.ttl(&keys::job("b")) > 0, "it is kept as long as any job");
     world.redis.set_job("a", "status error error no");
     let second = Duration::from_secs(1);
     let noticed = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;

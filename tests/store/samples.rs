@@ -19,7 +19,7 @@ async fn one_sample_a_minute_is_kept_for_an_hour_and_two_tell_what_happened_betw
     let key = keys::keys().samples();
     assert!(world.redis.ttl(&key) > 3600, "it is bounded");
 
-    // The same sample, a minute earlier, behind an hour of others.
+    // The same sample, a minute earlier, after an hour of others.
     let first = world.redis.list(&key).remove(0);
     let mut sample: serde_json::Value = serde_json::from_str(&first).expect("JSON");
     let at_us = sample["at_us"].as_i64().expect("a time");

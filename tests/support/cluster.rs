@@ -129,7 +129,7 @@ impl Cluster {
         format!("redis+cluster://{}/", nodes.join(","))
     }
 
-    /// Its url, with two nodes of which one runs at least, and mostly not the owner.
+    /// Its url, with two nodes: at least one runs, mostly not the owner.
     pub(crate) fn url(&self) -> String {
         self.url_of(&[1, 2, 4])
     }

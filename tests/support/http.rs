@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The time after which a test that waits for an answer fails.
+/// A test that waits for an answer fails after this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 enum Stream {

@@ -4,7 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const PACKAGES: [&str; 1] = ["@modelcontextprotocol/sdk@1.32.2"];
+/// The SDK of agents; the generator of clients from the document of the API, what its clients need, and the compiler.
+const PACKAGES: [&str; 10] = [
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@open-rpc/generator@1.22.3",
+    "@open-rpc/client-js@1.7.1",
+    "@open-rpc/meta-schema@1.14.9",
+    "@open-rpc/schema-utils-js@2.2.1",
+    "lodash@4.17.21",
+    "@types/lodash@4.17.20",
+    "@types/json-schema@7.0.15",
+    "@types/node@20.19.0",
+    "typescript@5.9.3",
+];
 
 /// Returns a folder whose scripts find the packages; `None` where they cannot be installed. It is made once,
 /// and stays in the folder of the build.

@@ -98,13 +98,13 @@ impl Lane {
         Self { place, state, listener: Some(listener) }
     }
 
-    /// The socket on which the process finds it.
+    /// The socket where the process finds it.
     pub(crate) fn path(&self) -> &Path {
         let Place::Socket(path) = &self.place else { panic!("the lane is a port") };
         path
     }
 
-    /// The port on which the process finds it.
+    /// The port where the process finds it.
     pub(crate) fn port(&self) -> u16 {
         let Place::Port(address) = &self.place else { panic!("the lane is a socket") };
         address.port()
@@ -269,7 +269,7 @@ impl State {
         self.lock().pairs.retain(|(other, ..)| *other != id);
     }
 
-    /// Waits for as long as the mode asks. `false` if what was read is lost.
+    /// Waits for as long as the mode asks. `false` if the bytes read are lost.
     #[expect(clippy::disallowed_methods, reason = "a late answer is what is injected here")]
     fn lets_through(&self, read: &[u8]) -> bool {
         let inner = self.lock();

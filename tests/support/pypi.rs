@@ -4,7 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const PACKAGES: [&str; 2] = ["mcp", "websockets"];
+/// The packages, each with the name by which programs import it.
+const PACKAGES: [(&str, &str); 4] = [
+    ("mcp", "mcp"),
+    ("websockets", "websockets"),
+    ("redis", "redis"),
+    // Later versions may have further opinions.
+    ("mypy", "mypy==2.4.1"),
+];
 
 /// Returns the interpreter of an environment with the packages; `None` where they cannot be installed.
 /// It is made once, and stays in the folder of the build.
@@ -16,7 +23,8 @@ pub(crate) fn pypi() -> Option<&'static Path> {
 fn made() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pypi");
     let python = folder.join("bin/python");
-    if runs(&python, &["-c", &format!("import {}", PACKAGES.join(", "))]) {
+    let names = PACKAGES.map(|(name, _)| name).join(", ");
+    if runs(&python, &["-c", &format!("import {names}")]) {
         return Some(python);
     }
     // Another run of the tests sees nothing of it, or all.
@@ -24,7 +32,7 @@ fn made() -> Option<PathBuf> {
     let new_python = new.join("bin/python");
     let install = ["-m", "pip", "install", "-q", "--retries", "0", "--timeout", "15"];
     let is_made = runs(Path::new("python3"), &["-m", "venv", new.to_str()?])
-        && runs(&new_python, &[&install[..], &PACKAGES].concat());
+        && runs(&new_python, &[&install[..], &PACKAGES.map(|(_, package)| package)].concat());
     if !is_made {
         let _ = std::fs::remove_dir_all(&new);
         return None;

@@ -50,7 +50,7 @@ pub(crate) struct RabbitMq {
     tls_port: u16,
     management_port: u16,
     authority: Authority,
-    /// The ports by which programs of Erlang find each other.
+    /// The ports where programs of Erlang find each other.
     epmd: u16,
     dist: u16,
     /// Ends the node when its standard input is closed, also if the tests are killed.
@@ -137,7 +137,7 @@ impl RabbitMq {
         self.guard = Some((child, stdin));
     }
 
-    /// Gives a program the environment by which it finds the node.
+    /// Gives a program the environment for finding the node.
     fn in_its_world<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .current_dir(self.folder.path())
@@ -171,7 +171,7 @@ impl RabbitMq {
         let _ = std::fs::remove_file(self.path("pid"));
     }
 
-    /// Returns the url of a user and a vhost through another port, such as that of a proxy.
+    /// Returns the url of a user and a vhost through another port, such as a proxy's.
     pub(crate) fn url_through(&self, port: u16, user: &str, vhost: &str) -> String {
         self.url(user, vhost).replace(&format!(":{}/", self.port), &format!(":{port}/"))
     }

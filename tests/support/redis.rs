@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{keys, wait_until};
 
-/// The program `redis-server`, or the one that `REDIS_SERVER` names: another version, or Valkey.
+/// The program `redis-server`, or the program that `REDIS_SERVER` names: another version, or Valkey.
 #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
 pub(crate) fn server() -> Command {
     Command::new(std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into()))
@@ -23,12 +23,12 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts one that keeps nothing on disk.
+    /// Starts a server that keeps nothing on disk.
     pub(crate) fn start() -> Self {
         Self::new(false)
     }
 
-    /// Starts one that keeps on disk all that it has acknowledged.
+    /// Starts a server that keeps on disk all that it has acknowledged.
     pub(crate) fn that_keeps() -> Self {
         Self::new(true)
     }
@@ -39,7 +39,7 @@ impl Redis {
         redis
     }
 
-    /// Returns one that does not run yet.
+    /// Returns a server that does not run yet.
     pub(crate) fn absent(keeps: bool) -> Self {
         let folder = tempfile::Builder::new().prefix("hero-test-").tempdir().expect("a folder");
         Self { folder, server: None, keeps }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::{Redis, keys};
+
 /// Far longer than anything takes on a machine that works.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(2);
@@ -15,4 +17,12 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
         std::thread::sleep(POLL);
     }
+}
+
+/// Waits until a job is in a state.
+#[track_caller]
+pub(crate) fn until(redis: &Redis, id: &str, status: &str) {
+    wait_until(&format!("job {id} is {status}"), || {
+        redis.field(&keys::job(id), "status").as_deref() == Some(status)
+    });
 }

@@ -113,7 +113,7 @@ impl World {
         self.limits = ClaimLimits::new(&config.limits);
     }
 
-    /// Submits jobs and sends them on their way, all of which must be accepted.
+    /// Submits jobs and sends them on their way; all must be accepted.
     pub(crate) async fn accepts(&self, jobs: &[Job]) -> Vec<JobStatus> {
         let status = |submitted| match submitted {
             Submitted::Accepted(status) => status,
@@ -278,7 +278,7 @@ impl World {
         score.unwrap_or(0)
     }
 
-    /// Records how an attempt ended, the one that the life runs now.
+    /// Records how the attempt ended that the life runs now.
     pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
         self.finish_claimed(life, id, self.claimed_at(life, id), verdict).await
     }
@@ -329,7 +329,7 @@ impl World {
         self.redis.field(&stats, what).map_or(0, |number| number.parse().expect("a number"))
     }
 
-    /// The keys of the indexes in which a job stands.
+    /// The keys of the indexes that hold a job.
     #[track_caller]
     pub(crate) fn indexes_of(&self, id: &str) -> Vec<String> {
         self.indexes().remove(id).unwrap_or_default()
@@ -421,7 +421,7 @@ impl World {
         }
     }
 
-    /// Places in limits are those of jobs that run, and what a limit holds back is held.
+    /// Running jobs have the places in limits, and a job that a limit holds back is held.
     #[track_caller]
     fn check_limits(&self) {
         let prefix = self.prefix("LIMIT_RUNNING");

@@ -1,4 +1,4 @@
-# What the claims are written with.
+# The functions of the claims.
 
 passed=0
 failed=0
@@ -19,7 +19,7 @@ claim() {
     set -e
     if [ "$status" = 0 ]; then
         passed=$((passed + 1))
-        # What a claim says in its last line beginning with "=" is worth reading.
+        # The last line of a claim that begins with "=" is worth reading.
         echo "ok   $text$(sed -n 's/^= \(.*\)/: \1/p' "$log" | tail -n 1) ($((SECONDS - began)) s)"
     else
         failed=$((failed + 1))
@@ -32,7 +32,7 @@ claim() {
     fi
 }
 
-# What a claim that failed may have left, so that the next one has a chance.
+# Removes the remains of a failed claim, so that the next one has a chance.
 tidy_up() {
     inside sh -c 'rm -f /etc/hero/hero.toml.d/*.toml; systemctl reset-failed'
     inside systemctl start redis-server
@@ -118,7 +118,7 @@ fails_by() { # LIMIT ID SCRIPT: a Python job
     is next may 'print("next")'
 }
 
-# A Python job of many processes, none of which takes more memory than one may.
+# A Python job of many processes; none takes more memory than one may.
 MANY_THAT_HOLD_MEMORY='
 import os, time
 for _ in range(16):
@@ -138,7 +138,7 @@ cgroup_folder() { # UNIT
     echo "/sys/fs/cgroup$(property "$1" ControlGroup)"
 }
 
-# Runs a command in the folder that holds those of running jobs, which only the unit sees.
+# Runs a command in the folder with the folders of running jobs, which only the unit sees.
 in_folder_of_jobs() { # UNIT COMMAND...
     local pid
     pid=$(property "$1" MainPID)

@@ -1,4 +1,4 @@
-//! The rule that every command line of `hero` which people read is one that the program understands: in
+//! The rule that the program understands every command line of `hero` which people read: in
 //! the pages, the man pages, the help and the hints of messages.
 
 use std::fs;
@@ -215,7 +215,7 @@ fn examples_of_the_help_are_understood() {
     fn check(command: &clap::Command, faults: &mut Vec<String>, checked: &mut usize) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
-        // What it does may stand in a second column.
+        // Its description may stand in a second column.
         let lines = lines.filter_map(|line| line.trim_start().split("  ").next());
         for words in lines.flat_map(commands) {
             *checked += 1;

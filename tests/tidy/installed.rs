@@ -8,7 +8,7 @@ use regex::Regex;
 
 /// The documents of the package, in its tree.
 const DOCS: &str = "usr/share/doc/hero";
-/// Documents that debhelper installs beside those of the lists.
+/// Documents that debhelper installs beside the lists'.
 const BESIDE: [&str; 1] = ["README.md"];
 
 /// Lays the documents out below a folder as the lists of both packages say.

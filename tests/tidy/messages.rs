@@ -1,4 +1,4 @@
-//! The messages in docs/operations.md are those of the program.
+//! The program has the messages in docs/operations.md.
 
 /// Returns the messages of the page that no source has.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! The rule that tests talk to the program: none puts a router, a listener or a role together, since such a
-//! listener has not the guards of the one that ships.
+//! listener lacks the guards of the shipped one.
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ pub(crate) struct Browser {
     _output: Box<dyn Iterator<Item = String>>,
 }
 
-/// The key under which `WebDriver` names an element.
+/// The key of an element in `WebDriver`.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// The most tries to start the driver.
@@ -151,12 +151,12 @@ impl Browser {
         self.session("POST", "/goog/cdp/execute", &body);
     }
 
-    /// Runs a function's body in the page, and returns what it returns.
+    /// Runs a function's body in the page, and returns its result.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.session("POST", "/execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// Runs one that returns a promise, and returns its value.
+    /// Runs a script that returns a promise, and returns its value.
     pub(crate) fn run_async(&self, script: &str) -> Value {
         let script = format!(
             "const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
@@ -194,7 +194,7 @@ impl Browser {
         found[ELEMENT].as_str().unwrap_or_else(|| panic!("no element {selector}")).to_owned()
     }
 
-    /// Returns what the page wrote to the console since the last call: errors and warnings.
+    /// Returns the page's errors and warnings on the console since the last call.
     pub(crate) fn console(&self) -> Vec<String> {
         let log = self.session("POST", "/se/log", &json!({ "type": "browser" }));
         let entries = log.as_array().cloned().unwrap_or_default();

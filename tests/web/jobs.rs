@@ -2,7 +2,7 @@
 
 use super::requests::{Answer, send, signed_in};
 use super::visitors::{OPERATOR, READER};
-use crate::support::{Hero, Redis, Served, keys};
+use crate::support::{Hero, Redis, Served, keys, wait_until};
 
 pub(super) const HOSTILE: &str = "</pre><script>alert('\"')</script><b onclick=x>&amp;";
 
@@ -283,4 +283,26 @@ fn graphs_are_listed_and_shown_with_their_jobs() {
     assert!(job.body.contains("href=\"/graphs/g\""), "{}", job.body);
     assert_eq!(send(&site, "GET", "/graphs/none", &cookie, "").status, 404);
     is_safe(&send(&site, "GET", "/graphs?after=%3Cb%3E", &cookie, ""), "a cursor that is none");
+}
+
+#[test]
+fn numbers_of_a_chosen_period_are_shown_with_their_jobs() {
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
+    let cookie = signed_in(&site, READER);
+    let shown = |query: &str| send(&site, "GET", &format!("/stats{query}"), &cookie, "").body;
+    wait_until("a sample is kept", || !redis.list(&keys::prefix("HOURS")).is_empty());
+    let _osis = site.hero.actor("osis-default-1").start();
+    site.hero.run(&["exec", "-t", "osis", "-e", "throw 1"]).code(1);
+    let overview = send(&site, "GET", "/", &cookie, "").body;
+    assert!(overview.contains("href=\"/stats\""), "{overview}");
+    let page = shown("?since=1h");
+    let address =
+        page.split('"').find(|part| part.starts_with("/jobs?state=error")).expect("a link");
+    let jobs = send(&site, "GET", &address.replace("&amp;", "&"), &cookie, "").body;
+    assert!(jobs.contains(">1 job<"), "the failed job of the period: {jobs}");
+    assert!(shown("?since=2020-01-01&until=2020-01-02").contains("No numbers: no supervisor"));
+    assert!(shown("?since=%3Cb%3E").contains("`&lt;b&gt;` is not a time"));
+    let bound = signed_in(&site, &["bound", "--scope", "read", "--caller", "ann"]);
+    assert_eq!(send(&site, "GET", "/stats", &bound, "").status, 403);
 }

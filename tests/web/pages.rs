@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 33] = [
+const PAGES: [&str; 36] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -34,8 +34,11 @@ const PAGES: [&str; 33] = [
     "/submit?from=running",
     "/submit?type=sal",
     "/dead",
+    "/dead?by=error",
     "/cron",
     "/cron/nightly",
+    "/stats",
+    "/stats?since=nonsense",
     "/limits",
     "/objects",
     "/objects?type=person&context=work",
@@ -45,7 +48,7 @@ const PAGES: [&str; 33] = [
     "/nowhere",
 ];
 
-/// The pages of which each theme and width has a picture; of the others two.
+/// The pages with a picture in each theme and width; the others have two.
 const PICTURES: [&str; 3] = ["/", "/jobs/running", "/jobs/GRAPH/graph"];
 
 pub(super) fn has_browser() -> bool {

@@ -115,10 +115,45 @@ fn dead_letters_are_retried_and_deleted_after_a_question() {
     assert_eq!(post("do=delete&id=two&sure=1").status, 303);
     assert_eq!(redis.field(&keys::job("two"), "status"), None);
     assert_eq!(post("do=retry").status, 400);
+    assert_eq!(post("do=stop&id=one").status, 400);
     let reader = signed_in(&site, READER);
     let forgery = send(&site, "GET", "/dead", &reader, "").forgery();
     let form = format!("do=retry&id=one&csrf={forgery}");
     assert_eq!(send(&site, "POST", "/dead", &reader, &form).status, 403);
+}
+
+#[test]
+fn dead_letters_are_grouped_by_their_errors_and_retried_by_group() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let failed =
+        [("one", "no host 7"), ("two", "no host 8"), ("three", HOSTILE), ("alive", "no host 9")];
+    for (id, error) in failed {
+        hero.run(&["submit", "-t", "bash", "--id", id, "-e", "true"]).code(0);
+        hero.run(&["job", "stop", id]).code(0);
+        redis.set_field(&keys::job(id), "error", error);
+    }
+    redis.push(&keys::dead("bash"), &["one", "two", "three"]);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    let page = send(&site, "GET", "/dead?by=error", &cookie, "");
+    is_safe(&page, "/dead?by=error");
+    assert!(page.body.contains("2 jobs") && page.body.contains("no host N"), "{}", page.body);
+    assert!(
+        page.body.contains("/dead?kind=no+host+N")
+            || page.body.contains("/dead?kind=no%20host%20N")
+    );
+    let group = send(&site, "GET", "/dead?kind=no%20host%20N", &cookie, "");
+    let has = |id: &str| group.body.contains(&format!("/jobs/{id}\""));
+    assert_eq!(["one", "two", "three", "alive"].map(has), [true, true, false, false]);
+    let form = format!("do=retry&kind=no%20host%20N&all=1&csrf={}", page.forgery());
+    let asked = send(&site, "POST", "/dead", &cookie, &form);
+    assert!(asked.body.contains("Retry 2 dead letters?"), "{}", asked.body);
+    let form = format!("do=retry&id=one&id=two&sure=1&csrf={}", asked.forgery());
+    assert_eq!(send(&site, "POST", "/dead", &cookie, &form).status, 303);
+    let state = |id: &str| redis.field(&keys::job(id), "status").unwrap_or_default();
+    let states = ["one", "two", "three", "alive"].map(state);
+    assert_eq!(states, ["dispatched", "dispatched", "error", "error"]);
 }
 
 #[test]

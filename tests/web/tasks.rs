@@ -267,3 +267,32 @@ fn job_is_watched_and_stopped_on_a_slow_line() {
     browser.waits_for("#live-text", "Live");
     assert_eq!(browser.console(), [] as [&str; 0]);
 }
+
+#[test]
+fn periodic_job_is_added_and_edited_without_javascript() {
+    if !has_browser() {
+        return;
+    }
+    let world = PageWorld::start();
+    let browser = opened(&world, 1280);
+    browser.run_scripts(false);
+    sign_in(&browser, &world, OPERATOR);
+    browser.open(&world.site.at("/cron"));
+    browser.click("a[href$='/cron-form']");
+    browser.waits_for("h1", "Add a periodic job");
+    browser.write("#f-name", "by-hand");
+    browser.write("#f-schedule", "30 3");
+    browser.write("#f-script", "true");
+    browser.click("form.form button.main");
+    browser.waits_for("#why", "The field: schedule");
+    browser.write("#f-schedule", " * * *");
+    browser.click("form.form button.main");
+    browser.waits_for(".toast", "Added by-hand.");
+    browser.waits_for("h1", "by-hand");
+    browser.click("a[href*='/cron-form?name=by-hand']");
+    browser.waits_for("h1", "Edit a periodic job");
+    browser.write("#f-spread", "10m");
+    browser.click("form.form button.main");
+    browser.waits_for(".toast", "Changed by-hand.");
+    browser.waits_for("dl.facts", "of at most 10m");
+}

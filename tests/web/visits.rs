@@ -28,7 +28,7 @@ fn posts(browser: &Browser, path: &str, fields: &str) -> Value {
     ))
 }
 
-/// Returns the name, under which a browser saves what is behind a link, and its text.
+/// Returns the name for the file that a browser saves from a link, and its text.
 fn download(browser: &Browser, path: &str) -> (String, String) {
     let answer = browser.run_async(&format!(
         "const answer = await fetch('{path}');

@@ -42,7 +42,7 @@ fn in_folder(
         .map_err(|error| format!("cannot write into {}: {error}", folder.display()).into())
 }
 
-/// Writes the page of a command, such as `hero-job-list.1`, and those of its subcommands.
+/// Writes the page of a command, such as `hero-job-list.1`, and the pages of its subcommands.
 fn man_of(command: &Command, folder: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let page = clap_mangen::Man::new(command.clone())

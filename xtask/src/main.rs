@@ -4,8 +4,10 @@ mod bench;
 mod bench_amqp;
 mod bench_api;
 mod commands;
+mod configuration;
 mod manual;
 mod pages;
+mod prose;
 mod sbom;
 mod scale;
 
@@ -26,8 +28,10 @@ enum Xtask {
     Completions {
         folder: PathBuf,
     },
-    /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts, and
-    /// docs/openrpc.json and docs/openapi.json from the methods of the API
+    /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts,
+    /// docs/openrpc.json and docs/openapi.json from the methods of the API, etc/hero.toml,
+    /// hero.toml(5) and docs/hero.schema.json from the table of the configuration, and hero(7) from
+    /// docs/protocol.md
     Docs,
     /// Write the libraries that are linked into hero into a file, as CycloneDX
     Sbom {

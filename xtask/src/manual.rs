@@ -1,40 +1,91 @@
-//! A man page from a page of the documentation, so that both have the same words.
+//! Man pages from pages of the documentation, so that both have the same words.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A man page of section 7, and the page of docs/ that has its text.
+struct Page {
+    source: &'static str,
+    name: &'static str,
+    /// What it is about, after its name.
+    summary: &'static str,
+    version: &'static str,
+    see_also: &'static str,
+}
+
+const OPERATIONS: Page = Page {
+    source: "operations.md",
+    name: "hero-operations",
+    summary: "running Hero day by day",
+    version: concat!("Hero ", env!("CARGO_PKG_VERSION")),
+    see_also: ".BR hero (1),\n.BR hero.toml (5),\n.BR hero (7)\n",
+};
+/// It is in the tree, so it has no version.
+const PROTOCOL: Page = Page {
+    source: "protocol.md",
+    name: "hero",
+    summary: "the protocol of Hero in Redis",
+    version: "Hero",
+    see_also: ".BR hero (1),\n.BR hero.toml (5)\n",
+};
 
 /// Writes `hero-operations.7` into a folder.
 pub(crate) fn operations(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
-    let text = fs::read_to_string(&page)
-        .map_err(|error| format!("cannot read {}: {error}", page.display()))?;
-    fs::write(folder.join("hero-operations.7"), man_page(&text))?;
+    fs::write(folder.join("hero-operations.7"), OPERATIONS.text()?)?;
     Ok(())
 }
 
-/// Returns the man page of a page in the Markdown of this project: headings, paragraphs, lists,
+/// Returns `man/hero.7` with its text.
+pub(crate) fn protocol() -> Result<(PathBuf, String), Box<dyn Error>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../man/hero.7");
+    Ok((file, PROTOCOL.text()?))
+}
+
+impl Page {
+    fn text(&self) -> Result<String, Box<dyn Error>> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.source);
+        let text = fs::read_to_string(&source)
+            .map_err(|error| format!("cannot read {}: {error}", source.display()))?;
+        let name = escaped(self.name);
+        Ok(format!(
+            ".\\\" Generated from docs/{}: cargo xtask docs\n.TH {} 7 \"\" \"{}\" \"Hero\"\n.SH NAME\n{name} \\- {}\n\
+             .SH DESCRIPTION\n{}.SH \"SEE ALSO\"\n{}",
+            self.source,
+            self.name.to_uppercase(),
+            self.version,
+            self.summary,
+            man_page(&text),
+            self.see_also
+        ))
+    }
+}
+
+/// Returns the sections of a page in the Markdown of this project: headings, paragraphs, lists,
 /// tables, blocks of code.
 fn man_page(markdown: &str) -> String {
-    let mut page = format!(
-        ".TH HERO-OPERATIONS 7 \"\" \"Hero {}\" \"Hero\"\n.SH NAME\nhero\\-operations \\- running Hero \
-         day by day\n.SH DESCRIPTION\n",
-        env!("CARGO_PKG_VERSION")
-    );
+    let mut page = String::new();
     let mut lines = markdown.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some(title) = line.strip_prefix("## ") {
-            let _ = writeln!(page, ".SH \"{}\"", inline(title).to_uppercase());
+            let _ = writeln!(page, ".SH \"{}\"", inline(&title.to_uppercase()));
         } else if let Some(title) = line.strip_prefix("### ") {
             let _ = writeln!(page, ".SS \"{}\"", inline(title));
         } else if line.starts_with("# ") || line.is_empty() || is_rule(line) {
-        } else if line.starts_with("```") {
-            page.push_str(".PP\n.RS 4\n.nf\n");
-            for code in lines.by_ref().take_while(|line| !line.starts_with("```")) {
-                let _ = writeln!(page, "\\&{}", escaped(code));
+        } else if line.trim_start().starts_with("```") {
+            let margin = line.len() - line.trim_start().len();
+            let code = lines.by_ref().take_while(|line| !line.trim_start().starts_with("```"));
+            page.push_str(&code_block(
+                ".PP\n",
+                code.map(|line| line.get(margin..).unwrap_or(line)),
+            ));
+        } else if let Some(code) = line.strip_prefix("    ") {
+            let mut code = vec![code];
+            while let Some(next) = lines.next_if(|next| next.starts_with("    ")) {
+                code.push(&next[4..]);
             }
-            page.push_str(".fi\n.RE\n");
+            page.push_str(&code_block(".PP\n", code.into_iter()));
         } else if line.starts_with('|') {
             // The head of a table says what the columns are, which the rows show by themselves.
             if lines.peek().is_some_and(|next| is_rule(next)) {
@@ -53,7 +104,6 @@ fn man_page(markdown: &str) -> String {
             let _ = writeln!(page, "{}", inline(&text));
         }
     }
-    page.push_str(".SH \"SEE ALSO\"\n.BR hero (1),\n.BR hero.toml (5),\n.BR hero (7)\n");
     page
 }
 
@@ -61,7 +111,7 @@ fn is_rule(line: &str) -> bool {
     line.starts_with("|--") || line.starts_with("| --")
 }
 
-/// Returns the request that begins a paragraph or an item of a list, and the text behind its mark.
+/// Returns the request that begins a paragraph or an item of a list, and the text after its mark.
 fn item(line: &str) -> (String, &str) {
     if let Some(text) = line.strip_prefix("- ") {
         return (".IP \\(bu 2\n".to_owned(), text);
@@ -76,11 +126,12 @@ fn item(line: &str) -> (String, &str) {
 
 /// Returns true if a line belongs to the paragraph before.
 fn goes_on(line: &str) -> bool {
-    let begins = ["#", "```", "|", "- "].iter().any(|mark| line.starts_with(mark));
+    let begins = ["#", "```", "|", "- "].iter().any(|mark| line.starts_with(mark))
+        || line.trim_start().starts_with("```");
     !line.is_empty() && !begins && item(line).0 == ".PP\n"
 }
 
-/// Returns a row of a table: its first cell as a tag, the others behind it.
+/// Returns a row of a table: its first cell as a tag, the others after it.
 fn row(line: &str) -> String {
     let cells: Vec<String> = line
         .trim_matches('|')
@@ -92,8 +143,14 @@ fn row(line: &str) -> String {
     format!(".TP\n{}\n{}\n", cells[0], rest.join(".\n"))
 }
 
+/// Returns lines of code after the request that begins a paragraph.
+pub(crate) fn code_block<'c>(begin: &str, lines: impl Iterator<Item = &'c str>) -> String {
+    let code: String = lines.map(|line| format!("\\&{}\n", escaped(line))).collect();
+    format!("{begin}.RS 4\n.nf\n{code}.fi\n.RE\n")
+}
+
 /// Returns text with its code and emphasis in bold, and links by their text.
-fn inline(text: &str) -> String {
+pub(crate) fn inline(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(['`', '*', '[']) {
@@ -141,9 +198,8 @@ mod tests {
             "# Title\n\nFirst `a-b`\n.second [link](x.md).\n\n## Some part\n\n- one\n  more\n- two\n\n\
              1. step\n\n| a | b | c |\n|---|---|---|\n| `x` | **y** \\| z | do |\n\n```sh\n.run 'it'\n```\n",
         );
-        let body = page.split_once(".SH DESCRIPTION\n").expect("a body").1;
         assert_eq!(
-            body.split_once(".SH \"SEE ALSO\"").expect("an end").0,
+            page,
             ".PP\nFirst \\fBa\\-b\\fR\n\\&.second link.\n.SH \"SOME PART\"\n.IP \\(bu 2\none\nmore\n\
              .IP \\(bu 2\ntwo\n.IP 1. 4\nstep\n.TP\n\\fBx\\fR\n\\fBy\\fR | z.\ndo\n.PP\n.RS 4\n.nf\n\
              \\&.run \\(aqit\\(aq\n.fi\n.RE\n"

@@ -3,14 +3,16 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hero::cli::definitions;
 use hero::config::{JobConfig, RhaiLimits, SalConfig};
 use hero::engine::rhai::{Group, RhaiEngine};
 use hero::rpc::MethodTable;
 
-/// Writes all pages and definition files, and the documents of the API, into docs/.
+use crate::{configuration, manual};
+
+/// Writes all pages and definition files, the documents of the API, and the files of the configuration.
 pub(crate) fn write() -> Result<(), Box<dyn Error>> {
     let (table, docs) =
         (MethodTable::new(), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
@@ -21,13 +23,17 @@ pub(crate) fn write() -> Result<(), Box<dyn Error>> {
     let documents = documents.map(|(name, text)| (docs.join(name), format!("{text}\n")));
     let files = files()?.into_iter().chain(documents);
     for (file, text) in files {
-        fs::write(&file, text)
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        write_file(&file, &text)?;
     }
     Ok(())
 }
 
-/// Returns the generated files of docs/ with their text.
+fn write_file(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    Ok(())
+}
+
+/// Returns the generated files, without the documents of the API, with their text.
 fn files() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
     let (limits, job) = (RhaiLimits::default(), JobConfig::default());
     let sal = RhaiEngine::sal("sal".parse()?, &limits, &job, &SalConfig::default());
@@ -41,7 +47,7 @@ fn files() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
             ]
         },
     );
-    Ok(files.collect())
+    Ok(files.chain(configuration::files()?).chain([manual::protocol()?]).collect())
 }
 
 /// Returns the page of the functions of one engine.
@@ -49,7 +55,7 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
     let mut text = format!(
         "# The functions of {script_type} scripts\n\n\
          <!-- Generated: cargo xtask docs -->\n\n\
-         The functions that scripts of the engine `{script_type}` can call, beside those of the \
+         The functions that scripts of the engine `{script_type}` can call, beside the functions of the \
          language, which is [Rhai](https://rhai.rs/book/). A function that fails throws an error \
          that names the operation and its object; `try` and `catch` handle it. The tests run every \
          example; a last line `// → TEXT` is the output of the script.\n"
@@ -126,7 +132,7 @@ own scripts on both, and compares the answers.
 | `process_list`, `process_get` | by name | by name, or if there is none, by command line |
 | `kill` | may end the submitter and the daemon | a text never matches the programs of Hero and their parents |
 | templates | Tera | Jinja with Tera's filters, functions and tests; not `set_global`, `macro` with `self::`, `{% for key, value in map %}` (use `map|items`) |
-| errors | texts of their own | name the operation and its object; those of git contain \"Git error\" |
+| errors | texts of their own | name the operation and its object; errors of git contain \"Git error\" |
 
 Of later versions (herolib) there are `execute(command).run()`, `replacer_new`, `template_open`, `ensure`, `repeat`, \
 `pad_left`, `pad_right`, `name_fix_kubernetes`, `http_ping` and the `net_` functions. Virtual machines (`RuntimeBuilder`), \

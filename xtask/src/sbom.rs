@@ -88,18 +88,23 @@ fn purl((name, version): &Library) -> String {
     format!("pkg:cargo/{name}@{version}")
 }
 
-/// Reads `cargo tree`, whose lines begin with their depth: each library, and those that it needs.
+/// Reads `cargo tree`, whose lines begin with their depth: each library, and those that it needs. The packages of
+/// this project, which have a path, are its first one.
 fn linked(tree: &str) -> Option<BTreeMap<Library, BTreeSet<Library>>> {
     let mut linked: BTreeMap<Library, BTreeSet<Library>> = BTreeMap::new();
     let mut path: Vec<Library> = Vec::new();
+    let mut program = None;
     for line in tree.lines().filter(|line| !line.is_empty()) {
         let digits = line.find(|c: char| !c.is_ascii_digit())?;
         let depth: usize = line[..digits].parse().ok()?;
         let mut words = line[digits..].split(' ');
         let name = words.next()?.to_owned();
-        let library = (name, words.next()?.strip_prefix('v')?.to_owned());
+        let mut library = (name, words.next()?.strip_prefix('v')?.to_owned());
+        if words.next().is_some_and(|place| place.starts_with("(/")) {
+            library = program.get_or_insert(library).clone();
+        }
         path.truncate(depth);
-        if let Some(above) = path.last() {
+        if let Some(above) = path.last().filter(|above| **above != library) {
             linked.entry(above.clone()).or_default().insert(library.clone());
         }
         linked.entry(library.clone()).or_default();

@@ -62,7 +62,7 @@ class OverRedis(Verbs):
 
 
 class ThatReads(unittest.TestCase):
-    """The reads of one job, with a Redis in which it changes between them."""
+    """The reads of one job, with a Redis that changes it between them."""
 
     ENDED = [b"status", b"finished", b"output_key", b"k", b"attempt", b"1"]
     AGAIN = [b"status", b"finished", b"output_key", b"k", b"attempt", b"2"]

@@ -7,7 +7,7 @@ use crate::store::{Attempt, StoreError};
 /// One thing that the loop has to do.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// Run a job that this actor claimed, with what it is given.
+    /// Run a job that this actor claimed, with its inputs.
     Start(usize, Box<Attempt>, ReadInputs),
     /// Handle a control message of this actor.
     Control(usize, Vec<u8>),
@@ -19,7 +19,7 @@ pub(super) enum Action {
     ReportStopping,
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
-    /// Queue an errand behind the others.
+    /// Queue an errand after the others.
     Do(Errand),
     /// Queue an errand before the others.
     DoFirst(Errand),

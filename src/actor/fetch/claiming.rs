@@ -21,7 +21,7 @@ use crate::store::{Claim, Claimed, GivenBack, StoreError};
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
 /// The time between two comparisons while a claim whose answer was lost may still reach Redis.
 const LATE_CLAIM_INTERVAL: Duration = Duration::from_secs(1);
-/// The most jobs that are compared with those that run here.
+/// The maximum number of jobs that are compared with those that run here.
 const OWNED_MAX: usize = 10_000;
 
 /// The claims of one boot.
@@ -295,7 +295,7 @@ impl ClaimRound {
 }
 
 /// Returns the time between two comparisons: short for a lease after the answer to a claim was lost,
-/// since a machine sends again for seconds after a partition what it has sent into it.
+/// since a machine resends lost packets for seconds after a partition.
 fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) -> Duration {
     match lost_at {
         Some(at) if now.duration_since(at) < lease => LATE_CLAIM_INTERVAL.min(lease),

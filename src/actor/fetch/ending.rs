@@ -95,7 +95,7 @@ impl Fetch {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     use tokio::sync::watch;
@@ -143,6 +143,7 @@ mod tests {
             redact: Vec::new(),
             secrets: SecretsConfig::default(),
             limits: ClaimLimits::default(),
+            all_dead: BTreeSet::new(),
             engines: BTreeMap::from([(script_type, engine)]),
         });
         let crew = Crew::start(&settings, 2).expect("threads");

@@ -15,7 +15,7 @@ use crate::store::{
     Waker, Woken,
 };
 
-/// The most errands that may wait. More come only from a flood of control messages, which then
+/// The maximum number of errands that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
 const WAITING_MAX: usize = 1000;
 
@@ -26,7 +26,7 @@ pub(super) enum Errand {
     PassOnStop(JobId),
     /// Answer a ping into this list.
     Pong(String),
-    /// Pass on a wake-up for which this process has no use.
+    /// Pass on a wake-up that this process does not need.
     PassOn(Woken),
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),

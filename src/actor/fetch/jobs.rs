@@ -14,7 +14,6 @@ use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::{counts, story, verdict};
-use crate::config::JobConfig;
 use crate::engine::{Cancel, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::target::ActorId;
@@ -25,7 +24,7 @@ const OUTCOMES_MAX: usize = 1024;
 /// The longest time that a job which was claimed ahead waits for a thread; then it goes back to its queue,
 /// where another actor may take it.
 const AHEAD_WAIT: Duration = Duration::from_millis(5);
-/// The most stops remembered for jobs whose claim is still being answered.
+/// The maximum number of stops remembered for jobs whose claim is still being answered.
 const EARLY_STOPS_MAX: usize = 1000;
 
 /// The jobs of one shard in this process.
@@ -145,13 +144,15 @@ impl Jobs {
     pub(super) fn end(
         &mut self,
         RunOutcome { run, result, took }: RunOutcome,
-        config: &JobConfig,
+        settings: &ActorSettings,
     ) -> Option<(Verdict, Counts)> {
         self.running.remove(&run.job.id)?;
         let slots = &mut self.slots[run.actor];
         slots.job_ended(took);
         let failure = result.as_ref().err().cloned();
-        let verdict = verdict::decide(&run.job, result, config, fastrand::f64());
+        let dead_letters = settings.dead_letters(&slots.id.script_type);
+        let verdict =
+            verdict::decide(&run.job, result, &settings.job, dead_letters, fastrand::f64());
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
         let verdict = verdict?;
         let counts = counts::of_attempt(story::waited(&run.job), took, failure.as_ref(), &verdict);
@@ -178,7 +179,7 @@ impl Jobs {
         }
     }
 
-    /// Takes back the jobs that wait for a thread, all or those of actors where one has waited for too
+    /// Takes back the jobs that wait for a thread: all, or the jobs of actors where one has waited for too
     /// long.
     pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
         let mut back = Vec::new();

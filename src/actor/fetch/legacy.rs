@@ -1,5 +1,5 @@
 //! Watches legacy queues, each on a connection of its own, while their actors wait for work. A
-//! watcher changes nothing; what it found is adopted.
+//! watcher changes nothing; found entries are adopted.
 
 use std::time::Duration;
 

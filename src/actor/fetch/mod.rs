@@ -67,7 +67,7 @@ pub(super) struct Fetch {
     draining: Draining,
     legacy: LegacyWatch,
     retry: Retry,
-    /// When to look again at lists in which jobs may be with an old worker.
+    /// When to look again at lists whose jobs may be with an old worker.
     looks_again_at: Option<Instant>,
 }
 
@@ -252,7 +252,7 @@ impl Fetch {
                 }
                 _ => None,
             };
-            let ended = self.jobs.end(outcome, &self.settings.job);
+            let ended = self.jobs.end(outcome, &self.settings);
             if let Some((message, has_crashed)) = lack {
                 self.lacks(&message);
                 if ended.is_none() {

@@ -1,11 +1,11 @@
-//! The tasks that this loop shares with those of other shards. With one shard nothing of it happens.
+//! The tasks that this loop shares with the loops of other shards. With one shard nothing of it happens.
 
 use std::time::{Duration, Instant};
 
 use super::Fetch;
 use super::jobs::Jobs;
 
-/// The time after which a claim without an answer no longer keeps tasks from other shards. Its jobs run all
+/// A claim without an answer keeps tasks from other shards no longer than this. Its jobs run all
 /// the same if tasks are free by then, and else go back.
 const SLOW: Duration = Duration::from_secs(1);
 

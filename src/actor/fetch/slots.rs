@@ -9,9 +9,9 @@ use crate::proto::target::{ActorId, Priority};
 
 /// The work that an actor claims ahead of its threads, as the time that one thread needs for it.
 const AHEAD: Duration = Duration::from_millis(3);
-/// The most jobs that are claimed ahead.
+/// The maximum number of jobs that are claimed ahead.
 const AHEAD_MAX: usize = 64;
-/// The attempts after which the time of the next ones is known well enough.
+/// The attempts that suffice to know the time of the next ones.
 const MEASURED: u32 = 8;
 /// The time that a list is left alone that cannot be read.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(super) struct Slots {
     claims: u32,
     /// Its wake lists: of its own queues, of its group's, of its type's.
     wakes: Vec<String>,
-    /// Legacy queues, from which jobs are adopted.
+    /// Legacy queues: their jobs are adopted.
     pub(super) legacy: Vec<String>,
     /// Lists that cannot be read, and when to try again.
     broken: Vec<(String, Instant)>,
@@ -43,7 +43,7 @@ pub(super) struct Slots {
     pub(super) running: usize,
     /// The mean time of its latest attempts.
     mean: Duration,
-    /// The attempts of which it is the mean.
+    /// The attempts in this mean.
     measured: u32,
     /// True while it claims no more jobs.
     pub(super) draining: bool,

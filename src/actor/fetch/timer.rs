@@ -1,4 +1,4 @@
-//! The time at which the loop turns though nothing happens.
+//! The time when the loop turns though nothing happens.
 
 use std::time::{Duration, Instant};
 

@@ -168,7 +168,7 @@ impl QueueWait {
         }
     }
 
-    /// Ends the wait under way. Returns what it got.
+    /// Ends the wait under way. Returns its result.
     pub(super) async fn stop(
         &mut self,
         store: &Store,

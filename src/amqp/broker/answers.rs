@@ -15,7 +15,7 @@ use crate::store::{Backoff, StoreError, TakenEnds};
 
 /// The ends that are taken at once.
 const PORTION: usize = 64;
-/// The time after which another process may answer: longer than a confirmation may take.
+/// Another process may answer after this time: longer than a confirmation may take.
 const LEASE: Duration = Duration::from_secs(15);
 /// The wait before ends that could not be answered are tried again.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -79,7 +79,7 @@ impl Dispatcher {
         shared.owned().await;
         shared.declare(work).await?;
         shared.count_old(&work.queue.name).await?;
-        // What it takes in an outage would wait beside what it holds already.
+        // Messages taken in an outage would wait beside the ones it holds already.
         if shared.redis_outage.since().is_some() {
             shared.redis_was_away().await;
         }
@@ -135,7 +135,7 @@ impl Dispatcher {
         }
     }
 
-    /// Gives each message to whom it is for.
+    /// Gives each message to its receiver.
     async fn take(&mut self, batch: Vec<Delivery>) {
         let mut jobs: Vec<(Repeat, Job)> = Vec::new();
         for mut delivery in batch {

@@ -22,14 +22,14 @@ use crate::amqp::topology::EVENTS;
 use crate::config::{LogsConfig, Node, format_size};
 use crate::store::Backoff;
 
-/// The most events that wait for their task.
+/// The maximum number of events that wait for their task.
 pub(super) const WAITING_MAX: usize = 4096;
 /// The events that are published at once.
 const BATCH: usize = 64;
 /// The longest wait for a confirmation: then the event waits in the spool.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A milestone in the life of a process. Those of one part of it have one chain.
+/// A milestone in the life of a process. Milestones of one part of it have one chain.
 #[derive(Debug, Clone)]
 pub(super) struct Milestone {
     /// The part: `start`, the name of a broker, or `end`.
@@ -45,7 +45,7 @@ impl Milestone {
     }
 }
 
-/// Reports a milestone, with the time at which it happened.
+/// Reports a milestone, with its time.
 pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
     let Milestone { part, name, text, at } = milestone;
     info!(root = shared.root, "{name}: {text}");
@@ -135,7 +135,7 @@ impl EventTask {
         waiting: mpsc::Receiver<LogRecord>,
         spool: Option<Spool>,
     ) -> Self {
-        // What an earlier process has left is published first.
+        // Events of an earlier process are published first.
         let again = spool.as_ref().filter(|spool| !spool.is_empty()).map(|_| Instant::now());
         let spool = spool.map(Arc::new);
         let records = spool.as_ref().map_or(0, |spool| spool.records());

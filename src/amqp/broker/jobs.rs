@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
-/// An error that begins so says that it may pass, also behind the word of the engine.
+/// An error that begins so says that it may pass, also after the word of the engine.
 const RETRY_WORD: &str = "retry: ";
 const ENGINE_WORD: &str = "Runtime error: ";
 
@@ -125,7 +125,7 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
         let result = is_exact.then(|| serde_json::from_str(&end.text).ok()).flatten();
         return MessageAnswer::Done(result.unwrap_or(Value::String(end.text)));
     }
-    // The exit code of a job that was stopped is that of an attempt before.
+    // The exit code of a stopped job belongs to an attempt before.
     let was_stopped = FailureCause::of(&end.text).intended().is_some();
     let is_temporary = end.exit_code == Some(TEMPORARY) && !was_stopped;
     let may_pass = is_temporary || asks_for_retry(&end.text) || end.text == "timeout";

@@ -18,6 +18,7 @@ mod window;
 
 pub use settings::BrokerSettings;
 
+use crate::error::{Error, Exit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -220,7 +221,7 @@ impl Broker {
         Ok(Some((shared, claim)))
     }
 
-    /// Deletes the log records where a start of development deletes what is old, on the node that stores
+    /// Deletes the log records where a start of development deletes old ones, on the node that stores
     /// them.
     async fn purge_logs(&self, shared: &Shared) {
         let amqp = &self.settings.amqp;
@@ -249,7 +250,7 @@ impl Broker {
         milestones: &mut Vec<Milestone>,
     ) -> Result<Deliveries, LinkError> {
         let amqp = &self.settings.amqp;
-        // Those of an attempt that has failed.
+        // Removes the milestones of a failed attempt.
         milestones.truncate(1);
         link.connect().await?;
         let text = format!("connected to RabbitMQ at {}", link.address());
@@ -340,7 +341,7 @@ impl Broker {
         }
     }
 
-    /// Ends the dispatchers: each settles what it has.
+    /// Ends the dispatchers: each settles its messages.
     async fn end(
         &self,
         shared: &Shared,
@@ -357,5 +358,22 @@ impl Broker {
             _ = tokio::time::timeout(END_WITHIN, drained) => {}
             _ = shutdown.wait_for(|asked| *asked == Shutdown::Now) => {}
         }
+    }
+}
+
+impl From<BrokerError> for Error {
+    fn from(error: BrokerError) -> Self {
+        let exit = match &error {
+            BrokerError::Store(StoreError::NotPermitted { .. })
+            | BrokerError::Link(LinkError::NotPermitted { .. } | LinkError::NoVhost { .. }) => {
+                Exit::NotPermitted
+            }
+            BrokerError::Config(_)
+            | BrokerError::Link(LinkError::Settings(_) | LinkError::OtherArguments { .. }) => {
+                Exit::Config
+            }
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
     }
 }

@@ -12,7 +12,7 @@ use crate::amqp::topology::Work;
 use crate::config::BuiltInName;
 use crate::store::Backoff;
 
-/// The code of a failure for want of a store.
+/// The code of a failure when a store is away.
 const UNAVAILABLE: &str = "unavailable";
 /// The longest wait for an answer of Redis.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use crate::config::AckMode;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Attached, Backoff, StoreError, Submitted};
 
-/// The most runs of one message.
+/// The maximum number of runs of one message.
 const RUNS_MAX: u32 = 100;
 
 /// A delivery of a message whose job exists.
@@ -88,7 +88,7 @@ impl Shared {
                         }
                     }
                 }
-                // One that RabbitMQ delivers again was dealt with when its job failed.
+                // A message that RabbitMQ delivers again was dealt with when its job failed.
                 RunState::Ended { answer: MessageAnswer::Failed(_), .. }
                     if !delivery.is_redelivered =>
                 {
@@ -200,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// Reads the state of this run of a message: that of its newest attempt.
+    /// Reads the state of this run of a message, from its newest attempt.
     async fn known(&self, message: &AmqpMessage) -> Result<RunState, StoreError> {
         let mut newest = None;
         let mut of = AmqpMessage { attempt: message.attempt, ..message.clone() };

@@ -1,4 +1,4 @@
-//! Answers. One that its queue does not take is tried for a bounded time beside the work, then dropped:
+//! Answers. If its queue rejects an answer, it is retried for a bounded time beside the work, then dropped:
 //! a client that reads no answers holds up nobody.
 
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl PendingAnswer {
 }
 
 impl Shared {
-    /// Publishes the answer, if one is asked for. One that its queue rejects, or does not confirm, is tried
-    /// beside the work; one that cannot be delivered is dropped. `insists` tries again while RabbitMQ is
+    /// Publishes the answer, if one is asked for. If its queue rejects it, or does not confirm it, it is retried
+    /// beside the work; an answer that cannot be delivered is dropped. `insists` tries again while RabbitMQ is
     /// away.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Shared {
     fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<PendingAnswer> {
         let to = asked.reply_to.as_deref().filter(|to| !to.is_empty())?;
         if self.is_own_queue(to) {
-            warn!("an answer was asked for in the queue {to}, which is no queue of answers");
+            warn!("an answer was asked for in the queue {to}, which is not a queue of answers");
             return None;
         }
         let traced = |name: &&str| asked.headers.contains_key(*name);

@@ -107,7 +107,7 @@ impl Shared {
         work: &Work,
         reason: &str,
     ) -> Result<(), LinkError> {
-        // One that was moved back knows its key.
+        // A message that was moved back knows its key.
         let own = delivery.properties.headers.get(KEY).filter(|_| delivery.exchange.is_empty());
         let key = message.map_or(own.unwrap_or(&delivery.key), |message| &message.key);
         let mut headers = vec![(REASON, reason.to_owned()), (KEY, key.clone())];
@@ -153,7 +153,7 @@ impl Shared {
         failure.retryable && message.attempt < self.settings.amqp.max_retries
     }
 
-    /// Sends a message to the retry lane of its queue: that of the failed attempt before.
+    /// Sends a message to the retry lane of its queue for the failed attempt.
     async fn retry(
         &self,
         message: &AmqpMessage,
@@ -161,7 +161,7 @@ impl Shared {
         attempt: u32,
         insists: bool,
     ) -> Result<(), LinkError> {
-        // One that waits for a store is not counted, and waits the longest.
+        // A message that waits for a store is not counted, and waits the longest.
         let lane = if attempt > message.attempt { message.attempt } else { u32::MAX };
         let Some(lane) = work.lane(lane) else { return Ok(()) };
         let again = AmqpMessage { attempt, ..message.clone() };

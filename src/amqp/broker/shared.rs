@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) settings: Arc<BrokerSettings>,
     pub(super) built_ins: BuiltIns,
-    /// The tag and the vhost, by which Redis knows them.
+    /// The tag and the vhost: their name in Redis.
     pub(super) scope: String,
     pub(super) unit: String,
     pub(super) node: Option<Node>,
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// Notes that a message came out of a queue. Returns true if it was there before this process: by the
-    /// time at which it was sent, else by its place in the queue.
+    /// time of its sending, else by its place in the queue.
     pub(super) fn is_old(&self, queue: &str, delivery: &Delivery) -> bool {
         let mut old = self.old();
         let left = old.entry(queue.to_owned()).or_default();

@@ -74,7 +74,7 @@ async fn look(shared: &Shared, pools: &[Arc<Pool>]) -> Result<(), LinkError> {
                 warn!("the queue {name} is not bound to {exchange} by {key} any more: binding it");
             }
         }
-        // The protocol does not list bindings; one that exists stays as it is.
+        // The protocol does not list bindings; an existing one stays as it is.
         shared.declare(work).await?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The number of messages that a dispatcher may hold: small at first, so that a slow one leaves messages
 //! to others, and larger while it has free slots for more.
 
-/// The most messages that are handed over in one call.
+/// The maximum number of messages that are handed over in one call.
 pub(super) const BATCH_MAX: usize = 64;
 /// The window of a new consumer.
 const FIRST: u16 = 16;

@@ -1,4 +1,4 @@
-//! Stores and looks up log records: the messages of the template `Logger`, and those of the key `log`.
+//! Stores and looks up log records: the messages of the template `Logger`, and of the key `log`.
 
 use serde_json::Value;
 

@@ -13,10 +13,10 @@ use crate::proto::object::{
 use crate::proto::text::{hexadecimal, shown};
 use crate::store::is_about_login;
 
-/// The objects of a page unless the message says how many, and the most.
+/// The objects of a page unless the message says how many, and its limit.
 const PAGE: usize = 50;
 const PAGE_MAX: usize = 1000;
-/// The most changes of one message.
+/// The maximum number of changes of one message.
 const BULK_MAX: usize = 1000;
 /// The attempts to change an object that others change too.
 const UPDATES_MAX: usize = 5;

@@ -30,7 +30,7 @@ pub struct Deliveries {
 
 /// A message that waits for its acknowledgement.
 pub struct Delivery {
-    /// The exchange through which it came; empty for a queue by its name.
+    /// The exchange that it came through; empty for a queue by its name.
     pub exchange: String,
     /// Its routing key.
     pub key: String,
@@ -84,7 +84,7 @@ impl Deliveries {
     }
 
     /// Consumes with another prefetch, which RabbitMQ takes for a new consumer alone. Returns the
-    /// deliveries of the former one that had arrived.
+    /// deliveries of the former consumer that had arrived.
     ///
     /// # Errors
     /// [`LinkError`]; then RabbitMQ delivers all of them again.

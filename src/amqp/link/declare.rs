@@ -171,7 +171,7 @@ pub(super) async fn delete(wire: &Wire, name: &str) -> Result<u32, LinkError> {
     call(wire, &format!("deleting the queue {name}"), deleted).await
 }
 
-/// Takes one message out of a queue. What is not acknowledged returns when the channel is dropped.
+/// Takes one message out of a queue. An unacknowledged message returns when the channel is dropped.
 pub(super) async fn get(
     wire: &Wire,
     channel: &Channel,

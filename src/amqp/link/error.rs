@@ -1,5 +1,6 @@
 //! The errors of RabbitMQ as sentences.
 
+use crate::error::{Error, Exit};
 use lapin::ErrorKind;
 
 /// The reason why RabbitMQ did not do something.
@@ -154,5 +155,18 @@ impl About<'_> {
     pub(super) fn too_slow(&self) -> LinkError {
         let reason = format!("does not answer: {}", self.doing);
         LinkError::Unreachable { address: self.address.to_owned(), reason }
+    }
+}
+
+impl From<LinkError> for Error {
+    fn from(error: LinkError) -> Self {
+        let exit = match &error {
+            LinkError::Settings(_) | LinkError::OtherArguments { .. } => Exit::Config,
+            LinkError::NotPermitted { .. } | LinkError::NoVhost { .. } => Exit::NotPermitted,
+            LinkError::Missing { .. } => Exit::NotFound,
+            LinkError::Unroutable { .. } => Exit::Data,
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
     }
 }

@@ -107,7 +107,7 @@ impl FrameMender {
         }
     }
 
-    /// Returns what has come of a frame that has no end.
+    /// Returns the received part of a frame that has no end.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }
@@ -137,7 +137,7 @@ fn mend_frame(frame: &mut Vec<u8>) {
     let is_header = frame[0] == HEADER;
     let end = frame.len() - 1;
     let payload = &mut frame[HEAD..end];
-    // One that is cut is an error of RabbitMQ, which the library names.
+    // A cut frame is an error of RabbitMQ, which the library names.
     let table = if is_header {
         mend_header(payload)
     } else {

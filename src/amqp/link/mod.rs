@@ -1,4 +1,4 @@
-//! The connections to RabbitMQ: one that only publishes, one that only consumes. Each is opened when it is
+//! The connections to RabbitMQ: one for publishing only, one for consuming only. Each is opened when it is
 //! needed, and again after it was lost; the callers declare and consume again.
 
 mod consume;

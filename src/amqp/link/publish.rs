@@ -17,7 +17,7 @@ use crate::amqp::message::Properties;
 
 /// The longest wait for a confirmation.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
-/// The queue by which RabbitMQ answers a requester directly.
+/// The queue that RabbitMQ uses to answer a requester directly.
 pub const DIRECT_REPLY: &str = "amq.rabbitmq.reply-to";
 /// The messages of a connection that are under way at once, each on a channel.
 const CHANNELS_MAX: usize = 64;
@@ -37,8 +37,8 @@ pub struct Outgoing<'a> {
     pub properties: &'a Properties,
 }
 
-/// The way by which a delivery is published again. It keeps all properties but the id of its user, its
-/// expiry, and headers by which RabbitMQ would send copies.
+/// The way to publish a delivery again. It keeps all properties except the id of its user, its
+/// expiry, and headers that make RabbitMQ send copies.
 #[derive(Debug, Clone)]
 pub struct Again<'a> {
     /// The exchange; empty for the queue that the key names.
@@ -52,7 +52,7 @@ pub struct Again<'a> {
 }
 
 /// The publishing end of a connection. A channel has one message under way: with several, the library gives a
-/// message that RabbitMQ returns to any of those that are confirmed, and so takes one that no queue has got for
+/// message that RabbitMQ returns to any of the confirmed ones, and so counts a message that no queue has got as
 /// stored.
 pub(super) struct Publisher {
     wire: Wire,
@@ -106,7 +106,7 @@ impl Publisher {
     }
 
     async fn check_open(&self) -> Result<(), LinkError> {
-        // What is sent now would wait, and be sent again by a caller that does not wait.
+        // A message sent now would wait, and be sent again by a caller that does not wait.
         if self.wire.is_blocked().await {
             return Err(LinkError::Blocked { address: self.wire.way.address.clone() });
         }
@@ -199,7 +199,7 @@ impl Again<'_> {
         for (name, value) in &self.headers {
             table.insert((*name).into(), AMQPValue::LongString(value.as_str().into()));
         }
-        // RabbitMQ checks who a user id names, and deletes what has expired.
+        // RabbitMQ checks who a user id names, and deletes expired messages.
         let mut properties =
             BasicProperties::default().with_headers(table).with_delivery_mode(PERSISTENT);
         for (text, with) in KEPT {
@@ -238,7 +238,7 @@ fn basic(properties: &Properties) -> BasicProperties {
         .with_app_id("hero".into())
         .with_delivery_mode(PERSISTENT)
         .with_timestamp(u64::try_from(Timestamp::now().as_second()).unwrap_or_default());
-    // What came in as a short text fits again.
+    // A short text that came in fits again.
     let short = |text: &Option<String>| ShortString::try_new(text.as_deref()?).ok();
     if let Some(kind) = short(&properties.kind) {
         basic = basic.with_type(kind);

@@ -42,7 +42,7 @@ pub struct LogCollection {
     collection: ObjectType,
     /// Its bounds and indexes.
     objects: OsisConfig,
-    /// The age at which records are deleted; zero for never.
+    /// Older records are deleted; zero for never.
     keep: Duration,
     /// The time of the next purge by age, in seconds since 1970.
     next_purge: Arc<AtomicI64>,
@@ -53,7 +53,7 @@ pub struct LogCollection {
 pub struct LogPage {
     /// The records.
     pub records: Vec<LogRecord>,
-    /// Where the next page begins; `None` behind the last one.
+    /// Where the next page begins; `None` after the last one.
     pub next: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct PurgedLogs {
     pub is_complete: bool,
 }
 
-/// Returns the records chain by chain, in the order in which the chains begin; one without a chain has an empty name.
+/// Returns the records chain by chain, by the start of the chains; records without a chain have an empty name.
 pub fn chains(records: &[LogRecord]) -> Vec<(&str, Vec<&LogRecord>)> {
     let mut chains: Vec<(&str, Vec<&LogRecord>)> = Vec::new();
     for record in records {
@@ -194,7 +194,7 @@ impl LogCollection {
     /// Deletes records, the oldest first.
     ///
     /// # Errors
-    /// [`MessageFailure`]; what was deleted before it stays so.
+    /// [`MessageFailure`]; earlier deletions stay.
     pub async fn purge(&self, purge: &LogPurge) -> Result<PurgedLogs, MessageFailure> {
         if *purge == LogPurge::default() {
             return Err(MessageFailure::invalid("a purge of log records needs `root` or `before`"));

@@ -8,7 +8,7 @@ use super::record::{chain_of, level_of, time_text};
 use crate::amqp::message::MessageFailure;
 use crate::proto::object::{ObjectId, Query};
 
-/// The records of a page without its own limit, and the most.
+/// The records of a page without its own limit, and the highest limit.
 const RECORDS: usize = 100;
 pub(super) const RECORDS_MAX: usize = 1000;
 
@@ -26,7 +26,7 @@ pub struct RecordQuery {
     pub since: Option<String>,
     /// The time before which they are.
     pub until: Option<String>,
-    /// The most records.
+    /// The maximum number of records.
     pub limit: Option<usize>,
     /// The `next` of the previous page.
     pub after: Option<String>,
@@ -34,7 +34,7 @@ pub struct RecordQuery {
     pub newest_first: bool,
 }
 
-/// The place after which a page begins: an id, and the field of the order.
+/// The place before a page: an id, and the field of the order.
 type Place = (ObjectId, Map<String, Value>);
 
 impl RecordQuery {

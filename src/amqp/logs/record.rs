@@ -17,7 +17,7 @@ const CHAIN_BYTES_MAX: usize = 128;
 /// One record of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRecord {
-    /// Its id: one that is delivered twice is stored once.
+    /// Its id: a record that is delivered twice is stored once.
     pub id: ObjectId,
     /// Its fields. `time` and `level` are always among them.
     pub fields: Map<String, Value>,
@@ -40,7 +40,7 @@ impl LogRecord {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Makes a record of the data of a message. What the data does not have comes from beside it; the
+    /// Makes a record of the data of a message. Missing parts come from beside it; the
     /// time from `now`, the level is `info`, the id is random.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ pub(super) fn chain_of(name: &str, text: &str) -> Result<(), MessageFailure> {
     if is_legal { Ok(()) } else { Err(MessageFailure::invalid(message())) }
 }
 
-/// Writes a time so that the order of texts is that of times.
+/// Writes a time so that texts sort as their times do.
 pub(super) fn time_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }

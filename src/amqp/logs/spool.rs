@@ -15,11 +15,11 @@ use jiff::Timestamp;
 
 use super::record::{Beside, LogRecord};
 
-/// The size from which a file is complete, unless the bound of the spool is small.
+/// A file of this size is complete, unless the bound of the spool is small.
 const FILE_SIZE: u64 = 256 << 10;
 /// The files that a full spool has at least: one of them is lost for new records.
 const FILES: u64 = 16;
-/// The most records of a spool.
+/// The maximum number of records of a spool.
 const RECORDS_MAX: usize = 1_000_000;
 const EXTENSION: &str = ".records";
 

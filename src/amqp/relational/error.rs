@@ -15,7 +15,7 @@ const DENIED_LOGIN: [u16; 4] = [1044, 1045, 1049, 1698];
 /// Statements that are denied.
 const DENIED: [u16; 3] = [1142, 1143, 1370];
 
-/// Returns the failure of an operation, which begins with what was being done.
+/// Returns the failure of an operation; its text begins with the operation.
 pub(super) fn failure(doing: &str, error: &sqlx::Error) -> MessageFailure {
     let sqlx::Error::Database(database) = error else {
         return match error {

@@ -32,7 +32,7 @@ use crate::proto::text::{did_you_mean, nearest, shown};
 const READ: (&str, &[&str]) = ("rel.read", &["fetch", "read"]);
 const WRITE: (&str, &[&str]) = ("rel.write", &["write", "update", "delete"]);
 const BULK: (&str, &[&str]) = ("rel.obj", &["bulk"]);
-/// The most changes of one `bulk`.
+/// The maximum number of changes of one `bulk`.
 const CHANGES_MAX: usize = ROWS_MAX;
 
 /// Serves `rel.*`.
@@ -53,7 +53,7 @@ struct BulkData {
 #[serde(deny_unknown_fields)]
 struct BulkChange {
     operation: String,
-    /// That of the message without one.
+    /// Defaults to the template of the message.
     template: Option<String>,
     data: Value,
 }
@@ -162,8 +162,8 @@ impl Relational {
         each.collect()
     }
 
-    /// Does the work on a connection. One that has timed out, or is in doubt, is closed; MariaDB then
-    /// undoes what was not committed.
+    /// Does the work on a connection. A connection that has timed out, or is in doubt, is closed; MariaDB then
+    /// undoes uncommitted changes.
     async fn within_time(&self, doing: &str, work: SqlWork) -> Result<Value, MessageFailure> {
         let timeout = self.config.timeout;
         let deadline = Instant::now() + timeout;

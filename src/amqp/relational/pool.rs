@@ -74,7 +74,7 @@ impl SqlPool {
     /// Returns a connection as soon as one is free.
     ///
     /// # Errors
-    /// That of the connection attempt.
+    /// The error of the connection attempt.
     pub(super) async fn lease(&self) -> Result<Lease<'_>, sqlx::Error> {
         let place = self.places.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let connection = self.connection().await?;

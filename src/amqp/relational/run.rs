@@ -25,7 +25,7 @@ pub(super) enum SqlWork {
 pub(super) struct LedgerEntry {
     pub(super) ledger: SqlName,
     pub(super) message_id: String,
-    /// The digest of what the message asks for.
+    /// The digest of the message's request.
     pub(super) digest: String,
 }
 
@@ -107,7 +107,7 @@ impl LedgerEntry {
         if entered.failure.code != "exists" {
             return Err(entered);
         }
-        // Reads what is committed now, not what was when the transaction began.
+        // Reads the committed state of now, not of the transaction's start.
         let sql = format!("SELECT result FROM `{}` WHERE id = ? LOCK IN SHARE MODE", self.ledger);
         let look = Statement { sql, values: vec![id] };
         let row = connection.fetch_one(query(&look)).await;
@@ -117,7 +117,7 @@ impl LedgerEntry {
         self.results_of(kept).map(Some)
     }
 
-    /// Returns the results that the ledger has kept, which are those of this very message.
+    /// Returns the results that the ledger has kept of this very message.
     fn results_of(&self, mut kept: Value) -> Result<Value, Broken> {
         // An entry without a digest is one of an earlier version.
         let Some(digest) = kept.get("digest").and_then(Value::as_str) else { return Ok(kept) };

@@ -16,9 +16,9 @@ use crate::config::{ColumnType, SqlName};
 /// The digits that a column holds after the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ColumnShape {
-    /// Of a number; `None` for a float and what is no number.
+    /// Of a number; `None` for a float and anything but a number.
     number: Option<u64>,
-    /// Of a second; `None` for what is no time.
+    /// Of a second; `None` for anything but a time.
     second: Option<u64>,
     /// True for a date without a time.
     is_date: bool,

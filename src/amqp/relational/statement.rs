@@ -12,15 +12,15 @@ use crate::amqp::message::MessageFailure;
 use crate::config::{ColumnType, SqlName, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// The rows of a page without its own limit, and the most.
+/// The rows of a page without its own limit, and the highest limit.
 const ROWS: usize = 100;
 pub(super) const ROWS_MAX: usize = 1000;
-/// The most rows before a page: the server reads and skips them all.
+/// The maximum number of rows before a page: the server reads and skips them all.
 const OFFSET_MAX: u64 = 1_000_000;
-/// The most conditions of one message, and the most values of one `in`.
+/// The limits of conditions in one message, and of values in one `in`.
 const CONDITIONS_MAX: usize = 64;
 const VALUES_MAX: usize = 1000;
-/// The most columns of an order.
+/// The maximum number of columns of an order.
 const ORDER_MAX: usize = 16;
 
 /// A statement and its parameters.

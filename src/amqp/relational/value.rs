@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::config::ColumnType;
 
-/// The most characters of a decimal: MariaDB's 65 digits, a sign and a point.
+/// The maximum number of characters of a decimal: MariaDB's 65 digits, a sign and a point.
 const DECIMAL_LEN_MAX: usize = 67;
 
 /// A parameter of a statement.
@@ -17,7 +17,7 @@ const DECIMAL_LEN_MAX: usize = 67;
 pub(super) enum SqlValue {
     Null,
     Int(i64),
-    /// A whole number above those of `Int`.
+    /// A whole number above the range of `Int`.
     Uint(u64),
     Float(f64),
     Bool(bool),

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::text::hexadecimal;
 
-/// The most dead letters of one queue that a command looks at.
+/// The maximum number of dead letters of one queue that a command looks at.
 const LOOKED_AT_MAX: usize = 10_000;
 
 /// List dead letters of RabbitMQ, put them back or delete them
@@ -217,7 +217,7 @@ impl LetterChoice {
         let mut changed = Vec::new();
         for work in queues(config, link, self.queue.as_deref()).await? {
             let taking = link.open_queue(&work.dead.name).await?;
-            // One that fails again at once is another letter.
+            // A message that fails again at once is another letter.
             let here = link.counts(&work.dead.name).await?.map_or(0, |counts| counts.messages);
             let mut held = Vec::new();
             for _ in 0..here {

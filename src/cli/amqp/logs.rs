@@ -137,7 +137,7 @@ impl PurgeLogs {
     }
 }
 
-/// Prints the records of one root chain by chain, in the order in which the chains begin.
+/// Prints the records of one root chain by chain, the chain that begins first at the top.
 fn tree(records: &[LogRecord]) -> String {
     let chains = chains(records);
     let mut text = records.first().map_or(String::new(), |one| escape(one.text("root")) + "\n");

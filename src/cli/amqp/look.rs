@@ -181,7 +181,7 @@ impl AmqpStatus {
         }
         match brokers {
             Ok(brokers) => output::text(&broker_lines(&brokers))?,
-            Err(error) => output::note(&format!("cannot tell what the brokers do: {error}")),
+            Err(error) => output::note(&format!("cannot read the state of the brokers: {error}")),
         }
         for what in &gone {
             output::line(&format!("{what}; its broker declares it within a minute"))?;
@@ -246,7 +246,7 @@ async fn bindings(
     }
 }
 
-/// Names what is gone beside queues that exist: exchanges, lanes, queues of dead letters, and bindings.
+/// Names missing parts beside queues that exist: exchanges, lanes, queues of dead letters, and bindings.
 async fn gone(
     link: &Link,
     work: &[Work],

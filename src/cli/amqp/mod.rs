@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Global, output};
 use crate::amqp::broker::end_brokers;
-use crate::amqp::link::{Link, LinkError, Outgoing};
+use crate::amqp::link::{Link, Outgoing};
 use crate::amqp::message::{MessageAnswer, Properties};
 use crate::amqp::topology::EVENTS;
 use crate::config::{AmqpConfig, Config, Node, parse_duration};
@@ -66,7 +66,7 @@ pub(super) struct Publish {
     wait: Option<Duration>,
 }
 
-/// Tell the brokers of a node, or of all nodes, to settle what they have and end
+/// Tell the brokers of a node, or of all nodes, to settle their messages and end
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero amqp shutdown --node admin\n  hero amqp shutdown --tag prod_"
@@ -115,19 +115,6 @@ fn open(global: &Global) -> Result<(Config, Link), Error> {
     }
     let link = Link::open(&config.amqp, "command")?;
     Ok((config, link))
-}
-
-impl From<LinkError> for Error {
-    fn from(error: LinkError) -> Self {
-        let exit = match &error {
-            LinkError::Settings(_) | LinkError::OtherArguments { .. } => Exit::Config,
-            LinkError::NotPermitted { .. } | LinkError::NoVhost { .. } => Exit::NotPermitted,
-            LinkError::Missing { .. } => Exit::NotFound,
-            LinkError::Unroutable { .. } => Exit::Data,
-            _ => Exit::Unavailable,
-        };
-        Self::new(exit, error.to_string())
-    }
 }
 
 impl Publish {
@@ -232,7 +219,7 @@ fn node_of(name: &str) -> Result<Node, Error> {
     })
 }
 
-/// Returns the node of an option, else that of the configuration.
+/// Returns the node of an option, else of the configuration.
 fn node_or(config: &AmqpConfig, name: Option<&str>) -> Result<Option<Node>, Error> {
     Ok(name.map(node_of).transpose()?.or(config.node))
 }

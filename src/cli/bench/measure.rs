@@ -17,10 +17,10 @@ const CALLS: usize = 500;
 /// Jobs of a chain after the first.
 const LINKS: u32 = 500;
 const GRAPH: usize = 10_000;
-/// The time without jobs after which an actor counts as idle.
+/// An actor counts as idle after this time without jobs.
 const SETTLE: Duration = Duration::from_secs(1);
 const DRAIN_MAX: Duration = Duration::from_mins(10);
-/// The interval at which the count of finished jobs is read: it costs the actor nothing measurable.
+/// The interval between readings of the count of finished jobs: it costs the actor nothing measurable.
 const COUNT_EVERY: Duration = Duration::from_millis(5);
 
 /// The size of a run.

@@ -1,4 +1,4 @@
-//! `hero bench`: the speed of Hero on this machine, beside that of plain commands of the same Redis.
+//! `hero bench`: the speed of Hero on this machine, beside plain commands of the same Redis.
 
 mod figures;
 mod load;

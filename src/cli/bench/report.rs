@@ -37,7 +37,7 @@ const fn row(
     Row { name, title, unit, decimals, baseline }
 }
 
-/// The rows in the order of the table: those of plain Redis first.
+/// The rows in the order of the table: plain Redis first.
 const ROWS: [Row; 20] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Baseline::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Baseline::Nothing),

@@ -19,7 +19,7 @@ const TIMES: usize = 200;
 
 /// The type of bash without a sandbox.
 const OPEN: &str = "bash_open";
-/// Turns in which jobs run with a sandbox, then without one.
+/// Turns: jobs run with a sandbox, then without one.
 const TURNS: usize = 4;
 
 /// A language with the names of its figures.

@@ -51,6 +51,7 @@ impl From<Problem> for DoctorFinding {
             Subject::Redis(_) | Subject::Machine(_) => FindingArea::Redis,
             Subject::Supervisors
             | Subject::Supervisor(..)
+            | Subject::PeriodicJob(_)
             | Subject::Actors(_)
             | Subject::Queue(_)
             | Subject::Queues

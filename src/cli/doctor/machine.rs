@@ -100,7 +100,7 @@ fn script_types(config: &Config) -> Vec<DoctorFinding> {
     findings
 }
 
-/// A folder without room is a warning; one that does not exist is used by no unit here.
+/// A folder without room is a warning; a missing folder is used by no unit here.
 pub(super) fn disk(what: &str, folder: &Path) -> Option<DoctorFinding> {
     let disk = statvfs(folder).ok()?;
     #[allow(clippy::useless_conversion, reason = "their types differ between processors")]

@@ -13,7 +13,7 @@ const JOBS: FindingArea = FindingArea::Jobs;
 const BROKERS: FindingArea = FindingArea::Brokers;
 /// A round trip that takes longer is a warning.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
-/// Round trips, of which the shortest counts.
+/// Round trips; the shortest counts.
 const ROUND_TRIPS: usize = 5;
 
 /// Asks Redis.

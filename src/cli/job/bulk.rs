@@ -12,7 +12,7 @@ use super::filter::JobFilters;
 use super::list::table;
 use crate::cli::correction::check;
 use crate::cli::{Global, output};
-use crate::client::{Client, JobChange, ManyChanged, Matching};
+use crate::client::{Client, ClientError, JobChange, ManyChanged, Matching};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::proto::text::counted;
@@ -25,7 +25,7 @@ pub(in crate::cli) struct JobChoice {
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilters,
-    /// The most jobs that filters choose, the latest
+    /// The maximum number of jobs that filters choose, the latest
     #[arg(long, default_value_t = 10_000, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
@@ -35,9 +35,19 @@ pub(in crate::cli) struct JobChoice {
     /// Confirm that all jobs that match are stopped or deleted
     #[arg(long)]
     yes: bool,
+    /// Named jobs have to be dead letters.
+    #[arg(skip)]
+    only_dead: bool,
 }
 
 impl JobChoice {
+    /// Returns the choice of dead letters alone, all of them without ids and filters.
+    pub(in crate::cli) fn of_dead(mut self) -> Self {
+        self.only_dead = true;
+        self.filter.dead = self.ids.is_empty();
+        self
+    }
+
     /// Returns the id if one job is named and nothing else.
     pub(super) fn only_id(&self) -> Option<&str> {
         match self.ids.as_slice() {
@@ -46,14 +56,14 @@ impl JobChoice {
         }
     }
 
-    /// Returns the time zone in which times are read.
+    /// Returns the time zone of given times.
     pub(super) fn zone(&self) -> Option<&TimeZone> {
         self.filter.zone.zone()
     }
 
-    /// Applies an operation to each job, also after failures. The exit code is that of the first
+    /// Applies an operation to each job, also after failures. The exit code comes from the first
     /// failure.
-    pub(super) async fn each(
+    pub(in crate::cli) async fn each(
         &self,
         client: &Client,
         global: &Global,
@@ -65,7 +75,19 @@ impl JobChoice {
                 for id in &self.ids {
                     check(client, &client.job_id(id).await?, change.changes(), &config).await?;
                 }
-                let act = async |id: &JobId| client.change_job(id, change).await;
+                let act = async |id: &JobId| {
+                    if self.only_dead {
+                        client.dead_letter(id).await?;
+                    }
+                    let told = client.change_job(id, change).await?;
+                    // A dead letter that runs again is told by what was done, not by its new state.
+                    let by_word = self.only_dead && told.len() == 1;
+                    let word = |of: Result<String, ClientError>| match of {
+                        Ok(_) if by_word => Ok(change.done().to_owned()),
+                        other => other,
+                    };
+                    Ok(told.into_iter().map(|(id, of)| (id, word(of))).collect())
+                };
                 apply(client, &self.ids, global, act).await
             }
             (true, true) => self.all(client, global, change).await,
@@ -92,13 +114,15 @@ impl JobChoice {
         change: &JobChange,
     ) -> Result<ExitCode, Error> {
         let found = self.matching(client, change).await?;
-        let jobs = counted(found.jobs.len() as u64, "job", "jobs");
+        let jobs = self.filter.counted(found.jobs.len());
         if found.more {
-            output::note(&format!("hero: more jobs match; these are the latest {jobs}"));
+            output::note(&format!("hero: more match; these are the latest {jobs}"));
         }
         if self.dry_run {
-            let text = || table(&found.jobs, Timestamp::now()).show(global.look());
-            output::print(global.json, || json!({ "jobs": found.jobs }), text)?;
+            let text =
+                || table(&found.jobs, Timestamp::now(), self.filter.dead).show(global.look());
+            let document = || json!({ "jobs": found.jobs, "more": found.more });
+            output::print(global.json, document, text)?;
             output::note(&format!("hero: {jobs} would be {}", change.done()));
             return Ok(ExitCode::SUCCESS);
         }
@@ -119,9 +143,12 @@ impl JobChoice {
             let before = counted(changed.done.len() as u64, "job was changed", "jobs were changed");
             Error::new(error.exit, format!("{}; {before} before it", error.message))
         })?;
-        let ManyChanged { done, left, reason } = &changed;
-        let document = || json!({ change.done(): done.len(), "left": left, "reason": reason });
-        output::print(global.json, document, || sentence(&changed, change))?;
+        let document = || {
+            let ManyChanged { done, left, .. } = &changed;
+            json!({ change.done(): done.len(), "left": left, "reason": changed.reason() })
+        };
+        let done = self.filter.counted(changed.done.len());
+        output::print(global.json, document, || sentence(&done, &changed, change))?;
         Ok(if changed.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
 
@@ -134,10 +161,9 @@ impl JobChoice {
 }
 
 /// Counts what was done, and says why the rest stays.
-fn sentence(changed: &ManyChanged, change: &JobChange) -> String {
-    let done = counted(changed.done.len() as u64, "job", "jobs");
+fn sentence(done: &str, changed: &ManyChanged, change: &JobChange) -> String {
     let done = format!("{done} {}", change.done());
-    match &changed.reason {
+    match changed.reason() {
         Some(reason) => {
             let left = counted(changed.left, "job stays as it is", "jobs stay as they are");
             format!("{done}; {left}: {reason}\n")
@@ -153,12 +179,13 @@ mod tests {
     #[test]
     fn sentence_counts_what_was_done_and_says_why_the_rest_stays() {
         let id = |name: &str| name.parse().expect("legal");
-        let mut changed = ManyChanged { done: [id("a"), id("b")].into(), left: 0, reason: None };
+        let done = [id("a"), id("b")].into();
+        let mut changed = ManyChanged { done, ..ManyChanged::default() };
         let retry = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
-        assert_eq!(sentence(&changed, &retry), "2 jobs retried\n");
-        changed.leave("it runs");
+        assert_eq!(sentence("2 jobs", &changed, &retry), "2 jobs retried\n");
+        changed.leave(&id("c"), "it runs".to_owned());
         assert_eq!(
-            sentence(&changed, &JobChange::Delete),
+            sentence("2 jobs", &changed, &JobChange::Delete),
             "2 jobs deleted; 1 job stays as it is: it runs\n"
         );
     }

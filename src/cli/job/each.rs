@@ -12,7 +12,7 @@ use crate::proto::job::JobId;
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
 /// is that of the first failure.
-pub(in crate::cli) async fn apply(
+pub(super) async fn apply(
     client: &Client,
     ids: &[String],
     global: &Global,

@@ -21,7 +21,8 @@ use crate::store::{JobSearch, JobSummary, ListQuery};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero job errors\n  hero job errors --type python --since 24h\n\n\
-                        The latest 10000 failed jobs are looked at."
+                        The latest 10000 failed jobs are looked at.\n\
+                        To run all jobs of one kind again: hero job retry --kind 'ERROR AS PRINTED'"
 )]
 pub(in crate::cli) struct JobErrors {
     /// Only jobs of this script type
@@ -33,18 +34,30 @@ pub(in crate::cli) struct JobErrors {
     /// Only jobs that failed until then
     #[arg(long, value_name = "DURATION|TIME")]
     until: Option<String>,
-    /// The most kinds of errors to print
+    /// The maximum number of kinds of errors to print
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
     #[command(flatten)]
     zone: PastZone,
+    /// Only dead letters: jobs that used up their attempts
+    #[arg(long)]
+    dead: bool,
 }
 
 impl JobErrors {
-    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    /// Returns the groups of dead letters alone.
+    pub(in crate::cli) fn of_dead(self) -> Self {
+        Self { dead: true, ..self }
+    }
+
+    pub(in crate::cli) async fn run(
+        &self,
+        client: &Client,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let query = ListQuery { script_type, ..ListQuery::default() };
+        let query = ListQuery { script_type, dead: self.dead, ..ListQuery::default() };
         let now = client.now().await?;
         let time = |option: &str, text: &Option<String>| {
             text.as_deref().map(|text| self.zone.read(option, text, now)).transpose()
@@ -73,7 +86,7 @@ fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
         let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
         table.row([
             group.jobs.to_string(),
-            group.kind.chars().take(80).collect(),
+            group.kind.clone(),
             last.map(|at| age(at, now)).unwrap_or_default(),
             group.last_job.clone(),
             group.types.keys().cloned().collect::<Vec<_>>().join(" "),

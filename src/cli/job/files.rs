@@ -104,7 +104,7 @@ impl FetchFile {
 }
 
 impl FetchFile {
-    /// Returns the name under which it is saved if no other is given.
+    /// Returns the default name of the saved file.
     fn saved_as(&self) -> &str {
         if self.name == STDIN { "stdin" } else { &self.name }
     }

@@ -1,4 +1,4 @@
-//! The filters by which `hero job list` and the commands for many jobs choose jobs.
+//! The filters of `hero job list` and of the commands for many jobs.
 
 use std::fmt::Write;
 
@@ -8,14 +8,15 @@ use jiff::Timestamp;
 use super::moment::PastZone;
 use crate::cli::exec::parsed;
 use crate::error::{Error, Exit};
+use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::job::JobStatus;
-use crate::proto::text::shown;
+use crate::proto::text::{counted, shown};
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct JobFilters {
-    // Not by a doc comment, in which the longest name would need backticks.
+    // Not by a doc comment: there the longest name would need backticks.
     #[arg(
         long,
         value_delimiter = ',',
@@ -59,6 +60,9 @@ pub(super) struct JobFilters {
     /// Only jobs whose error contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
+    /// Only jobs whose error is of this kind: as hero job errors prints it, or an error of the kind
+    #[arg(long, value_name = "TEXT")]
+    pub(super) kind: Option<String>,
     /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that ended because
     /// they were stopped or replaced: stopped, replaced
     #[arg(long, value_name = "WORD")]
@@ -66,13 +70,16 @@ pub(super) struct JobFilters {
     /// Only jobs that were stopped or replaced
     #[arg(long)]
     pub(super) cancelled: bool,
+    /// Only dead letters: jobs that used up their attempts
+    #[arg(long)]
+    pub(super) dead: bool,
 }
 
 /// States of jobs, by the words of people or of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct States {
+pub(in crate::cli) struct States {
     /// The states of the hash.
-    pub(super) stored: Vec<JobStatus>,
+    pub(in crate::cli) stored: Vec<JobStatus>,
     /// Of the jobs in error, only those with one of these words: failed, cancelled or replaced. Empty for all.
     ends: Vec<&'static str>,
 }
@@ -83,7 +90,9 @@ const FAILED: &str = "failed";
 
 impl States {
     /// Reads words; none means any state.
-    fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
+    pub(in crate::cli) fn of_words<'a>(
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, Error> {
         let (mut states, mut any_error) = (Self::default(), false);
         for word in words {
             let end = ENDS.into_iter().find(|end| *end == word);
@@ -113,7 +122,7 @@ impl States {
     }
 
     /// Returns true if a job in one of the states of the hash is asked for.
-    pub(super) fn wants(&self, job: &JobSummary) -> bool {
+    pub(in crate::cli) fn wants(&self, job: &JobSummary) -> bool {
         let end = job.intended_end().unwrap_or(FAILED);
         self.ends.is_empty() || job.status != JobStatus::Error || self.ends.contains(&end)
     }
@@ -139,13 +148,15 @@ impl JobFilters {
         self.texts().iter().any(|(_, text)| text.is_some())
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
+            || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 10] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 11] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
             ("--error", self.error.as_ref()),
+            ("--kind", self.kind.as_ref()),
             ("--failed-because", self.failed_because.as_ref()),
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
@@ -154,6 +165,12 @@ impl JobFilters {
             ("--host", self.host.as_ref()),
             ("--type", self.script_type.as_ref()),
         ]
+    }
+
+    /// Counts the jobs that were found.
+    pub(super) fn counted(&self, number: usize) -> String {
+        let words = if self.dead { ("dead letter", "dead letters") } else { ("job", "jobs") };
+        counted(number as u64, words.0, words.1)
     }
 
     /// Returns the states that are asked for.
@@ -166,6 +183,7 @@ impl JobFilters {
         Ok(ListQuery {
             statuses: self.states()?.stored,
             script_type: self.script_type.as_deref().map(parsed).transpose()?,
+            dead: self.dead,
             limit,
             cursor: None,
         })
@@ -181,6 +199,7 @@ impl JobFilters {
             name: self.name.clone(),
             tags: self.tags.clone(),
             error: self.error.clone(),
+            error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
             any_end: self.states()?.names_intended(),
@@ -209,8 +228,8 @@ impl JobFilters {
                 let _ = write!(words, " {option} '{}'", text.replace('\'', r"'\''"));
             }
         }
-        if self.cancelled {
-            words.push_str(" --cancelled");
+        for (given, option) in [(self.cancelled, " --cancelled"), (self.dead, " --dead")] {
+            words.push_str(if given { option } else { "" });
         }
         words
     }
@@ -226,9 +245,10 @@ mod tests {
             status: vec!["error".to_owned()],
             error: Some("can't".to_owned()),
             cancelled: true,
+            dead: true,
             ..JobFilters::default()
         };
-        assert_eq!(filter.words(), r" --error 'can'\''t' --status error --cancelled");
+        assert_eq!(filter.words(), r" --error 'can'\''t' --status error --cancelled --dead");
         assert!(filter.is_given() && !JobFilters::default().is_given());
     }
 

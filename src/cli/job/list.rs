@@ -25,7 +25,7 @@ use crate::store::{JobSearch, JobSummary};
                         hero job list --type python --json\n  \
                         hero job list --ended-since 'yesterday 18:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
-                        state: --limit 1 is one that waits, if any does.\n\
+                        state: --limit 1 is a waiting job, if any waits.\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]
@@ -40,7 +40,17 @@ pub(in crate::cli) struct JobList {
 }
 
 impl JobList {
-    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    /// Returns the list of dead letters alone.
+    pub(in crate::cli) fn of_dead(mut self) -> Self {
+        self.filter.dead = true;
+        self
+    }
+
+    pub(in crate::cli) async fn run(
+        &self,
+        client: &Client,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
         let mut query = self.filter.query(self.limit.into())?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
         let search = self.filter.search(client.now().await?)?;
@@ -62,7 +72,7 @@ impl JobList {
             output::json(&json!({ "jobs": items, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::text(&table(&items, Timestamp::now()).show(global.look()))?;
+        output::text(&table(&items, Timestamp::now(), self.filter.dead).show(global.look()))?;
         if items.is_empty() {
             output::hint(global, "no job matches; hero job list --help shows the filters");
         }
@@ -93,11 +103,12 @@ impl JobList {
     }
 }
 
-pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
+/// The table of jobs. Dead letters are all in one state: it has the age of their ends instead.
+pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextTable {
     let mut titles = vec![
         "#ID",
         "~NAME",
-        "~*STATUS",
+        if of_dead { ">DIED" } else { "~*STATUS" },
         "TYPE",
         "?~TARGET",
         "?>ATTEMPT",
@@ -119,14 +130,15 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
     let mut table = TextTable::new(&titles);
     for job in jobs {
         let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
+        let since = |name: &str| job.time(name).map(|time| age(time, now)).unwrap_or_default();
         let mut row = vec![
             job.id.to_string(),
             shortened(&field("name")),
-            job.state().to_owned(),
+            if of_dead { since("finished_at") } else { job.state().to_owned() },
             field("script_type"),
             target(job),
             field("attempt"),
-            job.time("created_at").map(|time| age(time, now)).unwrap_or_default(),
+            since("created_at"),
             took(job, now).unwrap_or_default(),
             field("actor"),
         ];
@@ -199,13 +211,18 @@ mod tests {
         )];
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
-            table(&jobs, now).render(),
+            table(&jobs, now, false).render(),
             "ID  NAME         STATUS    TYPE  TARGET       ATTEMPT  AGE  TOOK  ACTOR\n\
              j1  count words  finished  osis  io:3 prio 0        1  30s  12ms  osis:io:3\n"
         );
+        let dead = table(&jobs, now, true).render();
+        assert!(
+            dead.contains("DIED") && dead.contains(" 28s ") && !dead.contains("STATUS"),
+            "{dead}"
+        );
         let (created, due) = (("created_at", "2026-01-01T00:00:20Z"), "2026-01-01T09:00:00Z");
         let scheduled = [job(JobStatus::Scheduled, &[created, ("run_at", due)])];
-        let shown = table(&scheduled, now).render();
+        let shown = table(&scheduled, now, false).render();
         let starts = local_second(due.parse().expect("a time"), &local_zone());
         assert!(shown.contains(" STARTS\n") && shown.contains(&starts), "{shown}");
         assert!(shown.contains(" 10s ") && !shown.contains("in "), "{shown}");
@@ -214,7 +231,7 @@ mod tests {
     #[test]
     fn control_characters_in_a_field_are_escaped() {
         let jobs = [job(JobStatus::Started, &[("script_type", "\u{1b}[2J\n")])];
-        let text = table(&jobs, Timestamp::UNIX_EPOCH).render();
+        let text = table(&jobs, Timestamp::UNIX_EPOCH, false).render();
         assert!(text.contains("\\u{1b}[2J\\n") && text.lines().count() == 2, "{text}");
     }
 

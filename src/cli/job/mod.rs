@@ -17,8 +17,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use self::bulk::JobChoice;
-pub(super) use self::each::apply;
+pub(super) use self::bulk::JobChoice;
+pub(super) use self::errors::JobErrors;
+pub(super) use self::filter::States;
+pub(super) use self::list::JobList;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
 use super::correction::{Correction, of_hash, pair};
@@ -35,8 +37,8 @@ use crate::store::LogLine;
 #[command(after_help = "Examples:\n  hero job list --status failed\n  hero job show ID\n\n\
                         For an ID its beginning is enough, of 4 characters or more, while one job alone has it.")]
 pub(super) enum JobCommand {
-    List(list::JobList),
-    Errors(errors::JobErrors),
+    List(JobList),
+    Errors(JobErrors),
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
@@ -96,6 +98,19 @@ pub(super) struct RetryJobs {
     correction: Correction,
 }
 
+impl RetryJobs {
+    /// Returns the retry of dead letters alone.
+    pub(super) fn of_dead(self) -> Self {
+        Self { jobs: self.jobs.of_dead(), ..self }
+    }
+
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let Self { jobs, with_dependents, correction } = self;
+        let changes = correction.changes(&global.config()?)?;
+        jobs.each(client, global, &JobChange::Retry { with_dependents, changes }).await
+    }
+}
+
 /// Submit a copy of a job, and print its id
 ///
 /// The copy has a new id, no unique key and no earliest time.
@@ -103,7 +118,7 @@ pub(super) struct RetryJobs {
 #[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
                         hero job clone 7f9c2ba4 --set timeout=5m \
                         --set 'env_vars={\"A\": \"b\"}'\n\n\
-                        The fields are those of the job's hash, the values as the hash has them, such as \
+                        Fields and values are given as in the job's hash, such as \
                         JSON,\nor durations such as 5m. An empty value takes the field away.")]
 pub(super) struct CloneJob {
     /// The job
@@ -183,10 +198,7 @@ impl JobCommand {
             Self::Files(files) => files.run(&client, global).await,
             Self::Fetch(fetch) => fetch.run(&client, global).await,
             Self::Stop(jobs) => jobs.each(&client, global, &JobChange::Stop).await,
-            Self::Retry(RetryJobs { jobs, with_dependents, correction }) => {
-                let changes = correction.changes(&global.config()?)?;
-                jobs.each(&client, global, &JobChange::Retry { with_dependents, changes }).await
-            }
+            Self::Retry(retry) => retry.run(&client, global).await,
             Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,
             Self::Delete(jobs) => jobs.each(&client, global, &JobChange::Delete).await,

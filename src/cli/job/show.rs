@@ -109,7 +109,7 @@ pub(in crate::cli) fn readable(
     text
 }
 
-/// Returns an error with the name of the job of which it tells, if a tree has it.
+/// Returns an error with the name of the job that it tells of, if a tree has it.
 fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
     let Some(id) = failed_prerequisite(error) else { return error.to_owned() };
     let mut others = trees.iter().flat_map(|(_, root)| &root.branches);
@@ -119,7 +119,7 @@ fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
     }
 }
 
-/// Returns the word for the state of a job in lists: one that was stopped is cancelled.
+/// Returns the word for the state of a job in lists: a stopped job is cancelled.
 fn state(job: &Job) -> &'static str {
     let error = job.error.as_deref().filter(|_| job.status == JobStatus::Error);
     let intended = error.and_then(|error| FailureCause::of(error).intended());

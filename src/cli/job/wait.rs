@@ -17,8 +17,8 @@ use crate::error::{Error, Exit};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job wait --wait 30s 7f9c2ba4\n  \
                         hero job wait 7f9c2ba4 d4110c5e\n\n\
-                        Of several jobs, the outputs come in the order of the ids, and the exit code is that of \
-                        the\nfirst that did not finish.")]
+                        The outputs of several jobs come in the order of the ids. The exit code comes from \
+                        the\nfirst job that did not finish.")]
 pub(in crate::cli) struct Wait {
     /// The jobs: ids, or their unique beginnings of 4 characters or more
     #[arg(required = true, value_name = "ID")]

@@ -161,7 +161,7 @@ impl QueueChoice {
         Ok(is_rule.then_some(PauseRule { script_type, group }))
     }
 
-    /// Pauses what is chosen, and prints it unless JSON is asked for. Returns the names of what was not paused
+    /// Pauses the chosen queues, and prints them unless JSON is asked for. Returns the names that were not paused
     /// before, and everything that is chosen.
     async fn pause(
         &self,
@@ -185,7 +185,7 @@ impl QueueChoice {
         Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }))
     }
 
-    /// Returns the command that resumes what is chosen.
+    /// Returns the command that resumes the chosen queues.
     fn resume(&self) -> String {
         match self.rule() {
             Ok(Some(rule)) => rule.resume(),
@@ -194,7 +194,7 @@ impl QueueChoice {
     }
 }
 
-/// Resumes all queues of a rule, and prints what was paused.
+/// Resumes all queues of a rule, and prints them.
 async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCode, Error> {
     let ended = client.resume_by_rule(rule).await?;
     if json {
@@ -216,7 +216,7 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most queues that are printed by their names.
+/// The maximum number of queues that are printed by their names.
 const LISTED_MAX: usize = 12;
 
 /// Changes each queue. Returns the names of those that were changed.
@@ -244,7 +244,7 @@ async fn change(
     Ok(changed)
 }
 
-/// Changes each queue, and prints what was changed.
+/// Changes each queue, and prints the changes.
 async fn each(
     global: &Global,
     words: &Wording,

@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::script::ScriptSource;
 use super::{Global, output};
-use crate::client::{FindingDocument, check_script, function_documents, script_groups};
 use crate::config::Config;
 use crate::engine::rhai::{Function, Group, nearest};
+use crate::engine::scripts::{FindingDocument, check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -100,7 +100,13 @@ impl ScriptCheck {
         let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
         let source = self.source.read(config.job.script_size_max)?;
         let extension = self.source.extension(&script_type, &config);
-        let findings = check_script(&config, &script_type, &source, &extension)?;
+        let findings = check_script(
+            &config.types,
+            (&config.job, &config.osis),
+            &script_type,
+            &source,
+            &extension,
+        )?;
         if global.json {
             output::json(&json!(findings))?;
         } else {
@@ -123,7 +129,8 @@ pub(super) fn refuse_faulty(
     source: &str,
     extension: &str,
 ) -> Result<(), Error> {
-    let findings = check_script(config, script_type, source, extension)?;
+    let findings =
+        check_script(&config.types, (&config.job, &config.osis), script_type, source, extension)?;
     let lines: Vec<String> = findings.iter().map(|found| said(name, found)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
 }
@@ -161,13 +168,15 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{osis_engine, sal_engine};
     use crate::config::{OsisConfig, RhaiLimits};
+    use crate::engine::scripts::{osis_engine, sal_engine};
 
     fn reported(script_type: &str, source: &str) -> Vec<String> {
         let config = Config::default();
         let script_type = script_type.parse().expect("legal");
-        let findings = check_script(&config, &script_type, source, "").expect("checked");
+        let findings =
+            check_script(&config.types, (&config.job, &config.osis), &script_type, source, "")
+                .expect("checked");
         let findings = findings.into_iter();
         findings
             .map(|found| format!("{}:{}: {}", found.line, found.column, found.message))

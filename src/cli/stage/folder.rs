@@ -88,7 +88,7 @@ pub(super) fn own_folders(config: &mut Config, folder: &Path) {
     }
 }
 
-/// Returns the settings of an API on a port of this machine; 0 for a free one. Those of the configuration
+/// Returns the settings of an API on a port of this machine; 0 for a free one. The settings of the configuration
 /// belong to the installed supervisor.
 pub(super) fn stage_api(folder: &Path, port: u16) -> ApiConfig {
     ApiConfig {

@@ -20,14 +20,14 @@ const LOCK: &str = "hero-dev.lock";
 /// Locked by Redis and the units too, through their standard input: after a kill of `hero dev` they end
 /// a little later.
 const CHILDREN_LOCK: &str = "hero-dev.children.lock";
-/// The settings that are those of the folder, over the configuration beside it.
+/// The settings that the folder decides, over the configuration beside it.
 const OWN_SETTINGS: &str = "zz-hero-dev.toml";
 const TOKEN: &str = "token";
 /// The address of the API in the last run; a supervisor removes its own file at its end.
 const LAST_ADDRESS: &str = "last.address";
 /// The time between two looks at a lock.
 const GLANCE: Duration = Duration::from_millis(20);
-/// The time after which the person is told that processes of the last run still end.
+/// The wait before the person is told that processes of the last run still end.
 const QUIET_WAIT: Duration = Duration::from_millis(500);
 /// The files that are removed at the start, as they belong to the last run.
 const STALE: [&str; 2] = [super::folder::SOCKET, ADDRESS_FILE];
@@ -47,7 +47,7 @@ impl Kept {
     /// path is no path for a socket.
     pub(in crate::cli) async fn take(dir: &Path, wait_max: Duration) -> Result<Self, Error> {
         let failed = |error: io::Error| cannot_keep(dir, &error.to_string());
-        // Before anything is made, and once more behind links.
+        // Before anything is made, and once more after links are followed.
         check_path(&std::path::absolute(dir).map_err(failed)?)?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let path = dir.canonicalize().map_err(failed)?;
@@ -88,7 +88,7 @@ impl Kept {
         self.children.try_clone().map_err(|error| cannot_keep(&self.path, &error.to_string()))
     }
 
-    /// Writes the configuration: the file of the folder is that of its first run, unless the caller names one,
+    /// Writes the configuration: the file of the folder stays as its first run wrote it, unless the caller names one,
     /// and the settings of the stage are over it. Returns both together, and the file.
     pub(super) fn settle(
         &self,
@@ -106,7 +106,7 @@ impl Kept {
         }
         remove(&own).map_err(failed)?;
         if is_named || !file.exists() {
-            // Those of the configuration belong to the installed daemons.
+            // The addresses of the configuration belong to the installed daemons.
             let (redis, api) = (RedisConfig::default(), ApiConfig::default());
             let text = Config { redis, api, ..config }.to_toml_of_changes()?;
             let head = "# The configuration of `hero dev --keep` in this folder; see hero.toml(5). Change it\n\
@@ -135,7 +135,7 @@ impl Kept {
         Ok((config, file))
     }
 
-    /// Returns the token of the page: that of the last run, if there was one.
+    /// Returns the token of the page: the token of the last run, if there was one.
     pub(in crate::cli) fn token(&self) -> Result<String, Error> {
         let file = self.path.join(TOKEN);
         match fs::read_to_string(&file) {
@@ -164,7 +164,7 @@ impl Kept {
     }
 }
 
-/// Refuses a folder in which no socket can be named by a url.
+/// Refuses a folder whose sockets cannot be named by a url.
 fn check_path(path: &Path) -> Result<(), Error> {
     if is_plain(path) && socket_fits(path) {
         return Ok(());
@@ -279,10 +279,7 @@ mod tests {
         let given = given.expect("legal");
         let (config, file) = kept.settle(given, redis(&kept), true).expect("settled");
         assert_eq!(config.actor.tasks, 7);
-        assert!(
-            !config.api.listen.is_empty(),
-            "the API of an installation is not that of the stage"
-        );
+        assert!(!config.api.listen.is_empty(), "the stage has its own API, not the installation's");
         assert_eq!(Config::load(Some(&file)), Ok(config.clone()), "units read what this returns");
         assert!(config.job.cache_dir.starts_with(&kept.path), "{:?}", config.job.cache_dir);
         let text = fs::read_to_string(&file).expect("written");

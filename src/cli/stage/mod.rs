@@ -24,9 +24,9 @@ use crate::proto::target::ActorId;
 
 /// The time within which Redis and the units must be ready.
 const START_MAX: Duration = Duration::from_secs(30);
-/// The time within which a child must end that has no job to wait for.
+/// The limit for the end of a child that has no job to wait for.
 const END_MAX: Duration = Duration::from_secs(5);
-/// The interval at which children and conditions are checked.
+/// The interval between checks of children and conditions.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// The folder of a stage.
@@ -75,7 +75,7 @@ impl StageFolder {
     /// Returns the token of the page.
     ///
     /// # Errors
-    /// [`Exit::Unavailable`] if that of a kept folder cannot be read or written.
+    /// [`Exit::Unavailable`] if the token of a kept folder cannot be read or written.
     pub(super) fn token(&self) -> Result<String, Error> {
         match self {
             Self::Temporary(_) => Ok(new_token()),
@@ -96,7 +96,7 @@ fn new_token() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// The children in the order in which they are ended, with their Redis and folders.
+/// The children in the order of their end, with their Redis and folders.
 pub(super) struct Stage {
     command: Option<StageChild>,
     units: Vec<StageChild>,
@@ -269,7 +269,7 @@ impl Stage {
     /// # Errors
     /// [`Exit::Unavailable`] if Redis ends meanwhile, or a unit ends with an error.
     pub(super) async fn until_command_ends(&mut self) -> Result<u8, Error> {
-        // The user waits for the end of a command, but not for that of a unit.
+        // The user waits for the end of a command, but not for the end of a unit.
         let glance = if self.command.is_some() { 5 * GLANCE } else { 50 * GLANCE };
         loop {
             if let Some(command) = &mut self.command

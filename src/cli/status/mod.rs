@@ -21,7 +21,7 @@ use verdict::CheckVerdict;
 #[command(after_help = "Examples:\n  hero status\n  hero status --check\n  hero status --json\n\n\
                   HOLDING: actors that take no jobs, as their machine is overloaded. AFTER: jobs that wait for \
                   others.\n\
-                  SCHEDULED: jobs that wait for their time; DUE: those of them whose time has come. HELD: jobs \
+                  SCHEDULED: jobs that wait for their time; DUE: scheduled jobs whose time has come. HELD: jobs \
                   that\n\
                   wait for a slot in a limit.\n\n\
                   With --check the first line begins with OK, WARNING or CRITICAL and ends with figures \
@@ -70,7 +70,7 @@ fn wrong(moment: &Moment, rules: &HealthRules) -> String {
     if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
 
-/// Reads the state, and the rules by which it is judged.
+/// Reads the state, and the rules that judge it.
 fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
     let config = global.config()?;
     let client = crate::cli::author::open_client(&config)?;

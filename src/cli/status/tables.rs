@@ -33,7 +33,7 @@ pub(super) fn of(moment: &Moment, wrong: String, look: OutputLook) -> String {
     parts.join("\n")
 }
 
-/// The rules by which queues are paused: nobody should look for another reason why jobs wait.
+/// The rules that pause queues: nobody should look for another reason why jobs wait.
 fn pauses(moment: &Moment) -> String {
     let mut text = String::new();
     for rule in &moment.pauses {
@@ -244,7 +244,7 @@ mod tests {
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
-             keeps   every write, but those of the last second (appendonly yes)\n\
+             keeps   every write, except the last second (appendonly yes)\n\
              \n\
              SUPERVISOR  HOST  PID     UP  SEEN  REDIS  VERSION\n\
              supervisor  one     7  1h00m    2s  ok     0.1.0\n\

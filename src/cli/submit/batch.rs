@@ -165,7 +165,7 @@ async fn give_files(
     client.give_files(job, &files).await
 }
 
-/// Submits jobs as those of the batch; those beyond its bound belong to none.
+/// Submits jobs as members of the batch; jobs beyond its bound belong to no batch.
 async fn submit_of(
     client: &Client,
     batch: &mut NewBatch,

@@ -74,7 +74,7 @@ fn files_of(line: &mut Map<String, Value>) -> Result<LineFiles, InvalidJob> {
     Ok(files)
 }
 
-/// Reads an object of names and paths, or texts as those of `--input`.
+/// Reads an object of names and paths, or texts as `--input` takes them.
 fn inputs(key: &str, value: Value) -> Result<Vec<(String, PathBuf)>, InvalidJob> {
     let wrong = |why: &str| InvalidJob::new(key, format!("does not name files: {why}"));
     match value {

@@ -100,7 +100,7 @@ impl<'s> GraphFile<'s> {
             defaults.1 = table.read(&["at"], &mut defaults.0).map_err(refused)?;
             defaults.1.check(&table).map_err(refused)?;
         }
-        // In the order of the file, in which jobs without prerequisites are dispatched.
+        // In the order of the file: jobs without prerequisites are dispatched in it.
         let tables = source.job_tables("job", Entrance::Graph).map_err(refused)?;
         if tables.is_empty() {
             let message = "has no job: each is a table such as [job.fetch]".to_owned();
@@ -178,7 +178,7 @@ impl DefaultKeys {
     }
 }
 
-/// Sets the time at which a job starts: its own, or that of the defaults.
+/// Sets the time of a job's start: its own, or the default.
 fn start_at(
     job: &mut Job,
     own: &NodeKeys,

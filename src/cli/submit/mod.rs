@@ -57,7 +57,7 @@ pub(super) struct Submit {
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]), help_heading = MANY)]
     batch: Option<PathBuf>,
-    /// Print the ids of the jobs, one a line, instead of that of the batch or graph; for a graph after their names
+    /// Print the ids of the jobs, one a line, instead of the id of the batch or graph; for a graph after their names
     #[arg(long, conflicts_with_all = ["file", "eval", "check"])]
     ids: bool,
     /// Submit all jobs of the batch, or none if one is rejected
@@ -161,7 +161,7 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
 struct GraphSubmission {
     /// Only checks it.
     is_check: bool,
-    /// Prints the ids of the jobs instead of that of the graph.
+    /// Prints the ids of the jobs instead of the graph's.
     ids: bool,
     json: bool,
 }

@@ -11,7 +11,8 @@ use ratatui::widgets::{
 
 use super::super::look::ColorChoice;
 use super::job_view::JobView;
-use super::panes::{Cell, ListRow, Pane, Tone};
+use super::jobs_view::JobsView;
+use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
 use super::snapshot::{Rates, Snapshot};
 use crate::proto::text::{counted, escape};
@@ -175,23 +176,28 @@ fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
 
 fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
     let (tone, text) = match &screen.told {
-        _ if screen.is_typing => (Tone::Plain, format!("show only: {}_", screen.filter)),
+        _ if screen.is_typing => (Tone::Plain, format!("show only: {}_", screen.typed())),
         Some(Ok(done)) => (Tone::Plain, done.clone()),
         Some(Err(trouble)) => (Tone::Bad, trouble.clone()),
         None if screen.view == ScreenView::Job => {
             (Tone::Dim, "Esc back  s stop  r retry  up, down scroll  ? keys  q quit".to_owned())
+        }
+        None if screen.view == ScreenView::Jobs => {
+            let keys =
+                "Enter look  s stop  r retry  left, right: state  / search  Esc back  ? keys";
+            (Tone::Dim, keys.to_owned())
         }
         None if !screen.filter.is_empty() => {
             (Tone::Warning, format!("only rows with: {}   Esc shows all", screen.filter))
         }
         None => {
             let acts = match screen.focus() {
-                Pane::Queues => "p pause",
+                Pane::Queues => "Enter jobs  p pause  o order",
                 Pane::Actors => "d drain",
                 Pane::Running => "Enter look  s stop",
-                Pane::Failures => "Enter look  r retry",
+                Pane::Failures | Pane::Jobs => "Enter look  r retry",
             };
-            (Tone::Dim, format!("{acts}  tab next list  / filter  ? keys  q quit"))
+            (Tone::Dim, format!("{acts}  tab next  l all jobs  / filter  ? keys  q quit"))
         }
     };
     let text = cut(&escape(&text), area.width.into(), look);
@@ -224,7 +230,7 @@ fn draw_job(frame: &mut Frame, area: Rect, job: &JobView, look: Look) -> usize {
 /// Draws the lists. Returns the rows that the focused one has room for.
 fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) -> usize {
     let focus = screen.focus();
-    if area.width < SMALL.0 || area.height < SMALL.1 {
+    if focus == Pane::Jobs || area.width < SMALL.0 || area.height < SMALL.1 {
         draw_list(frame, area, screen, focus, look);
         return usize::from(area.height.saturating_sub(3));
     }
@@ -243,12 +249,14 @@ fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) -> usi
 fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: Look) {
     let (rows, place) = screen.rows(pane);
     let is_focused = screen.focus() == pane;
-    let block = look.block(format!(" {} {} ", pane.title(), rows.len()), is_focused);
+    let title = cut(&title(screen, pane, rows.len()), area.width.saturating_sub(4).into(), look);
+    let block = look.block(format!(" {title} "), is_focused);
     if rows.is_empty() {
-        let text = match &screen.snapshot {
-            Some(_) if screen.filter.is_empty() => pane.when_empty(),
-            Some(_) => "No row has this text.",
-            None => "",
+        let text = match (&screen.snapshot, &screen.jobs) {
+            (Some(_), Some(JobsView { found: None, .. })) if pane == Pane::Jobs => "Reading …",
+            (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => pane.when_empty(),
+            (Some(_), _) => "No row has this text.",
+            (None, _) => "",
         };
         let text = Paragraph::new(Span::styled(text, look.style(Tone::Dim)));
         frame.render_widget(text.block(block), area);
@@ -271,6 +279,16 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
         .row_highlight_style(if is_focused { chosen } else { Style::new() });
     let mut state = TableState::new().with_selected(Some(place));
     frame.render_stateful_widget(table, area, &mut state);
+}
+
+fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
+    match (pane, &screen.jobs) {
+        (Pane::Jobs, Some(jobs)) => escape(&jobs.title()),
+        (Pane::Queues, _) if screen.order != QueueOrder::Name => {
+            format!("{} {rows}, by {}", pane.title(), screen.order.word())
+        }
+        _ => format!("{} {rows}", pane.title()),
+    }
 }
 
 /// Draws a row; `left` is the width of its widest column.
@@ -301,7 +319,7 @@ fn cut(text: &str, width: usize, look: Look) -> String {
     text.chars().take(width.saturating_sub(1)).chain(mark.chars()).collect()
 }
 
-/// Cuts the middle out of a text, with a mark: its begin and its end stay.
+/// Cuts the middle out of a text, with a mark: its start and its end stay.
 fn cut_in_middle(text: &str, width: usize, look: Look) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= width {

@@ -10,13 +10,14 @@
 
 mod draw;
 mod job_view;
+mod jobs_view;
 mod panes;
 mod screen;
 mod snapshot;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use ratatui::crossterm::event::{self, Event};
@@ -32,17 +33,19 @@ use crate::daemon::Interrupts;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::Control;
-use crate::store::LogLine;
+use crate::store::{FoundJobs, LogLine};
 use crate::view::HealthRules;
 use draw::{Look, draw};
+use jobs_view::JobsWanted;
 use screen::{Act, Screen};
 use snapshot::Snapshot;
 
 /// Watch queues, actors, running jobs and failures in the terminal
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero top\n  hero top --once\n\n\
-                  Keys: tab and the arrows move, Enter shows a job and its log, s stops and r retries \
-                  a job,\np pauses or resumes a queue, d drains or resumes an actor, / filters, \
+                  Keys: tab and the arrows move, Enter shows a job and its log, or the jobs of a queue, \
+                  s stops and\nr retries a job, l lists all jobs by state, p pauses or resumes a queue, o sorts the \
+                  queues by name,\nqueued, held or wait, d drains or resumes an actor, / filters, \
                   ? lists all keys, q quits.\nThe screen works from 80 columns and 24 lines on; below, \
                   it shows one list at a time.")]
 pub(super) struct Top {
@@ -62,13 +65,16 @@ enum Notice {
     Done(Result<String, String>),
     Job(Result<Box<Job>, String>),
     Log(JobId, Vec<LogLine>, String),
+    Jobs(JobsWanted, Result<FoundJobs, String>),
 }
 
 /// Notices that wait; who has more waits too, so that a long log takes no memory.
 const NOTICES_MAX: usize = 64;
+/// A list of jobs is read again at the earliest after so many times the time that its last reading took.
+const LIST_PAUSE: u32 = 10;
 /// The shortest time between two readings.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The time after which the reader of the keyboard looks whether anybody listens.
+/// The interval between checks of the keyboard reader for a listener.
 const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
 
 impl Top {
@@ -93,7 +99,8 @@ impl Top {
         let (sender, mut notices) = mpsc::channel(NOTICES_MAX);
         let keyboard = sender.clone();
         std::thread::spawn(move || read_keyboard(&keyboard));
-        let mut session = TopSession { source, sender, screen: Screen::default(), follower: None };
+        let mut session =
+            TopSession { source, sender, screen: Screen::default(), follower: None, lister: None };
         session.read_each(self.interval.max(INTERVAL_MIN));
         let look = Look::of_terminal(global.color);
         let end = loop {
@@ -194,6 +201,8 @@ struct TopSession {
     screen: Screen,
     /// Follows the log of the job that is shown.
     follower: Option<JoinHandle<()>>,
+    /// Reads the list of jobs that is shown.
+    lister: Option<JoinHandle<()>>,
 }
 
 impl TopSession {
@@ -228,12 +237,17 @@ impl TopSession {
                 if let Some(id) = self.screen.job_shown().cloned() {
                     self.read_job(id);
                 }
+                let is_read = self.lister.as_ref().is_none_or(JoinHandle::is_finished);
+                if let Some(wanted) = self.screen.jobs_wanted().filter(|_| is_read).cloned() {
+                    self.read_jobs(wanted);
+                }
             }
             Notice::Snapshot(Err(trouble)) => self.screen.lose(trouble),
             Notice::Done(result) => self.screen.tell(result),
             Notice::Job(Ok(job)) => self.screen.show_job(&job),
             Notice::Job(Err(trouble)) => self.screen.tell(Err(trouble)),
             Notice::Log(id, lines, unfinished) => self.screen.show_log(&id, lines, &unfinished),
+            Notice::Jobs(wanted, found) => self.screen.show_jobs(&wanted, found),
             Notice::Terminal(Event::Key(key)) if key.is_press() => {
                 return match self.screen.press(key) {
                     Some(Act::Quit) => true,
@@ -257,6 +271,7 @@ impl TopSession {
                 self.follow(Some(id.clone()));
                 self.read_job(id);
             }
+            Act::List(wanted) => self.read_jobs(wanted),
             act => {
                 let (client, sender) = (self.source.client.clone(), self.sender.clone());
                 tokio::spawn(async move {
@@ -275,6 +290,22 @@ impl TopSession {
             let job = job.map_err(|error| error.to_string());
             let _ = sender.send(Notice::Job(job)).await;
         });
+    }
+
+    /// Reads a list of jobs instead of the one before. A search may look at many jobs, so a pause comes after it.
+    fn read_jobs(&mut self, wanted: JobsWanted) {
+        if let Some(before) = self.lister.take() {
+            before.abort();
+        }
+        let (client, sender) = (self.source.client.clone(), self.sender.clone());
+        self.lister = Some(tokio::spawn(async move {
+            let began = Instant::now();
+            let found = wanted.read(&client).await.map_err(|error| error.message);
+            let took = began.elapsed();
+            if sender.send(Notice::Jobs(wanted, found)).await.is_ok() {
+                tokio::time::sleep(took * LIST_PAUSE).await;
+            }
+        }));
     }
 
     /// Follows the log of this job instead of the one before.
@@ -318,7 +349,7 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
             let untold = client.tell_actor(&actor, &Control::Resume).await?;
             with_untold(format!("{actor} claims jobs again"), &untold)
         }
-        Act::Quit | Act::Close | Act::Open(_) => String::new(),
+        Act::Quit | Act::Close | Act::Open(_) | Act::List(_) => String::new(),
     })
 }
 

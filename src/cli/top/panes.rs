@@ -1,13 +1,16 @@
-//! The four lists of the screen, as rows.
+//! The lists of the screen, as rows.
+
+use std::cmp::Reverse;
 
 use jiff::Timestamp;
 
 use super::snapshot::Snapshot;
 use crate::cli::time::{age, between, brief};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::ActorState;
 use crate::proto::text::escape;
-use crate::store::JobSummary;
+use crate::store::{JobSummary, QueueState};
+use crate::view::LatestJobs;
 use crate::view::health::lacks_actor;
 
 /// A list of the screen.
@@ -17,6 +20,49 @@ pub(super) enum Pane {
     Actors,
     Running,
     Failures,
+    /// Jobs of a queue or in a state. It is shown alone.
+    Jobs,
+}
+
+/// The order of the queues.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueOrder {
+    #[default]
+    Name,
+    Queued,
+    Held,
+    Wait,
+}
+
+impl QueueOrder {
+    /// Returns the order after this one.
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Name => Self::Queued,
+            Self::Queued => Self::Held,
+            Self::Held => Self::Wait,
+            Self::Wait => Self::Name,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Queued => "queued",
+            Self::Held => "held",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// Sorts queues, which come by name: those with the most first.
+    fn sort(self, queues: &mut [&(QueueState, u64)]) {
+        match self {
+            Self::Name => {}
+            Self::Queued => queues.sort_by_key(|(state, _)| Reverse(state.depth)),
+            Self::Held => queues.sort_by_key(|(state, _)| Reverse(state.held)),
+            Self::Wait => queues.sort_by_key(|(state, _)| Reverse(state.oldest_wait)),
+        }
+    }
 }
 
 /// A row of a list.
@@ -44,7 +90,7 @@ pub(super) enum Tone {
     Running,
 }
 
-/// A column: its title, and its width in characters; 0 takes what is left.
+/// A column: its title, and its width in characters; 0 takes the rest.
 pub(super) struct ListColumn {
     pub(super) title: &'static str,
     pub(super) width: u16,
@@ -60,6 +106,7 @@ const fn number(title: &'static str, width: u16) -> ListColumn {
 }
 
 impl Pane {
+    /// The lists that are shown together.
     pub(super) const ALL: [Self; 4] = [Self::Queues, Self::Actors, Self::Running, Self::Failures];
 
     pub(super) fn title(self) -> &'static str {
@@ -68,6 +115,7 @@ impl Pane {
             Self::Actors => "Actors",
             Self::Running => "Running",
             Self::Failures => "Failures",
+            Self::Jobs => "Jobs",
         }
     }
 
@@ -78,6 +126,7 @@ impl Pane {
             Self::Actors => "No actor is live.",
             Self::Running => "No job runs.",
             Self::Failures => "No job has failed.",
+            Self::Jobs => "No job matches.",
         }
     }
 
@@ -100,25 +149,38 @@ impl Pane {
         ];
         const FAILURES: [ListColumn; 4] =
             [text("JOB", 14), text("TYPE", 10), number("AGO", 8), text("ERROR", 0)];
+        const JOBS: [ListColumn; 5] = [
+            text("JOB", 14),
+            text("TYPE", 10),
+            text("STATE", 10),
+            number("AGE", 8),
+            text("PROGRESS, ERROR", 0),
+        ];
         match self {
             Self::Queues => &QUEUES,
             Self::Actors => &ACTORS,
             Self::Running => &RUNNING,
             Self::Failures => &FAILURES,
+            Self::Jobs => &JOBS,
         }
     }
 
     /// The rows of a list that have `filter` in a cell or their name.
-    pub(super) fn rows(self, snapshot: &Snapshot, filter: &str) -> Vec<ListRow> {
+    pub(super) fn rows(self, snapshot: &Snapshot, order: QueueOrder, filter: &str) -> Vec<ListRow> {
         let mut rows = match self {
-            Self::Queues => queues(snapshot),
+            // Redis has filtered them.
+            Self::Jobs => return Vec::new(),
+            Self::Queues => queues(snapshot, order),
             Self::Actors => actors(snapshot),
             Self::Running => {
                 snapshot.latest.running.iter().map(|job| running(job, snapshot.moment.at)).collect()
             }
-            Self::Failures => {
-                snapshot.latest.failed.iter().map(|job| failure(job, snapshot.moment.at)).collect()
-            }
+            Self::Failures => snapshot
+                .latest
+                .failed
+                .iter()
+                .map(|job| failure(job, &snapshot.latest, snapshot.moment.at))
+                .collect(),
         };
         let filter = filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&filter);
@@ -136,8 +198,10 @@ fn count(number: u64, tone: Tone) -> Cell {
     cell(number.to_string(), if number == 0 { Tone::Dim } else { tone })
 }
 
-fn queues(snapshot: &Snapshot) -> Vec<ListRow> {
-    let rows = snapshot.moment.queues.iter().map(|(state, actors)| {
+fn queues(snapshot: &Snapshot, order: QueueOrder) -> Vec<ListRow> {
+    let mut queues: Vec<&(QueueState, u64)> = snapshot.moment.queues.iter().collect();
+    order.sort(&mut queues);
+    let rows = queues.into_iter().map(|(state, actors)| {
         let name = state.queue.to_string();
         let wait = match state.oldest_wait {
             _ if state.paused => cell("paused", Tone::Warning),
@@ -182,27 +246,59 @@ fn actors(snapshot: &Snapshot) -> Vec<ListRow> {
 
 fn running(job: &JobSummary, now: Timestamp) -> ListRow {
     let time = job.time("started_at").map(|from| brief(between(from, now)));
-    let fraction = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
-    let words = field(job, "progress_text");
-    let progress = match fraction {
-        Some(fraction) => format!("{} {:3.0}% {words}", bar(fraction), fraction * 100.0),
-        None => words.to_owned(),
-    };
     ListRow {
         key: job.id.to_string(),
         cells: vec![
             cell(named(job), Tone::Running),
             cell(field(job, "script_type"), Tone::Plain),
             cell(time.unwrap_or_default(), Tone::Plain),
-            cell(progress, Tone::Plain),
+            cell(progress(job), Tone::Plain),
             cell(field(job, "actor"), Tone::Dim),
         ],
     }
 }
 
-fn failure(job: &JobSummary, now: Timestamp) -> ListRow {
+fn progress(job: &JobSummary) -> String {
+    let words = field(job, "progress_text");
+    match field(job, "progress").parse::<f64>() {
+        Ok(fraction) => format!("{} {:3.0}% {words}", bar(fraction), fraction * 100.0),
+        Err(_) => words.to_owned(),
+    }
+}
+
+/// The row of a job in any state.
+pub(super) fn any_job(job: &JobSummary, now: Timestamp) -> ListRow {
+    let (state, tone) = match job.status {
+        JobStatus::WaitingForPrerequisites => ("waiting", Tone::Plain),
+        JobStatus::Dispatched if !field(job, "held_by").is_empty() => ("held", Tone::Warning),
+        JobStatus::Started => (job.state(), Tone::Running),
+        JobStatus::Error if job.intended_end().is_none() => (job.state(), Tone::Bad),
+        _ => (job.state(), Tone::Plain),
+    };
+    let note = match job.status {
+        JobStatus::Started => progress(job),
+        JobStatus::Dispatched if state == "held" => format!("by {}", field(job, "held_by")),
+        _ => field(job, "error").lines().next().unwrap_or_default().to_owned(),
+    };
+    let created = job.time("created_at").map(|time| age(time, now));
+    ListRow {
+        key: job.id.to_string(),
+        cells: vec![
+            cell(named(job), Tone::Plain),
+            cell(field(job, "script_type"), Tone::Plain),
+            cell(state, tone),
+            cell(created.unwrap_or_default(), Tone::Plain),
+            cell(note, Tone::Plain),
+        ],
+    }
+}
+
+fn failure(job: &JobSummary, latest: &LatestJobs, now: Timestamp) -> ListRow {
     let ago = job.time("finished_at").map(|time| age(time, now));
-    let error = field(job, "error").lines().next().unwrap_or_default();
+    let error = match latest.prerequisite(job) {
+        Some(prerequisite) => format!("prerequisite failed: {}", named(prerequisite)),
+        None => field(job, "error").lines().next().unwrap_or_default().to_owned(),
+    };
     ListRow {
         key: job.id.to_string(),
         cells: vec![
@@ -241,7 +337,9 @@ fn bar(fraction: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::tests::snapshot;
+    use std::time::Duration;
+
+    use super::super::snapshot::tests::{job, snapshot};
     use super::*;
 
     fn texts(row: &ListRow) -> Vec<&str> {
@@ -250,7 +348,7 @@ mod tests {
 
     #[test]
     fn running_job_shows_its_time_and_progress_without_control_characters() {
-        let rows = Pane::Running.rows(&snapshot(), "");
+        let rows = Pane::Running.rows(&snapshot(), QueueOrder::Name, "");
         let shown =
             ["7f9c2ba4", "osis", "12.00s", "[#####.....]  50% half\\u{1b}[2J", "osis:default:1"];
         assert_eq!(texts(&rows[0]), shown);
@@ -258,14 +356,65 @@ mod tests {
 
     #[test]
     fn failure_shows_the_first_line_of_its_error() {
-        let rows = Pane::Failures.rows(&snapshot(), "");
+        let rows = Pane::Failures.rows(&snapshot(), QueueOrder::Name, "");
         assert_eq!(texts(&rows[0])[3], "no such file");
     }
 
     #[test]
+    fn queues_are_sorted_by_name_or_by_what_is_most() {
+        let mut snapshot = snapshot();
+        let state = snapshot.moment.queues[0].0.clone();
+        let queue = |name: &str, depth, held, wait_s| {
+            let queue = name.parse().expect("legal");
+            let oldest_wait = Some(Duration::from_secs(wait_s)).filter(|wait| !wait.is_zero());
+            (QueueState { queue, depth, held, oldest_wait, ..state.clone() }, 1)
+        };
+        snapshot.moment.queues = vec![
+            queue("type:bash", 0, 3, 0),
+            queue("type:osis", 1, 0, 9),
+            queue("type:python", 7, 1, 2),
+        ];
+        let mut order = QueueOrder::default();
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let rows = Pane::Queues.rows(&snapshot, order, "");
+            let names: Vec<&str> =
+                rows.iter().map(|row| row.key.trim_start_matches("type:")).collect();
+            seen.push(format!("{}: {}", order.word(), names.join(" ")));
+            order = order.next();
+        }
+        assert_eq!(
+            seen,
+            [
+                "name: bash osis python",
+                "queued: python osis bash",
+                "held: bash python osis",
+                "wait: osis python bash",
+            ]
+        );
+        assert_eq!(order, QueueOrder::Name);
+    }
+
+    #[test]
+    fn job_in_any_state_shows_what_it_is_at() {
+        let now = snapshot().moment.at;
+        let shown = |status, fields: &[(&'static str, &str)]| {
+            let row = any_job(&job("a", status, fields), now);
+            [texts(&row)[2], texts(&row)[4]].join(": ")
+        };
+        let held = [("held_by", "license")];
+        assert_eq!(shown(JobStatus::Dispatched, &held), "held: by license");
+        assert_eq!(shown(JobStatus::WaitingForPrerequisites, &[]), "waiting: ");
+        let at = [("progress", "0.25"), ("progress_text", "read")];
+        assert_eq!(shown(JobStatus::Started, &at), "started: [###.......]  25% read");
+        assert_eq!(shown(JobStatus::Error, &[("error", "no luck\nat 3")]), "error: no luck");
+        assert_eq!(shown(JobStatus::Error, &[("error", "stopped")]), "cancelled: stopped");
+    }
+
+    #[test]
     fn filter_leaves_the_rows_that_have_it_in_a_cell() {
-        let rows = Pane::Failures.rows(&snapshot(), "TIMED");
+        let rows = Pane::Failures.rows(&snapshot(), QueueOrder::Name, "TIMED");
         assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["early"]);
-        assert!(Pane::Queues.rows(&snapshot(), "python").is_empty());
+        assert!(Pane::Queues.rows(&snapshot(), QueueOrder::Name, "python").is_empty());
     }
 }

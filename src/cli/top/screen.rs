@@ -3,13 +3,14 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::job_view::JobView;
-use super::panes::{ListRow, Pane};
+use super::jobs_view::{JobsView, JobsWanted};
+use super::panes::{ListRow, Pane, QueueOrder};
 use super::snapshot::Snapshot;
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::ActorState;
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
-use crate::store::LogLine;
+use crate::store::{FoundJobs, LogLine, QueueState};
 
 /// The wish of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,10 @@ pub(super) enum Act {
     Quit,
     /// Show this job, and follow its log.
     Open(JobId),
-    /// Show the lists again.
+    /// Show the list again from which the job was opened.
     Close,
+    /// Read these jobs.
+    List(JobsWanted),
     Stop(JobId),
     Retry(JobId),
     Pause(Queue),
@@ -27,17 +30,19 @@ pub(super) enum Act {
     Undrain(ActorId),
 }
 
-/// Each key with what it does.
-pub(super) const KEYS: [(&str, &str); 12] = [
-    ("tab, left, right", "go to another list"),
+/// Each key with its action.
+pub(super) const KEYS: [(&str, &str); 14] = [
+    ("tab, left, right", "go to another list; in a list of jobs, to another state"),
     ("up, down, k, j", "select a row; in a job, scroll"),
     ("PgUp, PgDn, Home, End", "select farther away"),
-    ("Enter", "show the job, and follow its log"),
+    ("Enter", "show the job, and follow its log; show the jobs of the queue"),
+    ("l", "list the jobs of all queues, by state"),
+    ("o", "sort the queues: by name, queued, held, wait"),
     ("s", "stop the job"),
     ("r", "retry the job"),
     ("p", "pause or resume the queue"),
     ("d", "drain or resume the actor"),
-    ("/", "show only rows with a text; Esc shows all"),
+    ("/", "show only rows with a text; in a list of jobs, search all; Esc shows all"),
     ("?", "show these keys"),
     ("Esc", "go back"),
     ("q", "quit"),
@@ -48,6 +53,7 @@ pub(super) const KEYS: [(&str, &str); 12] = [
 pub(super) enum ScreenView {
     #[default]
     Lists,
+    Jobs,
     Job,
     Keys,
 }
@@ -62,10 +68,13 @@ pub(super) struct Screen {
     /// The place of the focused list in [`Pane::ALL`].
     focus: usize,
     /// The selected row of each list: its place, and the name of what it shows.
-    selected: [(usize, Option<String>); 4],
+    selected: [(usize, Option<String>); 5],
+    pub(super) order: QueueOrder,
     pub(super) filter: String,
     /// True while the filter is typed.
     pub(super) is_typing: bool,
+    /// The list of jobs that is shown, or stands behind the job.
+    pub(super) jobs: Option<JobsView>,
     pub(super) job: Option<JobView>,
     /// The result of the last act.
     pub(super) told: Option<Result<String, String>>,
@@ -102,6 +111,22 @@ impl Screen {
         }
     }
 
+    /// Returns the jobs of the list that is shown.
+    pub(super) fn jobs_wanted(&self) -> Option<&JobsWanted> {
+        let is_shown = self.view == ScreenView::Jobs;
+        self.jobs.as_ref().filter(|_| is_shown).map(|jobs| &jobs.wanted)
+    }
+
+    /// Takes the jobs of a list, unless another one is shown by now.
+    pub(super) fn show_jobs(&mut self, wanted: &JobsWanted, found: Result<FoundJobs, String>) {
+        let Some(view) = self.jobs.as_mut().filter(|view| view.wanted == *wanted) else { return };
+        match found {
+            Ok(found) => view.found = Some(found),
+            Err(trouble) => self.told = Some(Err(trouble)),
+        }
+        self.select_again();
+    }
+
     pub(super) fn show_log(&mut self, id: &JobId, lines: Vec<LogLine>, unfinished: &str) {
         if let Some(view) = self.job.as_mut().filter(|view| view.id == *id) {
             view.add(lines, unfinished);
@@ -109,12 +134,16 @@ impl Screen {
     }
 
     pub(super) fn focus(&self) -> Pane {
-        Pane::ALL[self.focus]
+        if self.jobs.is_some() { Pane::Jobs } else { Pane::ALL[self.focus] }
     }
 
     /// The rows of a list, and the place of the selected one.
     pub(super) fn rows(&self, pane: Pane) -> (Vec<ListRow>, usize) {
-        let rows = self.snapshot.as_ref().map(|of| pane.rows(of, &self.filter)).unwrap_or_default();
+        let rows = match (&self.snapshot, &self.jobs) {
+            (Some(snapshot), Some(jobs)) if pane == Pane::Jobs => jobs.rows(snapshot.moment.at),
+            (Some(snapshot), _) => pane.rows(snapshot, self.order, &self.filter),
+            (None, _) => Vec::new(),
+        };
         let place = self.selected[pane as usize].0.min(rows.len().saturating_sub(1));
         (rows, place)
     }
@@ -126,13 +155,12 @@ impl Screen {
             return matches!(key.code, KeyCode::Char('c')).then_some(Act::Quit);
         }
         if self.is_typing {
-            self.type_filter(key.code);
-            return None;
+            return self.type_filter(key.code);
         }
         match (self.view, key.code) {
             (_, KeyCode::Char('q')) => Some(Act::Quit),
             (ScreenView::Keys, _) => {
-                self.view = if self.job.is_some() { ScreenView::Job } else { ScreenView::Lists };
+                self.go_below();
                 None
             }
             (_, KeyCode::Char('?')) => {
@@ -140,22 +168,63 @@ impl Screen {
                 None
             }
             (ScreenView::Job, code) => self.press_in_job(code),
+            (ScreenView::Jobs, code) => self.press_in_jobs(code),
             (ScreenView::Lists, code) => self.press_in_lists(code),
         }
     }
 
-    fn type_filter(&mut self, code: KeyCode) {
+    /// Shows what stands behind the keys or the closed job.
+    fn go_below(&mut self) {
+        self.view = match (&self.job, &self.jobs) {
+            (Some(_), _) => ScreenView::Job,
+            (None, Some(_)) => ScreenView::Jobs,
+            (None, None) => ScreenView::Lists,
+        };
+    }
+
+    /// The text of the filter that is typed.
+    pub(super) fn typed(&self) -> &str {
+        self.jobs.as_ref().map_or(&self.filter, |jobs| &jobs.typed)
+    }
+
+    /// Rows of the lists are left out at once; jobs are searched when the text is whole.
+    fn type_filter(&mut self, code: KeyCode) -> Option<Act> {
+        let text = self.jobs.as_mut().map_or(&mut self.filter, |jobs| &mut jobs.typed);
         match code {
             KeyCode::Enter => self.is_typing = false,
             KeyCode::Esc => {
                 self.is_typing = false;
-                self.filter.clear();
+                text.clear();
             }
-            KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(typed) => self.filter.push(typed),
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(typed) => text.push(typed),
             _ => {}
         }
+        if let Some(jobs) = self.jobs.as_mut().filter(|_| !self.is_typing) {
+            jobs.search();
+            return self.list();
+        }
         self.select_again();
+        None
+    }
+
+    /// Selects the first row, and returns the act that reads the list of jobs.
+    fn list(&mut self) -> Option<Act> {
+        self.selected[Pane::Jobs as usize] = (0, None);
+        self.jobs.as_ref().map(|jobs| Act::List(jobs.wanted.clone()))
+    }
+
+    fn open_jobs(&mut self, queue: Option<Queue>) -> Option<Act> {
+        self.jobs = Some(JobsView::new(queue));
+        self.view = ScreenView::Jobs;
+        self.list()
+    }
+
+    fn open_job(&mut self) -> Option<Act> {
+        let id = self.selected_job()?;
+        self.job = Some(JobView::new(id.clone()));
+        self.view = ScreenView::Job;
+        Some(Act::Open(id))
     }
 
     fn press_in_job(&mut self, code: KeyCode) -> Option<Act> {
@@ -164,7 +233,7 @@ impl Screen {
         match code {
             KeyCode::Esc | KeyCode::Enter | KeyCode::Backspace => {
                 self.job = None;
-                self.view = ScreenView::Lists;
+                self.go_below();
                 return Some(Act::Close);
             }
             KeyCode::Char('s') => return Some(Act::Stop(view.id.clone())),
@@ -180,11 +249,53 @@ impl Screen {
         None
     }
 
+    fn press_in_jobs(&mut self, code: KeyCode) -> Option<Act> {
+        let jobs = self.jobs.as_mut()?;
+        match code {
+            KeyCode::Tab | KeyCode::Right => jobs.turn(1),
+            KeyCode::BackTab | KeyCode::Left => jobs.turn_back(),
+            KeyCode::Esc | KeyCode::Backspace if jobs.typed.is_empty() => {
+                self.jobs = None;
+                self.go_below();
+                return None;
+            }
+            KeyCode::Esc => {
+                jobs.typed.clear();
+                jobs.search();
+            }
+            code => return self.press_in_list(code),
+        }
+        self.list()
+    }
+
     fn press_in_lists(&mut self, code: KeyCode) -> Option<Act> {
-        let page = self.page.max(1);
         match code {
             KeyCode::Tab | KeyCode::Right => self.focus = (self.focus + 1) % 4,
             KeyCode::BackTab | KeyCode::Left => self.focus = (self.focus + 3) % 4,
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.select_again();
+            }
+            KeyCode::Enter if self.focus() == Pane::Queues => {
+                let queue = self.selected_queue()?.queue.clone();
+                return self.open_jobs(Some(queue));
+            }
+            KeyCode::Char('l') => return self.open_jobs(None),
+            KeyCode::Char('o') => {
+                self.order = self.order.next();
+                self.select_again();
+            }
+            KeyCode::Char('p') => return self.pause(),
+            KeyCode::Char('d') => return self.drain(),
+            code => return self.press_in_list(code),
+        }
+        None
+    }
+
+    /// Does what a key asks for in any list.
+    fn press_in_list(&mut self, code: KeyCode) -> Option<Act> {
+        let page = self.page.max(1);
+        match code {
             KeyCode::Up | KeyCode::Char('k') => self.move_by(|place| place.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.move_by(|place| place + 1),
             KeyCode::PageUp => self.move_by(|place| place.saturating_sub(page)),
@@ -192,20 +303,9 @@ impl Screen {
             KeyCode::Home => self.move_by(|_| 0),
             KeyCode::End => self.move_by(|_| usize::MAX),
             KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Esc => {
-                self.filter.clear();
-                self.select_again();
-            }
-            KeyCode::Enter => {
-                let id = self.selected_job()?;
-                self.job = Some(JobView::new(id.clone()));
-                self.view = ScreenView::Job;
-                return Some(Act::Open(id));
-            }
+            KeyCode::Enter => return self.open_job(),
             KeyCode::Char('s') => return self.selected_job().map(Act::Stop),
             KeyCode::Char('r') => return self.selected_job().map(Act::Retry),
-            KeyCode::Char('p') => return self.pause(),
-            KeyCode::Char('d') => return self.drain(),
             _ => {}
         }
         None
@@ -214,12 +314,13 @@ impl Screen {
     fn move_by(&mut self, moved: impl Fn(usize) -> usize) {
         let (rows, place) = self.rows(self.focus());
         let place = moved(place).min(rows.len().saturating_sub(1));
-        self.selected[self.focus] = (place, rows.get(place).map(|row| row.key.clone()));
+        let pane = self.focus();
+        self.selected[pane as usize] = (place, rows.get(place).map(|row| row.key.clone()));
     }
 
     /// Finds the selected rows after the lists have changed. If one is gone, the place stays.
     fn select_again(&mut self) {
-        for pane in Pane::ALL {
+        for pane in Pane::ALL.into_iter().chain([Pane::Jobs]) {
             let (rows, place) = self.rows(pane);
             let (_, key) = &self.selected[pane as usize];
             let moved = key.as_ref().and_then(|key| rows.iter().position(|row| row.key == *key));
@@ -237,19 +338,19 @@ impl Screen {
     }
 
     fn selected_job(&self) -> Option<JobId> {
-        let is_list_of_jobs = matches!(self.focus(), Pane::Running | Pane::Failures);
+        let is_list_of_jobs = !matches!(self.focus(), Pane::Queues | Pane::Actors);
         self.selected_key().filter(|_| is_list_of_jobs)?.parse().ok()
     }
 
-    fn pause(&self) -> Option<Act> {
+    fn selected_queue(&self) -> Option<&QueueState> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Queues)?;
-        let (state, _) = self
-            .snapshot
-            .as_ref()?
-            .moment
-            .queues
-            .iter()
-            .find(|(state, _)| state.queue.to_string() == key)?;
+        let queues = &self.snapshot.as_ref()?.moment.queues;
+        let found = queues.iter().find(|(state, _)| state.queue.to_string() == key);
+        found.map(|(state, _)| state)
+    }
+
+    fn pause(&self) -> Option<Act> {
+        let state = self.selected_queue()?;
         let queue = state.queue.clone();
         Some(if state.paused { Act::Resume(queue) } else { Act::Pause(queue) })
     }
@@ -301,7 +402,6 @@ mod tests {
     #[test]
     fn job_is_opened_stopped_and_closed_by_keys() {
         let mut screen = screen();
-        assert_eq!(press(&mut screen, KeyCode::Enter), None, "a queue is no job");
         press(&mut screen, KeyCode::Tab);
         press(&mut screen, KeyCode::Tab);
         let running = id("7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7");
@@ -309,6 +409,40 @@ mod tests {
         assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(running)));
         assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
         assert_eq!(screen.view, ScreenView::Lists);
+    }
+
+    #[test]
+    fn jobs_of_a_queue_are_listed_by_state_and_searched() {
+        let mut screen = screen();
+        let Some(Act::List(waiting)) = press(&mut screen, KeyCode::Enter) else {
+            panic!("the jobs of the queue are asked for");
+        };
+        assert_eq!(waiting.queue, "type:osis".parse().ok());
+        let one = job("one", JobStatus::Dispatched, &[]);
+        let found = FoundJobs { items: vec![one], next: None, looked: 1 };
+        screen.show_jobs(&waiting, Ok(found.clone()));
+        assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(id("one"))));
+        assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
+        assert_eq!(screen.view, ScreenView::Jobs, "the list is behind the job");
+        assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(id("one"))));
+
+        let Some(Act::List(running)) = press(&mut screen, KeyCode::Right) else {
+            panic!("another state is asked for");
+        };
+        screen.show_jobs(&waiting, Ok(found));
+        assert!(screen.rows(Pane::Jobs).0.is_empty(), "jobs of another state are not shown");
+        for code in ['/', 'q', 'x'].map(KeyCode::Char) {
+            assert_eq!(press(&mut screen, code), None, "nothing is asked while text is typed");
+        }
+        let Some(Act::List(searched)) = press(&mut screen, KeyCode::Enter) else {
+            panic!("the text is searched");
+        };
+        assert_eq!((searched.text.as_str(), searched.queue), ("qx", running.queue.clone()));
+        assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::List(running)));
+        assert_eq!(press(&mut screen, KeyCode::Esc), None);
+        assert_eq!(screen.view, ScreenView::Lists);
+        press(&mut screen, KeyCode::Char('l'));
+        assert!(screen.jobs_wanted().is_some_and(|wanted| wanted.queue.is_none()));
     }
 
     #[test]

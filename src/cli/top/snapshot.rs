@@ -66,7 +66,7 @@ impl Snapshot {
 }
 
 impl Rates {
-    /// Mixes it with the rates before: those of some seconds ago count for less.
+    /// Mixes it with the rates before: older rates count for less.
     fn smoothed(self, before: Option<Self>, seconds: f64) -> Self {
         let Some(before) = before else { return self };
         let share = 1.0 - (-seconds / SMOOTHED_S).exp();
@@ -149,6 +149,7 @@ pub(super) mod tests {
                     job("late", JobStatus::Error, &[("error", "no such file\nat line 3")]),
                     job("early", JobStatus::Error, &[("error", "timed out")]),
                 ],
+                prerequisites: Vec::new(),
             },
             rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
             counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },

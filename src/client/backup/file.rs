@@ -53,7 +53,7 @@ impl<W: Write> BackupWriter<W> {
     /// Writes a line.
     ///
     /// # Errors
-    /// That of the receiver.
+    /// The error of the receiver.
     pub fn write(&mut self, line: &BackupLine) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
@@ -65,7 +65,7 @@ impl<W: Write> BackupWriter<W> {
     /// Writes the end, with counts and checksum.
     ///
     /// # Errors
-    /// That of the receiver.
+    /// The error of the receiver.
     pub fn end(&mut self) -> io::Result<()> {
         self.write(&BackupLine::End(self.sum.end()))?;
         self.to.flush()

@@ -128,7 +128,7 @@ impl<W: Write> BackupRun<'_, W> {
     async fn jobs(&mut self) -> Result<(), BackupError> {
         for _ in 0..PASSES_MAX {
             let mut missed = 0;
-            // In the order in which a job passes them: it cannot overtake the reader unseen.
+            // In the order of a job's life: a job cannot overtake the reader unseen.
             for index in self.store.backup_indexes().await? {
                 missed += self.jobs_of(index).await?;
             }

@@ -63,7 +63,7 @@ struct RestoreRun<'a> {
 ///
 /// # Errors
 /// [`BackupError`]. If it comes after the first job was restored, the namespace has a part of the
-/// jobs, of which those that had not ended are `created` and do not run.
+/// jobs; those that had not ended are `created` and do not run.
 pub async fn restore<R: BufRead>(
     client: &Client,
     reader: &mut BackupReader<R>,

@@ -21,14 +21,14 @@ const INDEXED: [&str; 4] = ["time", "level", "root", "chain"];
 pub struct LogsConfig {
     /// The context of the objects.
     pub context: String,
-    /// The most records; beyond that the oldest are deleted.
+    /// The maximum number of records; beyond that the oldest are deleted.
     pub records_max: u64,
-    /// The age at which records are deleted; zero for never.
+    /// Records of this age are deleted; zero for never.
     #[serde(with = "units::duration")]
     pub keep: Duration,
     /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.
     pub spool_dir: PathBuf,
-    /// The most bytes that the folder of a unit has.
+    /// The maximum number of bytes that the folder of a unit has.
     #[serde(with = "units::size")]
     pub spool_size_max: u64,
 }
@@ -70,7 +70,7 @@ impl LogsConfig {
         objects
     }
 
-    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", "logs", name]);
         if self.context.parse::<Context>().is_err() {
             let message = format!("must have at most {} bytes", Context::TEXT_BYTES_MAX);

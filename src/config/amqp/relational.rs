@@ -19,10 +19,10 @@ const UNIX_SCHEME: &str = "mysql+unix://";
 const FORM: &str =
     "the form is mysql://USER@HOST:PORT/DATABASE, or mysql+unix://USER@/PATH?db=DATABASE";
 const PORT: u16 = 3306;
-/// The most declared tables, and the most columns of one.
+/// The limits of declared tables, and of columns of one.
 const TABLES_MAX: usize = 256;
 const COLUMNS_MAX: usize = 256;
-/// The most columns of a key.
+/// The maximum number of columns of a key.
 const KEY_MAX: usize = 16;
 
 name!(
@@ -48,7 +48,7 @@ pub struct RelationalConfig {
     /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
     #[serde(with = "empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
-    /// The most connections of one process.
+    /// The maximum number of connections of one process.
     pub connections: usize,
     /// The longest time of one operation, the wait for a connection included.
     #[serde(with = "units::duration")]
@@ -56,7 +56,7 @@ pub struct RelationalConfig {
     /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
     #[serde(with = "units::size")]
     pub result_size_max: u64,
-    /// The table of the messages that were served, by which a second delivery changes nothing; none
+    /// The table of processed message ids, which makes a redelivery harmless; none
     /// without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<SqlName>,
@@ -132,7 +132,7 @@ impl RelationalConfig {
         password_of(what, self.password_file.as_deref(), "relational-password")
     }
 
-    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", "relational", name]);
         if !self.is_on() {
             return match self.tables.keys().next() {
@@ -141,13 +141,6 @@ impl RelationalConfig {
             };
         }
         let server = self.url.server().map_err(|reason| Fault::new(key("url"), reason))?;
-        for (name, file) in
-            [("password_file", &self.password_file), ("tls_ca_file", &self.tls_ca_file)]
-        {
-            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
-                return Err(Fault::new(key(name), "must be an absolute path"));
-            }
-        }
         if self.tls_ca_file.is_some() && !server.tls {
             let message = "is for TLS, but amqp.relational.url does not begin with mysqls";
             return Err(Fault::new(key("tls_ca_file"), message));

@@ -88,7 +88,7 @@ pub struct RouteConfig {
     /// The file of the script, in place of its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_file: Option<PathBuf>,
-    /// The timeout of one attempt of the job; that of `[job]` without one.
+    /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<AmqpDelay>,
     /// When the delivery is acknowledged.
@@ -111,8 +111,8 @@ impl RouteConfig {
             Err(Fault::new(table.then(key), message).or(table.clone()))
         };
         if !is_pattern(&self.key) {
-            let message = "must be words joined by dots, of which * stands for one word and # for \
-                           any number, such as \"rec.*\"";
+            let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
+                           # for any number";
             return fault("key", message.to_owned());
         }
         let scripts =
@@ -129,11 +129,6 @@ impl RouteConfig {
             }
             (Some(_), None) if scripts != 1 => {
                 fault("script", "needs either a script or a script_file".to_owned())
-            }
-            (Some(_), None)
-                if self.script_file.as_ref().is_some_and(|file| !file.is_absolute()) =>
-            {
-                fault("script_file", "must be an absolute path".to_owned())
             }
             (None, Some(_)) | (Some(_), None) => Ok(()),
         }

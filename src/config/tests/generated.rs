@@ -49,6 +49,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     limits,
                     sandbox,
                     fallback,
+                    dead_letters: DeadLetters::All,
                     who: Vec::new(),
                 }
             } else {
@@ -65,6 +66,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     limits,
                     sandbox,
                     fallback,
+                    dead_letters: DeadLetters::All,
                     who: Vec::new(),
                 }
             };

@@ -9,18 +9,18 @@ use crate::proto::target::ScriptType;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct RhaiLimits {
-    /// The most operations; 0 leaves it to the timeout.
+    /// The maximum number of operations; 0 leaves it to the timeout.
     pub operations: u64,
     /// The deepest nesting of calls.
     pub depth: usize,
     /// The longest string, in bytes.
     #[serde(with = "units::size")]
     pub string_size_max: u64,
-    /// The most elements of an array.
+    /// The maximum number of elements of an array.
     pub array_len_max: usize,
-    /// The most entries of a map.
+    /// The maximum number of entries of a map.
     pub map_len_max: usize,
-    /// The memory by which the process may grow while the script runs.
+    /// The memory that the process may grow by while the script runs.
     #[serde(with = "units::size")]
     pub memory: u64,
 }

@@ -8,7 +8,7 @@ use crate::engine::rhai::{Finding, RhaiEngine};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::proto::target::ScriptType;
 
-/// The constants of scripts in Rhai, in which `!!params.flag` is a condition.
+/// The constants of scripts in Rhai, where `!!params.flag` is a condition.
 const CONSTANTS: [&str; 7] =
     ["JOB_ID", "CALLER_ID", "CONTEXT_ID", "ENV", "args", "params", "INPUTS"];
 
@@ -19,7 +19,7 @@ pub struct EitherEngine {
 }
 
 impl EitherEngine {
-    /// Creates an engine over that of Rhai, with the folders of its modules.
+    /// Creates an engine over the engine of Rhai, with the folders of its modules.
     pub fn new(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
         Self { of_actions: HeroScriptEngine::over(rhai, folders) }
     }

@@ -20,7 +20,7 @@ use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::proto::text::did_you_mean;
 
-/// The most files of all folders.
+/// The maximum number of files of all folders.
 const FILES_MAX: usize = 256;
 
 /// Runs `HeroScript` with the functions of Rhai files.
@@ -36,7 +36,7 @@ pub struct HeroScriptEngine {
 
 impl HeroScriptEngine {
     /// Creates an engine and reads the files `*.rhai` of these folders; of two files with one name,
-    /// the first folder's counts. The functions have those of the engine `osis`.
+    /// the first folder's counts. The functions may call the functions of `osis`.
     pub fn new(
         script_type: ScriptType,
         folders: &[PathBuf],
@@ -50,7 +50,7 @@ impl HeroScriptEngine {
         Self::over(rhai, folders)
     }
 
-    /// Creates an engine whose functions have those of `rhai`, which imports from these folders.
+    /// Creates an engine whose functions may call the functions of `rhai`, which imports from these folders.
     fn over(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
         let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
         for folder in folders {

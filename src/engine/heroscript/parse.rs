@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-/// The most actions of one script.
+/// The maximum number of actions of one script.
 const ACTIONS_MAX: usize = 10_000;
-/// The most parameters and arguments of one action.
+/// The maximum number of parameters and arguments of one action.
 const PARAMETERS_MAX: usize = 1000;
 /// The longest name of an actor, an action or a parameter.
 const NAME_BYTES_MAX: usize = 64;

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollTimeout, poll};
 ///
 /// # Errors
 /// The errors of `poll(2)`; an interrupted call is repeated.
-pub(in crate::engine) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
+pub(crate) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         // Rounded up: it must not wake early.

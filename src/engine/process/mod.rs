@@ -16,14 +16,14 @@ mod start;
 mod tree;
 mod watch;
 
-pub(in crate::engine) use deadline::poll_until;
+pub(crate) use deadline::poll_until;
 use end::job_output;
-pub(in crate::engine) use end::{Ending, Explainer, with_path};
-pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
+pub(crate) use end::{Ending, Explainer, with_path};
+pub(crate) use end::{ask_to_end, failed_message, output_text};
 pub use fed_program::{FedProgram, feed_program};
-pub(in crate::engine) use prepare::remove_leftovers;
+pub(crate) use prepare::remove_leftovers;
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, variable_names};
-pub(in crate::engine) use prepare::{check_variable, environment};
+pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ impl CommandEngine {
         self.preparer.has_check()
     }
 
-    /// Returns the sandbox of a job that asks for bounds; `None` for that of the type.
+    /// Returns the sandbox of a job that asks for bounds; `None` for the type's.
     fn own_sandbox(&self, script: &Script<'_>) -> Result<Option<Sandbox>, Failure> {
         if script.bounds.first_field().is_none() {
             return Ok(None);
@@ -104,7 +104,7 @@ impl CommandEngine {
         Ok(Some(Sandbox::of_type(&config)))
     }
 
-    /// Returns the paths that a script may read in addition to those of its sandbox.
+    /// Returns the paths that a script may read in addition to its sandbox's.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
         let cwd = self.preparer.cwd().map(Path::to_owned);
@@ -194,7 +194,7 @@ impl CommandEngine {
         script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
     }
 
-    /// Returns standard output as the output of the job, behind a mark if its begin is missing.
+    /// Returns standard output as the output of the job, after a mark if its start is missing.
     fn output(&self, report: ChildReport, log: &dyn Log) -> JobOutput {
         if report.stdout_missing == 0 {
             return job_output(report.stdout);
@@ -256,8 +256,8 @@ fn explainer<'a>(
     }
 }
 
-/// Returns what the sandbox of a script type refused a script, by the lines that it wrote to standard error; also
-/// of one that went on. The files in the folders of jobs are not there any more, so lines about them are left out.
+/// Returns what the sandbox of a script type refused a script, by the lines that it wrote to standard error, also
+/// if it went on. The files in the folders of jobs are not there any more, so lines about them are left out.
 pub fn refusals_in(
     (script_type, config): (&ScriptType, &SandboxConfig),
     (source, asked): (&str, &AskedBounds),
@@ -275,7 +275,7 @@ pub fn refusals_in(
 }
 
 /// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
-pub(in crate::engine) fn explained<'a>(
+pub(crate) fn explained<'a>(
     spec: &Spec<'_>,
     report: &ChildReport,
     explainer: impl FnOnce(Allowance) -> Explainer<'a>,

@@ -33,7 +33,7 @@ pub struct ServiceSpec {
     pub output: Option<File>,
     /// True if it reads this process's standard input.
     pub inherit_stdin: bool,
-    /// Its standard input, if it is neither empty nor that of this process.
+    /// Its standard input, if it is neither empty nor this process's.
     pub input: Option<File>,
     /// True if it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
     /// ending it ends all that it started.

@@ -19,7 +19,7 @@ use tracing::warn;
 
 /// The names that are read of a folder at once.
 const NAMES_AT_ONCE: usize = 10_000;
-/// The time limit of a removal. What is left then belongs to nobody, and the next daemon removes it.
+/// The time limit of a removal. The rest then belongs to nobody, and the next daemon removes it.
 const REMOVE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Opens a folder below another. A folder of this user without one of the `needed` permissions for
@@ -99,7 +99,7 @@ fn name_of(text: &OsStr) -> nix::Result<CString> {
 /// # Errors
 /// The errors of reading it.
 pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec<CString>> {
-    // Another position in the folder than that of earlier lists.
+    // Another position in the folder than of earlier lists.
     let mut listed = Dir::openat(folder, c".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     let names =
         listed.iter().filter_map(|entry| entry.ok().map(|entry| entry.file_name().to_owned()));
@@ -111,7 +111,7 @@ pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec
 /// top: so no tree is too deep, and an interrupted removal can be repeated.
 ///
 /// # Errors
-/// The first error after which nothing more could be removed, or a timeout.
+/// The first error when nothing more can be removed, or a timeout.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let top = match open_path(path, Mode::S_IRWXU) {
         Err(Errno::ENOENT) => return Ok(()),
@@ -139,7 +139,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes one entry of the top folder; of a folder at least what is directly in it.
+/// Removes one entry of the top folder; of a folder at least the entries directly in it.
 fn remove_entry(top: BorrowedFd<'_>, name: &CStr, moved: &mut u64) -> nix::Result<()> {
     match unlinkat(top, name, UnlinkatFlags::NoRemoveDir) {
         Err(Errno::EISDIR) => {}
@@ -189,7 +189,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Makes folders that are each in the one before. Returns the deepest.
-    pub(in crate::engine::process) fn nest(path: &Path, depth: usize) -> OwnedFd {
+    pub(in crate::process) fn nest(path: &Path, depth: usize) -> OwnedFd {
         let mut deepest = open_path(path, Mode::S_IRWXU).expect("opened");
         for _ in 0..depth {
             mkdirat(&deepest, c"d", Mode::S_IRWXU).expect("a folder");

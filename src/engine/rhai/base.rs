@@ -1,5 +1,5 @@
-//! The functions of every script, beside those of the language: waiting, progress, and what its end
-//! means.
+//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its
+//! end.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         .add(
             "progress",
             ["fraction", "text"],
-            "Reports the progress of the job, from 0 to 1, with a text that says what it is doing.",
+            "Reports the progress of the job, from 0 to 1, with a text about its present work.",
             "progress(0.4, \"reading\");",
             |fraction: FLOAT, text: &str| progress(fraction, text),
         )
@@ -55,7 +55,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "discard",
         ["reason"],
-        "Ends the script in an error after which no attempt follows.",
+        "Ends the script in error, without another attempt.",
         "discard(\"no such customer\");",
         |reason: &str| give_up(Failure::discarded(reason.to_owned(), None)),
     );

@@ -46,8 +46,8 @@ struct Call {
     position: Position,
 }
 
-/// Returns every mistake that can be found without running the script, those of the modules that it
-/// imports after its own, ordered by line. `elsewhere` lists functions with the script type that has
+/// Returns every mistake that can be found without running the script; mistakes of the modules that it
+/// imports come after its own, ordered by line. `elsewhere` lists functions with the script type that has
 /// them, for a better hint.
 pub(super) fn check(
     engine: &Engine,

@@ -106,7 +106,7 @@ impl RhaiEngine {
         self
     }
 
-    /// Applies what the configuration of the script type says beside the limits.
+    /// Applies the configuration of the script type beside the limits.
     #[must_use]
     pub fn with_type(self, config: &TypeConfig) -> Self {
         self.with_modules(&config.modules).with_eval(config.eval)
@@ -141,7 +141,7 @@ impl RhaiEngine {
         }
     }
 
-    /// Returns every function of its scripts beside those of the language.
+    /// Returns every function of its scripts beside the language's own.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }

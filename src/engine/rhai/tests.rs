@@ -50,7 +50,7 @@ struct TestRun {
     took: Duration,
 }
 
-/// Runs a script on a thread like that of an actor.
+/// Runs a script on a thread like an actor's.
 fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> TestRun {
     let work = |script: &Script<'_>, log: &CollectedLog| engine.run(script, cancel, log);
     on_a_thread(engine, source, timeout, work)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of names and digests in a presence; with more, it has none.
+/// The maximum number of bytes of names and digests in a presence; with more, it has none.
 const JOBS_BYTES_MAX: usize = 8000;
-/// The most lines of each list, and the most characters of a line.
+/// The limits of lines in each list, and of characters in a line.
 const LINES_MAX: usize = 5;
 const LINE_CHARS_MAX: usize = 200;
 
@@ -20,13 +20,13 @@ pub struct CronInForce {
     /// The files whose periodic jobs have changed since the supervisor read them; at most five.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// The mistakes for which periodic jobs are not in force; at most five.
+    /// The mistakes that keep periodic jobs out of force; at most five.
     #[serde(default)]
     pub refused: Vec<String>,
 }
 
 impl CronInForce {
-    /// Returns what a presence has room for.
+    /// Returns the part that a presence has room for.
     pub fn new(jobs: BTreeMap<String, String>, changed: Vec<String>, refused: Vec<String>) -> Self {
         let bytes: usize = jobs.iter().map(|(name, digest)| name.len() + digest.len() + 6).sum();
         let lines = |lines: Vec<String>| {

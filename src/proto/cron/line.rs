@@ -16,7 +16,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("month", "1 to 12 or JAN to DEC"),
     ("day of the week", "0 to 7 or SUN to SAT, 5L for the last Friday, 5#2 for the second"),
 ];
-/// The fields in which a `*` means a distance between firings.
+/// The fields whose `*` means a distance between firings.
 const CLOCK: [&str; 2] = ["minute", "hour"];
 /// The words for a whole line.
 const WORDS: [(&str, &str); 7] = [

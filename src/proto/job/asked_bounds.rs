@@ -23,7 +23,7 @@ pub enum NetworkAccess {
     Open,
 }
 
-/// The bounds that a job asks for; `None` for those of its type.
+/// The bounds that a job asks for; `None` for the bounds of its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AskedBounds {
     /// The memory of each process.

@@ -38,12 +38,12 @@ pub struct Retention {
     pub default: Duration,
     /// For a job without its own that ended in `error`.
     pub failed: Duration,
-    /// The most that a job may ask for.
+    /// The maximum that a job may ask for.
     pub max: Duration,
 }
 
 impl From<Duration> for Retention {
-    /// The default for all that is also the most.
+    /// The default for all, which is also the limit.
     fn from(default: Duration) -> Self {
         Self { default, failed: default, max: default }
     }

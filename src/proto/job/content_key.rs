@@ -1,4 +1,4 @@
-//! The unique key that is made of what a job contains.
+//! The unique key that is made of a job's content.
 
 use std::fmt::Write;
 
@@ -69,7 +69,7 @@ impl JobSpec {
             }
             UniqueBy::Params => json!([target, self.name, self.params]),
         };
-        // The order in which members were written makes no other job.
+        // Another order of the members makes no other job.
         content.sort_all_objects();
         let hash = digest(&SHA256, content.to_string().as_bytes());
         let mut key = format!("{by}:");

@@ -7,7 +7,7 @@ use super::record::Job;
 use super::spec::SETTINGS;
 
 impl Job {
-    /// Returns a new job with the settings of this one, but those of the fields `without`, and with these
+    /// Returns a new job with the settings of this one except the fields `without`, and with these
     /// changes: members named as the fields of the hash, where null takes one away.
     ///
     /// # Errors

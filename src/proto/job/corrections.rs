@@ -50,7 +50,7 @@ impl Job {
         Ok(Self { spec: self.copy_with(&named, &[])?.spec, ..self.clone() })
     }
 
-    /// Returns the fields in which the settings of another job differ from this one.
+    /// Returns the fields whose values differ between another job and this one.
     pub fn corrections_to(&self, other: &Self) -> Corrections {
         let fields = SETTINGS.iter().filter(|setting| !FIXED.contains(&setting.field));
         let texts = fields.map(|of| (of.field, of.text(&self.spec), of.text(&other.spec)));

@@ -15,7 +15,7 @@ impl ExitCodes {
     /// The legal form, for messages.
     pub const FORM: &'static str =
         "exit codes from 1 to 255 and ranges of them, with commas between them, such as 1,64-78";
-    /// The most codes and ranges of one set.
+    /// The maximum number of codes and ranges of one set.
     const RANGES_MAX: usize = 64;
 
     /// Returns true if the code is one of them.

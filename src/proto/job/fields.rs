@@ -5,7 +5,7 @@ use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
 use super::hash::OUTPUT;
 use super::value::FieldKind;
 
-/// The part of a picture of a job in which a field stands.
+/// The part of a job's picture that shows a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldGroup {
     /// Its name and the like.
@@ -63,7 +63,7 @@ pub struct JobField {
     pub name: &'static str,
     /// Its name on the page.
     pub label: &'static str,
-    /// The part of a picture of a job in which it stands.
+    /// The part of a job's picture that shows it.
     pub group: FieldGroup,
     /// The unit of its value.
     pub unit: FieldUnit,
@@ -144,6 +144,11 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("tags", "Tags", FieldGroup::Job).exported().searched(),
     row("status", "State", State).exported(),
     row("graph_id", "Graph", FieldGroup::Job).exported(),
+    row("cron", "Periodic job", FieldGroup::Job).exported().added(
+        FieldKind::Text,
+        "string",
+        "The periodic job whose firing it is",
+    ),
     row("script_type", "Type", Place).exported(),
     row("group", "Group", Place).exported(),
     row("instance", "Instance", Place).exported(),
@@ -152,7 +157,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("fell_back_from", "Fell back from", Place).added(
         FieldKind::Text,
         "string",
-        "The queue to which it was sent first",
+        "The queue that it was sent to first",
     ),
     row("caller_id", "Caller", FieldGroup::Job).exported(),
     row("context_id", "Context", FieldGroup::Job).exported(),
@@ -162,7 +167,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("backoff", "Backoff", Settings),
     row("retry_if", "Retried after exit codes", Settings),
     row("postponed", "Postponed", State),
-    row("crashes", "Crashes", State),
+    row("crashes", "Crashes", State).listed(),
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
     row("hostname", "Machine", Place).listed(),
@@ -234,7 +239,7 @@ pub static JOB_FIELDS: &[JobField] = &[
         "string",
         "The text after the last line of its log, while it runs, that has no line end yet",
     ),
-    row("exit_code", "Exit code", Results),
+    row("exit_code", "Exit code", Results).listed(),
     row("signal", "Signal", Results).added(
         FieldKind::Number,
         "integer",
@@ -253,7 +258,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("memory_peak", "Memory peak", Results).unit(Bytes).added(
         FieldKind::Number,
         "integer",
-        "The most memory of its last attempt, in bytes",
+        "The peak memory of its last attempt, in bytes",
     ),
     row("log_missing", "Lines missing in its log", Results).added(
         FieldKind::Number,

@@ -98,7 +98,7 @@ pub const FILES_NOT_KEPT: &str = "files_not_kept";
 pub const STDIN: &str = "-";
 
 impl JobFiles {
-    /// The most files of one job, and the most that it keeps.
+    /// The limit of files that one job is given, and of files that it keeps.
     pub const COUNT_MAX: usize = 64;
 
     /// Returns true if there are none.
@@ -148,7 +148,7 @@ impl Job {
     }
 }
 
-/// Reads the names of a field; what is not legal is left out.
+/// Reads the names of a field; illegal ones are left out.
 pub fn file_names(text: &str) -> Vec<FileName> {
     let names: Vec<String> = serde_json::from_str(text).unwrap_or_default();
     names.iter().filter_map(|name| name.parse().ok()).take(JobFiles::COUNT_MAX).collect()

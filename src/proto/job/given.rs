@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use super::value::{FieldKind, Give, HashValue};
 use crate::proto::json_text::refuse_wide_integers;
 
-/// The most arguments of a job.
+/// The maximum number of arguments of a job.
 const ARGS_MAX: usize = 1_000;
-/// The most bytes of all arguments of a job, and of its parameters as JSON. The kernel takes 128 KiB in
+/// The maximum number of bytes of all arguments of a job, and of its parameters as JSON. The kernel takes 128 KiB in
 /// one argument or variable.
 const GIVEN_BYTES_MAX: usize = 64 << 10;
 
-/// The parameters of a job, by name, in the order in which the submitter wrote them.
+/// The parameters of a job, by name, in the submitter's order.
 pub type Params = Map<String, Value>;
 
 impl HashValue for Vec<String> {

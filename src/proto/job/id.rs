@@ -32,7 +32,7 @@ name!(
 );
 
 name!(
-    /// A key under which limits count jobs together.
+    /// A key: limits count the jobs with the same key together.
     LimitKey,
     "limit key",
     "1 to 256 bytes without control characters",

@@ -83,11 +83,11 @@ macro_rules! job {
 job! {
     /// The graph or batch that it belongs to.
     graph_id: Option<JobId>,
-    /// The caller and the context to which its unique key belongs; without them the key is one for all jobs.
+    /// The caller and the context of its unique key; without them the key is shared by all jobs.
     unique_scope: Option<String>,
-    /// The time up to which its prerequisites were created: a later job of the same id is none of them.
+    /// Its prerequisites were created before this time: a later job with the same id is not a prerequisite.
     prerequisites_at: Option<Timestamp>,
-    /// The time at which it was stored.
+    /// The time when it was stored.
     created_at: Option<Timestamp>,
     /// The time of its last change of state.
     updated_at: Option<Timestamp>,
@@ -95,7 +95,7 @@ job! {
     started_at: Option<Timestamp>,
     /// The start of its first attempt, if another one follows or followed that.
     first_started_at: Option<Timestamp>,
-    /// The time at which it became terminal.
+    /// The time when it became terminal.
     finished_at: Option<Timestamp>,
     /// Jobs that wait for it, or did: the first of them.
     dependents: Vec<JobId>,
@@ -111,7 +111,7 @@ job! {
     actor: Option<ActorId>,
     /// The boot of that actor.
     boot_id: Option<BootId>,
-    /// The reason for which it ended in `error`, or for which its last attempt failed.
+    /// The reason why it ended in `error`, or why its last attempt failed.
     error: Option<String>,
     /// The exit code, where a process ran.
     exit_code: Option<i32>,

@@ -11,7 +11,7 @@ use crate::proto::target::{IllegalName, name};
 use crate::proto::text::shown;
 
 name!(
-    /// The name of a secret, which is also that of its file.
+    /// The name of a secret and of its file.
     SecretName,
     "name of a secret",
     "a letter, digit or _, then at most 127 of A-Z, a-z, 0-9, _, - and .",
@@ -20,7 +20,7 @@ name!(
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
 );
 
-/// The most secrets of one job.
+/// The maximum number of secrets of one job.
 const SECRETS_MAX: usize = 64;
 /// Before the name of a secret that the job wants as a file.
 const FILE: &str = "file:";

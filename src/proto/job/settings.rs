@@ -8,6 +8,8 @@
 //! [`Setting`](super::spec::Setting).
 
 /// Passes the list to another macro.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! job_settings {
     ($macro:ident) => {
         $macro! {
@@ -51,7 +53,7 @@ macro_rules! job_settings {
                 word: "context", value_name: "TEXT",
             }
             /// The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash,
-            /// .js node, .v and .vsh v, .hero heroscript, or what the configuration says
+            /// .js node, .v and .vsh v, .hero heroscript, or as the configuration says
             script_type as script_type(name: &str): Option<ScriptType> = None => {
                 word: "type", short: Some('t'), value_name: "TYPE",
             }
@@ -87,7 +89,7 @@ macro_rules! job_settings {
             backoff as backoff(delays: &str): Option<RetryDelays> = None => {
                 value_name: "DURATION[..DURATION]",
             }
-            /// The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once;
+            /// The exit codes that are retried, such as 1,64-78: after any other, the job fails at once;
             /// by default all. A job that names 75 and ends with it is postponed: it loses no attempt, until
             /// `job.postponed_max` (24h) after its first one
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
@@ -149,7 +151,7 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
                 ],
             }
-            /// The names by which the script knows prerequisites, beside their ids
+            /// The names of prerequisites in the script, beside their ids
             prerequisite_names as prerequisite_name(name: &str, id: &str):
                 BTreeMap<String, JobId> = BTreeMap::new() =>
             {
@@ -267,4 +269,4 @@ macro_rules! job_settings {
         }
     };
 }
-pub(crate) use job_settings;
+pub use crate::job_settings;

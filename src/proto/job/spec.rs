@@ -23,7 +23,7 @@ use crate::proto::queue::Queue;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 use crate::proto::units::format_duration;
 
-/// A way by which settings come in from people. The builder, the hash and JSON know all of them.
+/// A way for settings to come in from people. The builder, the hash and JSON know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entrance {
     /// The options of `hero exec` and `hero submit`.
@@ -89,7 +89,7 @@ macro_rules! spec {
             }
         }
 
-        /// Every setting, in the order in which the hash is written.
+        /// Every setting, in the order of the hash.
         pub static SETTINGS: &[Setting] = &[$(
             Setting {
                 $($property: $value,)*
@@ -150,7 +150,7 @@ impl Setting {
 }
 
 impl JobSpec {
-    /// The most jobs that one may wait for, so that its hash stays within what an actor takes.
+    /// The maximum number of jobs that one may wait for, so that its hash stays within what an actor takes.
     pub const PREREQUISITES_MAX: usize = 10_000;
 
     /// Creates a job's settings from its script, everything else at the default.

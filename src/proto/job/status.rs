@@ -27,7 +27,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// All states, in the order in which a job passes them.
+    /// All states, in the order of a job's life.
     pub const ALL: [Self; 7] = [
         Self::Created,
         Self::WaitingForPrerequisites,

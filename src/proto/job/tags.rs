@@ -1,13 +1,13 @@
-//! Tags: words by which people find jobs in lists.
+//! Tags: words to find jobs by in lists.
 
 use serde_json::json;
 
 use super::value::{FieldKind, Give, HashValue};
 use crate::proto::text::shown;
 
-/// The most tags of a job.
+/// The maximum number of tags of a job.
 const TAGS_MAX: usize = 8;
-/// The most characters of a tag.
+/// The maximum number of characters of a tag.
 const CHARS_MAX: usize = 64;
 
 /// The tags of a job.
@@ -15,7 +15,7 @@ const CHARS_MAX: usize = 64;
 pub struct Tags(Vec<String>);
 
 impl Tags {
-    /// Reads the tags in the text of a hash; one that cannot be read has none.
+    /// Reads the tags in the text of a hash; an unreadable text has none.
     pub fn of_field(text: &str) -> Self {
         Self::read(text).unwrap_or_default()
     }

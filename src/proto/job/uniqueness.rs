@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::proto::target::IllegalName;
 
-/// The property by which two jobs count as the same.
+/// The property that makes two jobs duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UniqueBy {
     /// Their unique key.

@@ -23,9 +23,9 @@ use crate::proto::text::shown;
 
 /// The longest duration in any job: ten years.
 const SECONDS_MAX: f64 = 315_360_000.0;
-/// The most prerequisites, environment variables or dependents of one hash.
+/// The maximum number of prerequisites, environment variables or dependents of one hash.
 const LIST_LEN_MAX: usize = 100_000;
-/// The shape of a field, by which each entrance knows how to read it.
+/// The shape of a field: tells each entrance how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text or a name.
@@ -63,7 +63,7 @@ pub(super) trait HashValue: Sized {
         None
     }
 
-    /// Replaces the value by the one that the text spells; a map gains the text's entries.
+    /// Replaces the value by the value of a text; a map gains the text's entries.
     fn set(&mut self, text: &str) -> Result<(), String> {
         let value = Self::read(text)?;
         if let Some(fault) = value.fault() {
@@ -229,7 +229,7 @@ impl HashValue for Vec<JobId> {
     }
 }
 
-/// The most bytes of a variable with its name, `=` and the NUL after it that the kernel passes to a program.
+/// The maximum number of bytes of a variable with its name, `=` and the NUL after it that the kernel passes to a program.
 const VARIABLE_BYTES_MAX: usize = 128 << 10;
 
 /// The values of a map, and the faults that its entries can have.
@@ -295,7 +295,7 @@ fn too_many(len: usize, of: &str) -> Option<String> {
 }
 
 /// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
-pub(in crate::proto) fn is_variable_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && name.len() <= 256
@@ -303,7 +303,11 @@ pub(in crate::proto) fn is_variable_name(name: &str) -> bool {
 }
 
 /// A field that the builder sets from an argument of type `A`.
-pub(crate) trait Give<A> {
+pub trait Give<A> {
+    /// Sets the field.
+    ///
+    /// # Errors
+    /// The reason why the argument is not a value of the field.
     fn give(&mut self, argument: A) -> Result<(), String>;
 }
 

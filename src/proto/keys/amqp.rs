@@ -4,7 +4,7 @@ use super::Keys;
 
 impl Keys {
     /// Sorted set: ids of ended jobs whose messages are not answered yet, by the time in microseconds
-    /// from which a broker may answer.
+    /// when a broker may answer.
     pub fn amqp_ended(&self, scope: &str) -> String {
         self.key(format_args!("meta:amqp:ended:{scope}"))
     }

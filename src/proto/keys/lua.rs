@@ -47,6 +47,8 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("WRONG_TYPES", "meta:key:wrong_types"),
     ("CRON", "meta:cron:"),
     ("CRON_ADDED", "meta:cron:added:jobs"),
+    ("CRON_ENDED", "meta:cron:ended:"),
+    ("CRON_NAMES", "meta:cron:names:index"),
     ("TOKENS", "meta:api:tokens"),
     ("AMQP_ENDED", "meta:amqp:ended:"),
     ("AMQP_SHUTDOWN", "meta:amqp:shutdown:"),

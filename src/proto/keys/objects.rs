@@ -19,7 +19,7 @@ impl Keys {
         self.key(format_args!("meta:osis:body:{}:{of}", context.as_key_part()))
     }
 
-    /// Hash: what the store itself knows of an object, by its id.
+    /// Hash: the store's own data about an object, by its id.
     pub fn object_heads(&self, context: &Context, of: &ObjectType) -> String {
         self.key(format_args!("meta:osis:head:{}:{of}", context.as_key_part()))
     }

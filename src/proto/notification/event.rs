@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::proto::job::JobId;
 use crate::proto::text::text_of;
 
 /// The longest error of a job in an event, in bytes.
@@ -109,10 +108,8 @@ impl NotifyEvent {
             let word = || bounded(&text, WORD_BYTES_MAX);
             match name {
                 "event" => event.kind = NotifyKind::from_word(&text),
-                "id" => {
-                    event.cron = periodic_job(&text).to_owned();
-                    event.id = word();
-                }
+                "id" => event.id = word(),
+                "cron" => event.cron = word(),
                 "type" => event.script_type = word(),
                 "group" => event.group = word(),
                 "name" => event.name = word(),
@@ -147,16 +144,6 @@ impl NotifyEvent {
     }
 }
 
-/// Returns the name of the periodic job in the id of one firing: `cron-NAME-TIME`.
-fn periodic_job(id: &str) -> &str {
-    let is_firing = id.parse::<JobId>().is_ok_and(|id| crate::proto::cron::is_id_of_firing(&id));
-    let rest = id.strip_prefix("cron-").filter(|_| is_firing).unwrap_or_default();
-    // A second job of one time has a hyphen and eight digits more.
-    let firing =
-        if rest.ends_with('Z') { rest } else { rest.rsplit_once('-').unwrap_or_default().0 };
-    firing.rsplit_once('-').unwrap_or_default().0
-}
-
 /// Reads a list of words in JSON; a text that is none counts as empty.
 fn list(text: &str) -> Vec<String> {
     const WORDS_MAX: usize = 16;
@@ -188,6 +175,7 @@ mod tests {
         let event = read(&[
             ("event", "failed"),
             ("id", "cron-nightly-backup-20260101T030000Z"),
+            ("cron", "nightly-backup"),
             ("type", "bash"),
             ("error", &long),
             ("tags", r#"["a","b"]"#),
@@ -201,17 +189,5 @@ mod tests {
         assert_eq!((event.tags.len(), event.names.len()), (2, 0));
         assert_eq!(event.kinds().collect::<Vec<_>>(), [NotifyKind::Dead, NotifyKind::Failed]);
         assert!(read(&[("event", "exploded")]).is_none());
-    }
-
-    #[test]
-    fn only_ids_of_firings_tell_a_periodic_job() {
-        for (id, name) in [
-            ("cron-a-20260101T030000Z", "a"),
-            ("cron-a-b-20260101T030000Z-0a1b2c3d", "a-b"),
-            ("cron-a", ""),
-            ("x", ""),
-        ] {
-            assert_eq!(periodic_job(id), name, "{id}");
-        }
     }
 }

@@ -60,7 +60,7 @@ impl Field {
         self.0 == "id"
     }
 
-    /// Returns the name under which the words of a field have an index: `title~`.
+    /// Returns the name of the index of a field's words: `title~`.
     pub fn words_of(name: &str) -> Option<Self> {
         format!("{name}~").parse().ok()
     }
@@ -85,7 +85,7 @@ impl Field {
         Some(value)
     }
 
-    /// Returns the terms under which the index of this field has an object, as the index writes them: a
+    /// Returns the terms of an object in the index of this field, as the index writes them: a
     /// term for each word, or the one term of the whole field.
     pub fn terms(&self, body: &Map<String, Value>) -> Vec<String> {
         let indexed = |term: Term| term.indexed().to_owned();
@@ -113,7 +113,7 @@ impl Field {
 pub struct Context(String);
 
 impl Context {
-    /// The most bytes of a context's text.
+    /// The maximum number of bytes of a context's text.
     pub const TEXT_BYTES_MAX: usize = 256;
     /// The part of keys for the empty context, different from any other.
     const EMPTY: &'static str = "%";
@@ -243,7 +243,7 @@ pub enum Ask {
     Exists(ObjectType, ObjectId),
     /// Applies changes, all or none.
     Write(Vec<Write>),
-    /// Applies changes, all or none, unless those of this message were applied: then it returns their
+    /// Applies changes, all or none, unless this message's changes were applied: then it returns their
     /// results.
     WriteOnce(Vec<Write>, WriteMark),
     /// Returns the results of the changes of a message that were applied; none if they were not.
@@ -254,7 +254,7 @@ pub enum Ask {
         object_type: ObjectType,
         /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The most ids or objects.
+        /// The maximum number of ids or objects.
         limit: usize,
     },
     /// Finds the ids of objects by their words.
@@ -265,7 +265,7 @@ pub enum Ask {
         query: WordQuery,
         /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The most ids.
+        /// The maximum number of ids.
         limit: usize,
     },
     /// Finds the objects that match a query.
@@ -276,7 +276,7 @@ pub enum Ask {
         query: Query,
         /// The last object of the previous page: its id and its fields.
         after: Option<(ObjectId, Map<String, Value>)>,
-        /// The most ids or objects.
+        /// The maximum number of ids or objects.
         limit: usize,
     },
 }
@@ -339,7 +339,7 @@ pub enum ObjectError {
     /// The object is too large.
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
     TooLarge {
-        /// The most bytes.
+        /// The maximum number of bytes.
         max: u64,
     },
     /// The context has reached its limit of objects.
@@ -348,7 +348,7 @@ pub enum ObjectError {
          raise it"
     )]
     Full {
-        /// The most objects.
+        /// The maximum number of objects.
         max: u64,
     },
     /// The answer would be too large.

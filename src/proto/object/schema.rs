@@ -83,7 +83,7 @@ const PLAIN: [(&str, FieldType); 7] = [
     ("time", FieldType::Time),
 ];
 
-/// The most fields whose words have an index.
+/// The maximum number of fields whose words have an index.
 const TEXT_MAX: usize = 16;
 
 /// The deepest nesting of lists.
@@ -92,7 +92,7 @@ const LISTS_MAX: usize = 8;
 impl Schema {
     /// Returns the first mistake of the declaration: the key, and the message.
     pub fn mistake(&self) -> Option<(&'static str, String)> {
-        /// The most fields of one type.
+        /// The maximum number of fields of one type.
         const FIELDS_MAX: usize = 256;
         if self.fields.is_empty() || self.fields.len() > FIELDS_MAX {
             return Some(("fields", format!("must have from 1 to {FIELDS_MAX} fields")));

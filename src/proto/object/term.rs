@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// The most bytes of a term in an index; longer texts with the same start are told apart by the
+/// The maximum number of bytes of a term in an index; longer texts with the same start are told apart by the
 /// object.
 const INDEXED_BYTES_MAX: usize = 256;
 

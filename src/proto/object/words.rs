@@ -4,11 +4,11 @@ use super::Field;
 use super::schema::Schema;
 use serde_json::Value;
 
-/// The most bytes of a word; longer ones are cut.
+/// The maximum number of bytes of a word; longer ones are cut.
 const WORD_BYTES_MAX: usize = 40;
-/// The most different words of one field of one object that an index has.
+/// The maximum number of different words of one field of one object that an index has.
 const WORDS_MAX: usize = 256;
-/// The most words of one query.
+/// The maximum number of words of one query.
 const QUERY_WORDS_MAX: usize = 32;
 /// The deepest nesting of parentheses of a query.
 const NESTING_MAX: usize = 16;

@@ -15,7 +15,7 @@ use crate::proto::job::JobId;
 /// The time between two looks at the progress of a job.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The means by which a transport follows a call.
+/// A transport's means to follow a call.
 pub struct CallCourse {
     /// Takes notifications of the call, before its answer.
     pub notices: mpsc::Sender<Value>,
@@ -63,7 +63,7 @@ impl CallCourse {
             match job {
                 _ if is_cancelled && !stops => return None,
                 Some(id) if is_cancelled => {
-                    // One that has ended meanwhile cannot be stopped.
+                    // A job that has ended meanwhile cannot be stopped.
                     drop(server.call("job.stop", json!({ "id": id })).await);
                     return None;
                 }

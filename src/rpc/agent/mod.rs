@@ -1,4 +1,4 @@
-//! The server of the Model Context Protocol, by which agents run scripts: its answers, without a transport.
+//! The server of the Model Context Protocol for agents that run scripts: its answers, without a transport.
 //!
 //! It keeps no sessions. A client begins with `initialize`, or says its version with each request, as the
 //! protocol has it since 2026-07-28.
@@ -24,19 +24,19 @@ use crate::store::JobSummary;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The version in which each request says its version.
+/// From this version on, each request says its version.
 const VERSION_PER_REQUEST: &str = "2026-07-28";
 /// The members of `_meta` with the version of a request, and with the name of the server.
 const VERSION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The time for which a client may keep the list of tools, in milliseconds.
+/// The time that a client may keep the list of tools, in milliseconds.
 const KEPT_MS: u64 = 60_000;
 const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory. run_script runs one and returns \
     its output; submit_job, wait_job, follow_job and stop_job are for long ones. Files that a script leaves in the \
     folder $HERO_OUTPUT_DIR are kept: job_files, get_file. A Python script may name packages of PyPI at its head \
     (PEP 723).";
 
-/// Codes of errors that the protocol has beside those of JSON-RPC.
+/// Codes of errors that the protocol adds to JSON-RPC.
 pub(super) mod agent_code {
     /// The headers of a request and its body differ.
     pub(in crate::rpc) const HEADER_MISMATCH: i32 = -32020;

@@ -1,4 +1,4 @@
-//! The tools of the server. Each calls a method of the API, from whose types its input schema comes.
+//! The tools of the server. Each calls a method of the API; its input schema comes from the method's types.
 
 use std::time::Duration;
 
@@ -197,7 +197,7 @@ impl AgentTypes {
         match self.unsandboxed.join(", ") {
             all if all.is_empty() => "Each script runs in a sandbox.".to_owned(),
             some => format!(
-                "Each script runs in a sandbox, except those of the type {some}, which may do all that the \
+                "Each script runs in a sandbox, except scripts of the type {some}: they may do all that the \
                  user of the daemon may."
             ),
         }

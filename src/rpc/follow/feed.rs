@@ -11,7 +11,7 @@ use super::place::StreamPlace;
 use crate::client::StatsDocument;
 use crate::proto::job::JobStatus;
 
-/// The bytes of entries that are kept for followers that are behind; older ones they read themselves.
+/// The bytes of entries that are kept for slow followers; they read older ones themselves.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// An entry of a feed.
@@ -70,6 +70,24 @@ impl SharedFeed {
         let mut news = self.news.subscribe();
         news.mark_changed();
         news
+    }
+
+    /// Waits until the reader knows where it began, and returns the place of the last entry; `None` if it
+    /// cannot read.
+    pub(super) async fn place_of_now(&self) -> Option<StreamPlace> {
+        let mut news = self.news();
+        loop {
+            {
+                let content = self.content();
+                if content.is_open {
+                    return Some(content.end);
+                }
+                if content.problem.is_some() || content.ended.is_some() {
+                    return None;
+                }
+            }
+            news.changed().await.ok()?;
+        }
     }
 
     /// Changes the content and tells the followers.

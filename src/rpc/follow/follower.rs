@@ -1,4 +1,4 @@
-//! A follower: one subscription, with the place up to which its client has all.
+//! A follower: one subscription; its client has everything up to its place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +20,11 @@ use crate::proto::job::JobStatus;
 const NOTICE_BYTES_MAX: usize = 64 << 10;
 /// The entries that a follower reads itself at a time, if they are not kept any more.
 const PAGE: usize = 100;
-/// The time after which a read that failed is tried again.
+/// The pause before a failed read is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest that a subscription waits for the place of now, while Redis does not answer.
+const OPEN_WAIT: Duration = Duration::from_secs(2);
 
 /// A subscription to a thing.
 pub(crate) struct Follower {
@@ -61,8 +64,11 @@ struct Taken {
 }
 
 impl Follower {
-    /// Subscribes.
-    pub(crate) fn new(
+    /// Subscribes. What comes after the return is told, also what comes before the first notification.
+    ///
+    /// # Errors
+    /// Too many subscriptions are open.
+    pub(crate) async fn new(
         hub: &FollowHub,
         subscription: String,
         following: Following,
@@ -70,9 +76,12 @@ impl Follower {
         let Following { topic, since, types } = following;
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
-        let place = match &topic {
-            FollowTopic::Job(_) => Some(since.unwrap_or_default()),
-            FollowTopic::Events | FollowTopic::Stats => since,
+        let place = match (&topic, since) {
+            (FollowTopic::Job(_), since) => Some(since.unwrap_or_default()),
+            (FollowTopic::Events, None) => {
+                tokio::time::timeout(OPEN_WAIT, seat.feed.place_of_now()).await.ok().flatten()
+            }
+            (FollowTopic::Events | FollowTopic::Stats, since) => since,
         };
         Ok(Self {
             subscription,
@@ -125,7 +134,7 @@ impl Follower {
         if is_last { NextNotice::Last(notice) } else { NextNotice::Some(notice) }
     }
 
-    /// Returns the problem to tell, if it is another than the one that was told; empty for none.
+    /// Returns the problem to tell, if it differs from the last one told; empty for none.
     fn told(&mut self, problem: Option<&str>) -> Option<String> {
         if self.problem.as_deref() == problem {
             return None;
@@ -134,7 +143,7 @@ impl Follower {
         Some(problem.unwrap_or_default().to_owned())
     }
 
-    /// Takes what the feed has after the place. Fails with the place if the feed does not keep it any more.
+    /// Takes the feed's entries after the place. Fails with the place if the feed does not keep it any more.
     fn take(&mut self) -> Result<Taken, StreamPlace> {
         self.has_more = false;
         let feed: Arc<SharedFeed> = Arc::clone(&self.seat.feed);
@@ -173,7 +182,7 @@ impl Follower {
         Ok(taken)
     }
 
-    /// Reads a part of what the feed does not keep any more.
+    /// Reads a part of the entries that the feed does not keep any more.
     async fn read(&mut self, place: StreamPlace) -> Result<Vec<FeedEntry>, ClientError> {
         let (client, after) = (self.hub.client(), place.to_string());
         let (places, entries): (Vec<String>, Vec<FeedEntry>) = match &self.topic {

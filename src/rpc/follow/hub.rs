@@ -13,9 +13,9 @@ use super::read;
 use super::topic::FollowTopic;
 use crate::client::Client;
 
-/// The most subscriptions of all connections.
+/// The maximum number of subscriptions of all connections.
 const FOLLOWERS_MAX: usize = 10_000;
-/// The most things that are followed at once: each reader of a job has a connection to Redis.
+/// The maximum number of things that are followed at once: each reader of a job has a connection to Redis.
 const FEEDS_MAX: usize = 500;
 
 /// All feeds. Cheap to clone.

@@ -1,4 +1,4 @@
-//! Subscriptions: what is followed, by whom, and from which place on. All followers of one thing share one
+//! Subscriptions: what is followed, by whom, and from where on. All followers of one thing share one
 //! reader of Redis; each has a place of its own, so a slow one costs no memory.
 
 mod feed;

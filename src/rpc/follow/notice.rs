@@ -20,7 +20,7 @@ pub(crate) struct LoggedLine {
     /// The progress from 0 to 1, if the line is about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<f64>,
-    /// The time at which it was written, in UTC.
+    /// The time when it was written, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
     /// True for a line of the job's output, which has it as well.
@@ -91,7 +91,7 @@ pub(crate) struct JobNotice {
     /// True in the last notification: the job has ended, or was deleted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) ended: bool,
-    /// The reason of an end before that of the job.
+    /// The reason of an end before the job's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<RpcError>,
 }

@@ -9,7 +9,7 @@ use crate::client::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
 
-/// The time between two reads, in which lines gather: each costs a message to every follower.
+/// The time between two reads: lines gather meanwhile, as each read costs a message to every follower.
 const PACE: Duration = Duration::from_millis(100);
 /// The time between two looks at the statistics.
 const STATS_PACE: Duration = Duration::from_secs(1);

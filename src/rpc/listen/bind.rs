@@ -31,7 +31,7 @@ impl Drop for Socket {
     }
 }
 
-/// Binds an address. The file of a dead process's socket is replaced, never one that answers.
+/// Binds an address. The file of a dead process's socket is replaced, never a socket that answers.
 pub(super) async fn bind(address: &Listen, group: String) -> Result<Bound, String> {
     let failed = |error: io::Error| format!("cannot serve the API on {address}: {error}");
     match address {
@@ -71,7 +71,7 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     if !data.file_type().is_socket() {
-        let message = "there is a file that is no socket; remove it";
+        let message = "there is a file that is not a socket; remove it";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     match UnixStream::connect(path).await {

@@ -69,8 +69,8 @@ impl CallContext {
         RpcError::new(code::NOT_PERMITTED, message).with("bound", *bound)
     }
 
-    /// Makes a job one of the caller's, and refuses one beyond its bounds. A setting that is left out
-    /// becomes the only one that the bounds allow.
+    /// Makes a job one of the caller's, and refuses a job beyond its bounds. A setting that is left out
+    /// becomes the only value that the bounds allow.
     pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
         let (caller, spec) = (&*self.caller, &mut job.spec);
         let Bounds { types, groups, callers, contexts } = &caller.bounds;
@@ -203,8 +203,8 @@ impl CallContext {
         Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "script_type"))
     }
 
-    /// Refuses a job without a script type, of one that the caller may not use, and with bounds that its type
-    /// does not allow.
+    /// Refuses a job without a script type, of a type that the caller may not use, or with limits that its type
+    /// forbids.
     pub(super) fn has_type(&self, job: &Job) -> Result<(), RpcError> {
         let Some(script_type) = &job.spec.script_type else {
             return Err(InvalidJob::new("script_type", "is missing").into());
@@ -213,7 +213,7 @@ impl CallContext {
         Ok(self.config.check_asked(&job.spec)?)
     }
 
-    /// Returns the job of an id, or of the beginning of one that is unique among those that the caller may
+    /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
     /// see.
     pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
         let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&self.caller);
@@ -254,7 +254,7 @@ impl CallContext {
     }
 }
 
-/// The error for a job that the caller may not see: the same as for one that does not exist.
+/// The error for a job that the caller may not see: the same as for a job that does not exist.
 fn hidden(id: &JobId) -> RpcError {
     ClientError::NoSuchJob(id.clone()).into()
 }

@@ -11,7 +11,7 @@ use super::params::{Spelled, page_size};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
 
-/// The most records of one call.
+/// The maximum number of records of one call.
 const RECORDS_MAX: usize = 1000;
 
 pub(super) fn methods() -> [Method; 1] {
@@ -31,11 +31,11 @@ struct ListAudit {
     since: Option<Spelled<Timestamp>>,
     /// Only changes until then.
     until: Option<Spelled<Timestamp>>,
-    /// Only changes by those whose name contains this text.
+    /// Only changes by people and programs whose name contains this text.
     who: Option<String>,
-    /// Only this change, such as `job.stop`, or those of one noun, such as `job`.
+    /// Only this change, such as `job.stop`, or all changes of one noun, such as `job`.
     what: Option<String>,
-    /// The most changes, up to 1000; 50 without it.
+    /// The maximum number of changes, up to 1000; 50 without it.
     limit: Option<usize>,
 }
 

@@ -14,7 +14,7 @@ use crate::client::{ClientError, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
 
-/// The most jobs of one batch that is not atomic.
+/// The maximum number of jobs of one batch that is not atomic.
 const JOBS_MAX: usize = 10_000;
 
 pub(super) fn methods() -> [Method; 1] {

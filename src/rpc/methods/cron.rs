@@ -11,15 +11,19 @@ use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::job::Id;
-use super::job_types::JobSettings;
-use super::params::Nothing;
-use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument};
+use super::job_types::{JobSettings, mask};
+use super::params::{Nothing, PastMoment, Spelled, page_size};
+use crate::client::{
+    BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
+    PeriodicJobHistoryDocument,
+};
 use crate::config::Crontab;
 use crate::proto::cron::CronChange;
 use crate::proto::job::Job;
 use crate::proto::target::ScriptType;
+use crate::store::FIRINGS_MAX;
 
-pub(super) fn methods() -> [Method; 8] {
+pub(super) fn methods() -> [Method; 10] {
     [
         Method::new(
             "cron.list",
@@ -32,6 +36,18 @@ pub(super) fn methods() -> [Method; 8] {
             Scope::Read,
             "Shows a periodic job with its next and latest firings.",
             get,
+        ),
+        Method::new(
+            "cron.history",
+            Scope::Read,
+            "Lists the latest firings of a periodic job, the newest first: at most 100 are kept.",
+            history,
+        ),
+        Method::new(
+            "cron.backfill",
+            Scope::Operate,
+            "Submits the jobs of a periodic job for its firings in a period of the past.",
+            backfill,
         ),
         Method::new(
             "cron.run",
@@ -48,7 +64,7 @@ pub(super) fn methods() -> [Method; 8] {
         Method::new(
             "cron.edit",
             Scope::Admin,
-            "Changes a periodic job in Redis: what is given replaces what it has.",
+            "Changes a periodic job in Redis: given settings replace its own.",
             edit,
         ),
         Method::new(
@@ -118,7 +134,71 @@ async fn get(
     given: OnePeriodicJob,
 ) -> Result<PeriodicJobHistoryDocument, RpcError> {
     let crontab = seen(&context).await?;
-    Ok(context.client.periodic_job_history(&crontab, &given.name).await?)
+    let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
+    if !context.operates() {
+        mask(&mut found.settings);
+    }
+    Ok(found)
+}
+
+/// The latest firings of a periodic job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LatestFirings {
+    /// Its name.
+    name: String,
+    /// The most firings, 1 to 100; 50 without it.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+}
+
+/// Firings of a periodic job.
+#[derive(Serialize, JsonSchema)]
+struct FiringList {
+    /// The firings, the newest first.
+    firings: Vec<FiringDocument>,
+}
+
+async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList, RpcError> {
+    let most = page_size(given.limit, FIRINGS_MAX)?;
+    let crontab = seen(&context).await?;
+    let firings = context.client.cron_firings(&crontab, &given.name, most).await?;
+    Ok(FiringList { firings })
+}
+
+/// A period of a periodic job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BackfilledPeriod {
+    /// Its name.
+    name: String,
+    /// The start of the period: a time, or a duration ago such as 2d.
+    since: Spelled<PastMoment>,
+    /// The end of the period; now without it.
+    until: Option<Spelled<PastMoment>>,
+    /// Leaves out the times for which it fired.
+    #[serde(default)]
+    only_missing: bool,
+}
+
+/// The firings of a period.
+#[derive(Serialize, JsonSchema)]
+struct Backfilled {
+    /// The firings, in their order.
+    firings: Vec<BackfilledFiring>,
+}
+
+async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backfilled, RpcError> {
+    context.needs_no_bounds("run periodic jobs")?;
+    let crontab = crontab(&context).await?;
+    let until = match given.until {
+        Some(Spelled(PastMoment(until))) => until,
+        None => context.client.now().await?,
+    };
+    let Spelled(PastMoment(since)) = given.since;
+    let period = BackfillPeriod { since, until, only_missing: given.only_missing };
+    let firings = context.client.backfill(&crontab, &given.name, &period).await?;
+    Ok(Backfilled { firings })
 }
 
 async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError> {
@@ -144,6 +224,10 @@ struct NewPeriodicJob {
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
     #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
+    /// The longest delay of its firings, such as 10m; its name alone decides the delay that they have. 0s for none.
+    spread: Option<String>,
+    /// The calendar of the configuration with the days on which it does not fire; empty for none.
+    calendar: Option<String>,
     /// The settings of its jobs.
     job: JobSettings,
 }
@@ -164,6 +248,10 @@ struct PeriodicJobChange {
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
     #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
     overlap: Option<String>,
+    /// The longest delay of its firings, such as 10m; its name alone decides the delay that they have. 0s for none.
+    spread: Option<String>,
+    /// The calendar of the configuration with the days on which it does not fire; empty for none.
+    calendar: Option<String>,
     /// Settings of its jobs that replace those it has.
     job: Option<ChangedSettings>,
 }
@@ -178,12 +266,15 @@ struct ChangedPeriodicJob {
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
     uses_type_of(&context, &given.job)?;
-    let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, job } = given;
+    let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
+        given;
     let new = CronChange {
         schedule: Some(schedule),
         time_zone,
         catch_up: word(catch_up, "catch_up")?,
         overlap: word(overlap, "overlap")?,
+        spread,
+        calendar,
         job: job.members(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
@@ -196,12 +287,15 @@ async fn edit(
     given: PeriodicJobChange,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
-    let PeriodicJobChange { name, schedule, time_zone, catch_up, overlap, job } = given;
+    let PeriodicJobChange { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
+        given;
     let change = CronChange {
         schedule,
         time_zone,
         catch_up: word(catch_up, "catch_up")?,
         overlap: word(overlap, "overlap")?,
+        spread,
+        calendar,
         job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());

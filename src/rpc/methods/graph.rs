@@ -201,7 +201,7 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
     !context.is_bound() || graph.caller == context.caller.name
 }
 
-/// Returns the graph of an id, or of the beginning of one that is unique among those that the caller may
+/// Returns the graph of an id, or of a beginning that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, id: JobId) -> Result<JobId, RpcError> {
     Ok(context.client.graph_id_among(id, |graph| is_visible(context, graph)).await?)

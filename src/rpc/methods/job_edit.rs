@@ -14,7 +14,7 @@ use crate::proto::job::JobId;
 use crate::proto::target::IllegalName;
 use crate::store::JobEdit;
 
-/// A job to change. What is left out stays as it is.
+/// A job to change. Omitted settings stay as they are.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EditOne {
@@ -31,7 +31,7 @@ pub(super) struct EditOne {
     changes: Map<String, Value>,
 }
 
-/// New values of jobs. What is left out stays as it is.
+/// New values of jobs. Omitted values stay as they are.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct EditedValues {

@@ -1,4 +1,4 @@
-//! `job.list`: a page of jobs, by state and type, or by what no index has.
+//! `job.list`: a page of jobs, by state and type, or by what no index has. `job.errors`: failures by their kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,15 @@ use super::super::error::RpcError;
 use super::super::method::CallContext;
 use super::job_types::ListedJob;
 use super::params::{PastMoment, Spelled, page_size};
-use crate::proto::error_kind::FailureCause;
+use crate::client::ErrorGroupsDocument;
+use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 
 /// A page of jobs to list.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListJobs {
     /// Only jobs in this state.
@@ -23,9 +24,9 @@ pub(super) struct ListJobs {
     /// Only jobs of this script type.
     script_type: Option<Spelled<ScriptType>>,
     /// The size of the page, up to 1000; 50 without it.
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
     /// The `next` of the page before.
-    cursor: Option<Spelled<Cursor>>,
+    pub(super) cursor: Option<Spelled<Cursor>>,
     /// Only jobs of this caller.
     #[serde(alias = "caller_id")]
     caller: Option<String>,
@@ -57,6 +58,16 @@ pub(super) struct ListJobs {
     ended_since: Option<Spelled<PastMoment>>,
     /// Only jobs that ended at this time or before it.
     ended_until: Option<Spelled<PastMoment>>,
+    /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE.
+    actor: Option<String>,
+    /// Only jobs that ran last, and ended, on this machine.
+    host: Option<String>,
+    /// Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted texts, or
+    /// an error of the kind.
+    kind: Option<String>,
+    /// Only dead letters: jobs that used up their attempts, or took down too many actors.
+    #[serde(default)]
+    dead: bool,
 }
 
 /// A page of jobs.
@@ -69,17 +80,22 @@ pub(super) struct JobPage {
 }
 
 impl ListJobs {
-    /// The size of the page, if it is given.
-    pub(super) fn limit(&self) -> Option<usize> {
-        self.limit
+    /// Finds dead letters.
+    pub(super) fn of_dead(
+        script_type: Option<Spelled<ScriptType>>,
+        error: Option<String>,
+        kind: Option<String>,
+    ) -> Self {
+        Self { script_type, error, kind, dead: true, ..Self::default() }
     }
 
-    /// Returns what it looks for, at most so many jobs.
+    /// Returns the jobs that it finds, at most so many.
     pub(super) fn into_search(self, limit: usize) -> (ListQuery, JobSearch) {
         let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
         let query = ListQuery {
             statuses: self.status.into_iter().collect(),
             script_type: self.script_type.map(|Spelled(name)| name),
+            dead: self.dead,
             limit,
             cursor: self.cursor.map(|Spelled(cursor)| cursor),
         };
@@ -96,6 +112,9 @@ impl ListJobs {
             until: time(self.until),
             ended_since: time(self.ended_since),
             ended_until: time(self.ended_until),
+            actor: self.actor,
+            host: self.host,
+            error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.map(|Spelled(cause)| cause),
             ..JobSearch::default()
         };
@@ -112,4 +131,15 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
         jobs: found.items.into_iter().map(ListedJob).collect(),
         next: found.next.map(|cursor| cursor.to_string()),
     })
+}
+
+/// Groups failed jobs; `limit` counts the groups.
+pub(super) async fn errors(
+    context: CallContext,
+    given: ListJobs,
+) -> Result<ErrorGroupsDocument, RpcError> {
+    let limit = page_size(given.limit, ListQuery::LIMIT_MAX)?;
+    let (query, search) = given.into_search(limit);
+    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }

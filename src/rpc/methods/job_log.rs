@@ -11,7 +11,7 @@ use super::params::{Spelled, page_size};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
 
-/// The most lines of a log that one call returns.
+/// The maximum number of lines of a log that one call returns.
 const LINES_MAX: usize = 1000;
 
 /// A part of a job's log.
@@ -24,7 +24,7 @@ pub(super) struct ReadLog {
     after: Option<String>,
     /// Only lines since this time.
     since: Option<Spelled<Timestamp>>,
-    /// The most lines, up to 1000; 1000 without it.
+    /// The maximum number of lines, up to 1000; 1000 without it.
     limit: Option<usize>,
 }
 

@@ -12,12 +12,14 @@ use super::job_edit::{EditedValues, may_edit};
 use super::job_list::ListJobs;
 use super::job_types::ListedJob;
 use super::params::{Spelled, page_size};
-use crate::client::{JobChange, ManyChanged};
+use crate::client::{JobChange, ManyChanged, UnchangedJob};
 use crate::proto::job::JobId;
 use crate::store::{JobSummary, ListQuery};
 
-/// The most jobs that one call changes.
+/// The most jobs that one call names, or that its filter finds.
 const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
+/// The most dead letters that a filter finds.
+const DEAD_MAX: usize = 100_000;
 
 pub(super) fn methods() -> [Method; 1] {
     [Method::new(
@@ -31,7 +33,7 @@ pub(super) fn methods() -> [Method; 1] {
 /// The word of a change.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum ChangeWord {
+pub(super) enum ChangeWord {
     Retry,
     Stop,
     Delete,
@@ -41,7 +43,7 @@ enum ChangeWord {
 /// Jobs to change: `ids`, or the jobs that `filter` finds.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ChangeMany {
+pub(super) struct ChangeMany {
     /// The change: retry, stop, delete or edit.
     change: ChangeWord,
     /// The ids of the jobs, at most 1000.
@@ -69,7 +71,7 @@ struct ChangeMany {
 
 /// The result of a change of many jobs.
 #[derive(Serialize, JsonSchema)]
-struct ManyChangedDocument {
+pub(super) struct ManyChangedDocument {
     /// The number of jobs that were changed.
     done: u64,
     /// The number of jobs that stay as they are.
@@ -77,6 +79,8 @@ struct ManyChangedDocument {
     /// Why the first of these does.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The jobs that stay as they are, with their reasons; at most 1000.
+    problems: Vec<UnchangedJob>,
     /// True if more jobs match.
     more: bool,
     /// With `dry_run`: the jobs that would be changed.
@@ -84,10 +88,41 @@ struct ManyChangedDocument {
     jobs: Option<Vec<ListedJob>>,
 }
 
+impl ChangeMany {
+    /// A change of dead letters: of those that are named, or, with a filter, of all that it finds. `yes` confirms it.
+    pub(super) fn of_dead(
+        change: ChangeWord,
+        ids: Vec<Spelled<JobId>>,
+        filter: Option<ListJobs>,
+        dry_run: bool,
+    ) -> Self {
+        Self {
+            change,
+            ids,
+            filter,
+            with_dependents: false,
+            changes: Map::new(),
+            edit: EditedValues::default(),
+            dry_run,
+            yes: true,
+        }
+    }
+}
+
 async fn change_many(
     context: CallContext,
     given: ChangeMany,
 ) -> Result<ManyChangedDocument, RpcError> {
+    change(context, given, false).await
+}
+
+/// Changes jobs, or only dead letters.
+pub(super) async fn change(
+    context: CallContext,
+    given: ChangeMany,
+    only_dead: bool,
+) -> Result<ManyChangedDocument, RpcError> {
+    let most = if only_dead { DEAD_MAX } else { JOBS_MAX };
     let wrong = |field: &str, message: String| {
         Err(RpcError::new(code::INVALID_PARAMS, message).with("field", field))
     };
@@ -102,6 +137,7 @@ async fn change_many(
     let word = change.word();
     let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
     let mut changed = ManyChanged::default();
+    let is_named = given.filter.is_none();
     let (ids, more) = match (given.filter, given.ids.len()) {
         (Some(_), 1..) => return wrong("filter", "`filter` cannot be set beside `ids`".to_owned()),
         (None, 0) => {
@@ -114,7 +150,7 @@ async fn change_many(
                 let message = format!("to {word} all jobs that match, set yes = true; or dry_run");
                 return wrong("yes", message);
             }
-            let limit = page_size(Some(filter.limit().unwrap_or(JOBS_MAX)), JOBS_MAX)?;
+            let limit = page_size(Some(filter.limit.unwrap_or(most)), most)?;
             let (query, search) = filter.into_search(limit);
             let found = context.client.to_change(query, &search, &change, sees).await?;
             (found.jobs.into_iter().map(|job| job.id).collect(), found.more)
@@ -125,16 +161,19 @@ async fn change_many(
         let found = context.client.job_summaries(ids).await?;
         jobs = Some(found.into_iter().filter(sees).map(ListedJob).collect());
     } else {
+        // What a filter finds are dead letters.
+        let only_dead = only_dead && is_named;
         for id in ids {
-            match may_change(&context, &id, &change).await {
+            match may_change(&context, &id, &change, only_dead).await {
                 Ok(()) => may.push(id),
-                Err(error) => changed.leave(&error.message),
+                Err(error) => changed.leave(&id, error.message),
             }
         }
     }
     context.client.change_many(&may, &change, &mut changed).await?;
-    let ManyChanged { done, left, reason } = changed;
-    Ok(ManyChangedDocument { done: done.len() as u64, left, reason, more, jobs })
+    let reason = changed.reason().map(str::to_owned);
+    let ManyChanged { done, left, problems } = changed;
+    Ok(ManyChangedDocument { done: done.len() as u64, left, reason, problems, more, jobs })
 }
 
 /// Returns the ids of jobs by their unique beginnings.
@@ -145,15 +184,24 @@ async fn named(
 ) -> Vec<JobId> {
     let mut named = Vec::new();
     for Spelled(id) in ids {
-        match context.job_named(id).await {
+        match context.job_named(id.clone()).await {
             Ok(id) => named.push(id),
-            Err(error) => changed.leave(&error.message),
+            Err(error) => changed.leave(&id, error.message),
         }
     }
     named
 }
 
-async fn may_change(context: &CallContext, id: &JobId, change: &JobChange) -> Result<(), RpcError> {
+async fn may_change(
+    context: &CallContext,
+    id: &JobId,
+    change: &JobChange,
+    only_dead: bool,
+) -> Result<(), RpcError> {
+    if only_dead {
+        context.may_see(id).await?;
+        context.client.dead_letter(id).await?;
+    }
     match change {
         JobChange::Edit(edit) => may_edit(context, id, edit).await,
         JobChange::Retry { with_dependents, changes } => {

@@ -37,7 +37,7 @@ struct RetryOne {
 /// Jobs that run again.
 #[derive(Serialize, JsonSchema)]
 struct Retried {
-    /// The jobs, the one that was named first.
+    /// The jobs, the named job first.
     jobs: Vec<RetriedJob>,
 }
 

@@ -6,13 +6,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
 use crate::proto::job::{
     FieldKind, InvalidJob, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
 };
-use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary};
+use crate::store::JobSummary;
 
 /// The settings of a job to submit.
 #[derive(Deserialize)]
@@ -28,11 +27,6 @@ pub(super) struct JobDocument(Value);
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct ListedJob(pub(super) JobSummary);
-
-/// A dead letter in a list.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct ListedDead(pub(super) DeadLetter);
 
 /// The text in place of a value that the caller may not see.
 const MASKED: &str = "***";
@@ -72,12 +66,17 @@ impl JobDocument {
     pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         if !is_own && !context.operates() {
-            for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
-                let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
-                values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
-            }
+            mask(&mut document);
         }
         Self(document)
+    }
+}
+
+/// Masks the values of a job, or of its settings, that only some may see.
+pub(super) fn mask(document: &mut Value) {
+    for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
+        let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
+        values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
     }
 }
 
@@ -152,7 +151,7 @@ fn settings() -> Map<String, Value> {
     SETTINGS.iter().map(schema).collect()
 }
 
-/// The schemas of what a submitter may give: the settings, and other names of some.
+/// The schemas of a submitter's input: the settings, and other names of some.
 fn given_settings() -> Map<String, Value> {
     let mut all = settings();
     for (other, name) in OTHER_NAMES {
@@ -179,28 +178,6 @@ fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
         all.insert((*name).to_owned(), schema);
     }
     all
-}
-
-/// The schema of a job in a list: some of its fields.
-fn listed(generator: &mut SchemaGenerator, names: &[&str], description: &str) -> Schema {
-    let all = fields(generator);
-    let with_schema = |name: &&str| {
-        let field = all.get(*name).cloned().unwrap_or_else(|| json!({ "type": "string" }));
-        ((*name).to_owned(), field)
-    };
-    let mut properties: Map<String, Value> = names.iter().map(with_schema).collect();
-    for name in ["id", "status"] {
-        if !names.contains(&name) {
-            properties
-                .extend(all.get_key_value(name).map(|(name, field)| (name.clone(), field.clone())));
-        }
-    }
-    json_schema!({
-        "description": description,
-        "type": "object",
-        "properties": properties,
-        "required": ["id"],
-    })
 }
 
 impl JsonSchema for JobSettings {
@@ -240,32 +217,18 @@ impl JsonSchema for ListedJob {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
-        listed(generator, &names, "A job in a list")
-    }
-}
-
-impl JsonSchema for ListedDead {
-    fn schema_name() -> Cow<'static, str> {
-        "DeadLetter".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = ["script_type", "error"].into_iter().chain(DEAD_FIELDS).collect();
-        let mut schema = listed(generator, &names, "A dead letter in a list");
-        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.remove("status");
-        }
-        schema
-    }
-}
-
-impl ListedDead {
-    pub(super) fn belongs(&self) -> Belongs<'_> {
-        let fields = &self.0.fields;
-        let mut belongs = Belongs::of_fields(|name| fields.get(name).map(String::as_str));
-        belongs.script_type = Some(self.0.script_type.as_str());
-        belongs
+        let all = fields(generator);
+        let names = JobField::listed_fields().map(|field| field.name).chain(["id", "status"]);
+        let with_schema = |name: &str| {
+            let field = all.get(name).cloned().unwrap_or_else(|| json!({ "type": "string" }));
+            (name.to_owned(), field)
+        };
+        json_schema!({
+            "description": "A job in a list",
+            "type": "object",
+            "properties": names.map(with_schema).collect::<Map<String, Value>>(),
+            "required": ["id"],
+        })
     }
 }
 

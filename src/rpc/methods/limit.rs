@@ -1,26 +1,27 @@
 //! `limit.list`: the limits. `stats.get`: the numbers of jobs by script type.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
+use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::params::Nothing;
-use crate::client::{LimitDocument, StatsDocument};
+use super::params::{Nothing, PastMoment, Spelled};
+use crate::client::{LimitDocument, PeriodStats, StatsDocument};
 
 pub(super) fn methods() -> [Method; 2] {
     [
         Method::new(
             "limit.list",
             Scope::Read,
-            "Lists the limits, what runs under each and what it holds.",
+            "Lists the limits, the jobs that run under each and the jobs that it holds.",
             list,
         ),
         Method::new(
             "stats.get",
             Scope::Read,
-            "Returns how many jobs of each type came and ended, and how long they waited and ran.",
+            "Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of each \
+             type, or in a period of the last 30 days.",
             stats,
         ),
     ]
@@ -39,9 +40,33 @@ async fn list(context: CallContext, _: Nothing) -> Result<LimitList, RpcError> {
     Ok(LimitList { limits })
 }
 
-async fn stats(context: CallContext, _: Nothing) -> Result<StatsDocument, RpcError> {
+/// A period of the last 30 days.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StatsPeriod {
+    /// Only what was counted from this time on: RFC 3339, or as hero stats has it, in UTC: 24h (ago), 09:00, yesterday
+    /// (its start), yesterday 18:00, friday. The period begins at a sample: of every minute of the last hour, of every
+    /// hour of the last 30 days. Without it, since the first job of each type.
+    since: Option<Spelled<PastMoment>>,
+    /// Only what was counted until this time; needs `since`.
+    until: Option<Spelled<PastMoment>>,
+}
+
+async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument, RpcError> {
     context.needs_whole_types("read the numbers of script types")?;
-    let mut stats = context.client.stats().await?;
+    let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
+    let mut stats = match (time(given.since), time(given.until)) {
+        (None, None) => context.client.stats().await?,
+        (Some(from), to) => {
+            let period = context.client.stats_between(from, to).await?;
+            let none = || RpcError::new(code::NOT_FOUND, PeriodStats::NONE);
+            period.ok_or_else(none)?.document()
+        }
+        (None, Some(_)) => {
+            let message = "`until` ends a period that `since` begins: give both";
+            return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "since"));
+        }
+    };
     if let Some(types) = &context.caller.bounds.types {
         stats.types.retain(|of| types.contains(&of.script_type));
     }

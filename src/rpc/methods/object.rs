@@ -11,9 +11,9 @@ use super::job::Deleted;
 use super::params::{Spelled, page_size};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
 
-/// The most objects of a page.
+/// The maximum number of objects of a page.
 const PAGE_MAX: usize = 1000;
-/// The most contexts of a page.
+/// The maximum number of contexts of a page.
 const CONTEXTS_MAX: usize = 100;
 
 pub(super) fn methods() -> [Method; 5] {
@@ -148,7 +148,7 @@ struct Find {
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
-    /// The most objects, up to 1000; 50 without it.
+    /// The maximum number of objects, up to 1000; 50 without it.
     limit: Option<usize>,
 }
 

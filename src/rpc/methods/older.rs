@@ -15,7 +15,7 @@ use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::store::{Cursor, JobSummary, ListQuery};
 
-/// The most lines of a log that one call returns.
+/// The maximum number of lines of a log that one call returns.
 const LOG_LINES_MAX: usize = 10_000;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -255,7 +255,7 @@ async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String
 struct ListIds {
     /// Only jobs in this state.
     status: Option<JobStatus>,
-    /// The most ids, up to 1000; 1000 without it.
+    /// The maximum number of ids, up to 1000; 1000 without it.
     limit: Option<usize>,
     /// The `next` of a page of job.list, to begin after it.
     cursor: Option<Spelled<Cursor>>,

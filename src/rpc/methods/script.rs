@@ -10,8 +10,8 @@ use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::params::Spelled;
-use crate::client::{FindingDocument, FunctionDocument, check_script, script_functions};
 use crate::config::EngineKind;
+use crate::engine::scripts::{FindingDocument, FunctionDocument, check_script, script_functions};
 use crate::proto::job::InvalidJob;
 use crate::proto::target::ScriptType;
 
@@ -65,8 +65,15 @@ async fn check(context: CallContext, given: CheckScript) -> Result<Findings, Rpc
         return Err(InvalidJob::new("script", format!("is longer than {most} bytes")).into());
     }
     let config = Arc::clone(&context.config);
-    let errors =
-        blocking(move || Ok(check_script(&config, &script_type, &given.script, &given.extension)?));
+    let errors = blocking(move || {
+        Ok(check_script(
+            &config.types,
+            (&config.job, &config.osis),
+            &script_type,
+            &given.script,
+            &given.extension,
+        )?)
+    });
     Ok(Findings { errors: errors.await? })
 }
 
@@ -88,7 +95,7 @@ struct Documented {
 }
 
 async fn functions(context: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {
-    // Without a type, those of osis alone for who may not use sal.
+    // Without a type, only the functions of osis for a caller that may not use sal.
     let may_use_sal = context.usable_types().any(|name| {
         let config = context.config.types.get(name);
         config.is_some_and(|config| config.engine == EngineKind::Sal)

@@ -38,7 +38,7 @@ struct Who {
     bounds: WhoBounds,
 }
 
-/// The bounds of a caller; what is left out has none.
+/// The bounds of a caller; an omitted bound does not restrict.
 #[derive(Serialize, JsonSchema)]
 struct WhoBounds {
     /// The script types of its jobs.

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::proto::job::JobId;
 
-/// A job and what was done to it.
+/// A job and the change.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ToldJob {
     /// The id of the job.
     id: String,
-    /// Its new state, or what was done: `stopped`, `told to stop`, `deleted`.
+    /// Its new state, or the change: `stopped`, `told to stop`, `deleted`.
     result: String,
 }
 

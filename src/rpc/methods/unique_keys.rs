@@ -8,12 +8,12 @@ use crate::proto::job::{Job, JobId, unique_scope};
 use crate::proto::pattern::matches;
 
 impl CallContext {
-    /// Returns whether the keys of the caller are those of all jobs: it may change any job.
+    /// Returns whether the caller shares its keys with all jobs: it may change any job.
     fn has_keys_of_all(&self) -> bool {
         self.operates() && !self.is_bound()
     }
 
-    /// Says to whom the unique key of a job belongs, and refuses to replace the jobs of others.
+    /// Sets the owner of a job's unique key, and refuses to replace the jobs of others.
     pub(super) fn scope_key(&self, job: &mut Job) -> Result<(), RpcError> {
         let key = job.spec.unique_key.clone().or_else(|| job.spec.key_of_content());
         let Some(key) = key.filter(|_| !self.has_keys_of_all()) else { return Ok(()) };

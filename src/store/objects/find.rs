@@ -20,7 +20,7 @@ use crate::store::{Store, StoreError};
 const CHUNK: usize = 1000;
 /// Up to so many entries are collected and put in order.
 const COLLECTED_MAX: u64 = 10_000;
-/// The most entries that one query reads.
+/// The maximum number of entries that one query reads.
 pub(super) const PASSED_MAX: usize = 100_000;
 
 /// The retries of a query after an index was dropped.
@@ -30,7 +30,7 @@ pub(super) const FINDING: &str = "finding objects";
 
 /// A candidate: its place in the order, and its id.
 type Candidate = (Vec<u8>, ObjectId);
-/// The terms by which indexes hold an object.
+/// The terms of an object in the indexes.
 type Terms = BTreeMap<String, String>;
 
 /// The order of an answer: an index, by id if none is named, and which way along it.
@@ -141,7 +141,7 @@ impl Objects<'_> {
             if looked < ids.len() {
                 let mib = ANSWER_BYTES_MAX >> 20;
                 let message = format!(
-                    "what was found is larger than {mib}MiB together; ask for fewer with `limit`"
+                    "the objects found are larger than {mib}MiB together; ask for fewer with `limit`"
                 );
                 return Err(ObjectError::TooMuch(message));
             }

@@ -60,7 +60,7 @@ impl Store {
     /// longer declared.
     ///
     /// # Errors
-    /// [`ObjectError::Unavailable`]; what was done stays.
+    /// [`ObjectError::Unavailable`]; earlier changes stay.
     pub async fn reindex(
         &self,
         context: &Context,

@@ -54,9 +54,9 @@ pub(super) struct Objects<'a> {
 }
 
 impl Store {
-    /// The most changes of one write.
+    /// The maximum number of changes of one write.
     pub const OBJECT_CHANGES_MAX: usize = 1000;
-    /// The most ids or objects of one page.
+    /// The maximum number of ids or objects of one page.
     pub const OBJECT_PAGE_MAX: usize = 10_000;
 
     /// Answers a request for objects of a context.

@@ -82,7 +82,7 @@ impl Objects<'_> {
     }
 }
 
-/// Returns the ids that match a query; `found` has those of each word, in the order of its leaves.
+/// Returns the ids that match a query; `found` has the ids of each word, in the order of its leaves.
 fn matching(
     query: &WordQuery,
     found: &mut impl Iterator<Item = BTreeSet<ObjectId>>,

@@ -52,7 +52,7 @@ impl Store {
     /// interrupted build continues.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError); what was done stays.
+    /// [`StoreError`](crate::store::StoreError); earlier changes stay.
     pub async fn tend_object_indexes(
         &self,
         config: &OsisConfig,

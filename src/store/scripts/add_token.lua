@@ -1,6 +1,6 @@
 -- Adds a token of the API. Expired ones are removed first.
 --
--- ARGV: 1 the SHA-256 of the token in hexadecimal  2 its name  3 its record as JSON  4 the most tokens
+-- ARGV: 1 the SHA-256 of the token in hexadecimal  2 its name  3 its record as JSON  4 the limit of tokens
 -- returns 1, or 0 if a token has this name, or -1 if there are as many as there may be
 -- needs: wrong_type time
 

@@ -1,8 +1,8 @@
 -- Adopts the entries of a list that programs pushed with plain commands: each becomes a job like any other, or
--- leaves the list. The queue of a job is that of the list, also if its fields name another.
+-- leaves the list. The queue of a job is the list's queue, also if its fields name another.
 --
 -- The ready index keeps the order of its list: the repair of foreign pops relies on it. So a job gets the
--- score of the next entry behind it that has one.
+-- score of the next entry after it that has one.
 --
 -- KEYS: 1 the list
 -- ARGV: 1 limit on entries  2 retention  3 '1' if an ended job runs again when its id is pushed
@@ -230,8 +230,8 @@ local function decide(id, of, queue)
   return place(id, f, queue)
 end
 
--- Returns the score for entries behind which no other of these has one: of the first ready entry that stands
--- behind them. Nil if it is unknown.
+-- Returns the score for entries with no scored one after them here: the score of the first ready entry
+-- after them in the list. Nil if it is unknown.
 local function score_behind(main, ready, first, last_score)
   if not last_score and first > 0 then
     local before = redis.call('LINDEX', main, first - 1)
@@ -258,7 +258,7 @@ local function look_at(main, ready, first, of, queue)
   end
   local behind = score_behind(main, ready, first, last_score)
   if not behind then return end
-  -- In the order of the list, since a unique key is that of the first.
+  -- In the order of the list, since the first job gets a unique key.
   for number, id in ipairs(ids) do
     if not scores[number] and not outcomes[number] then outcomes[number] = decide(id, of, queue) end
   end

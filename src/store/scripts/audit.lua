@@ -1,6 +1,6 @@
 -- Adds a record of a change by a person or program. Records that are too old go first; there are at most so many.
 --
--- ARGV: 1 the most records  2 the time for which they are kept, in ms  3 who  4 what  5 to what  6 from where
+-- ARGV: 1 the limit of records  2 the time that they are kept, in ms  3 who  4 what  5 to what  6 from where
 --       7 entrance
 -- returns 1
 -- needs: time

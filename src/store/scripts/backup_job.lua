@@ -1,6 +1,6 @@
 -- Reads one job for a backup, in one step: its hash, its place, the start of its log.
 --
--- ARGV: 1 id  2 the queue in which it was found, or ''  3 limit on the bytes of the hash
+-- ARGV: 1 id  2 the queue where it was found, or ''  3 limit on the bytes of the hash
 --       4 limit on the bytes of log entries, exceeded by one portion at most
 -- returns {} if the job does not exist; its size if that exceeds the limit; or
 --       { fields and values, TTL in ms or -1, queue or '', time of its dispatch or '',

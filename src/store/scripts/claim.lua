@@ -84,7 +84,7 @@ local function take(id, list, queue)
   local attempt, typed = tonumber(f.attempt) or 0, present(f.script_type)
   local is_limited = has_limits or says_no(f.concurrent)
   local is_ahead = #jobs >= begins
-  -- An actor that a job kills takes those down that wait behind it.
+  -- An actor that a job kills takes down the jobs that wait after it.
   if is_ahead and (is_limited or f.crashes) then return true end
   bytes = bytes + size
   if present(legacy) and status == 'dispatched' and not remove_copy(id, legacy) then

@@ -10,7 +10,7 @@
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
 -- needs: wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
 
--- What one step does: a job counts as two, each prerequisite outside of the batch as one.
+-- The work of one step: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
 -- Stands in the pending set of a job while some prerequisites are not in it yet.
 local GUARD = '!'
@@ -103,7 +103,7 @@ local function go_on(job, others)
     return false
   end
   redis.call('DEL', others)
-  -- One that is gone was deleted, or has expired, since it was staged.
+  -- A missing prerequisite was deleted, or has expired, since it was staged.
   if waits then fail(job, failed or unknown) end
   return false
 end

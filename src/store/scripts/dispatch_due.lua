@@ -18,7 +18,7 @@ for _, script_type in ipairs(some_types(at)) do
     if f[1] == 'scheduled' and queue then
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
-      -- A foreign actor leaves no boot id: with that of the last attempt, the job would look as if
+      -- A foreign actor leaves no boot id: with the boot id of the last attempt, the job would look as if
       -- that boot ran it.
       redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
         'progress_text', 'unfinished_line')

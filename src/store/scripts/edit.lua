@@ -74,6 +74,6 @@ if moves then
   return { 'edited', state }
 end
 redis.call('HSET', JOB .. id, unpack(fields))
--- One that is due at once is dispatched by the next sweep.
+-- A job that is due at once is dispatched by the next sweep.
 if status == 'scheduled' and due then enter(status, script_type, id, math.max(due, at)) end
 return { 'edited', status }

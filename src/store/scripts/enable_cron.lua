@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 name  2 'enable' | 'disable'  3 who asks
 -- returns 1 if that changed it, else 0
--- needs: wrong_type time cron
+-- needs: wrong_type time cron cron_counted
 
 local key, at = CRON .. ARGV[1], now_us()
 local is_disabled = redis.call('HEXISTS', key, 'disabled_at') == 1
@@ -15,4 +15,5 @@ else
   redis.call('HSET', key, 'disabled_at', rfc3339(at), 'disabled_by', ARGV[3])
 end
 redis.call('EXPIRE', key, CRON_TTL_S)
+count_from(ARGV[1], at)
 return 1

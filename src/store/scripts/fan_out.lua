@@ -5,7 +5,7 @@
 -- ARGV: 1 lease in ms, within which an actor counts as live  2 limit on messages
 --       3 'unsupervised' to do nothing while a supervisor is live, or ''  4 retention, for jobs that are stopped
 --       5... the types; none for those that are known
--- returns { messages that were handed on, lists in which messages stay }
+-- returns { messages that were handed on, lists where messages stay }
 -- needs: wrong_type time sweep control foreign_actors
 -- rarely: stop_job
 
@@ -26,7 +26,7 @@ local function number_left(messages, before)
   return 0
 end
 
--- Those of `messages` that are not among those that were handed on before.
+-- The `messages` that were not handed on before.
 local function not_handed_on(messages, mark)
   local ok, before = pcall(cjson.decode, redis.call('HGET', MARKS, mark) or '')
   if not ok or type(before) ~= 'table' then return messages end

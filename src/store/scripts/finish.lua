@@ -3,13 +3,13 @@
 -- late does not end the next attempt, which the same boot may run.
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts
---       4 'hold' if the reply of every job waits until `push_replies` is called, '' if only those of jobs whose
+--       4 'hold' if the reply of every job waits until `push_replies` is called, '' if only replies of jobs whose
 --       field `durable` says so do; then for each attempt:
 --       id, time of the claim in us, script type of the actor,
 --       'finished' | 'apart' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
 --       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
 --       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
---       number of counters of its type to which it adds, these: counter, number
+--       number of counters of its type that it adds to, these: counter, number
 --       ('dead' is an error of a job that used up its attempts; 'apart' means finished, with an output
 --       that its actor has staged under a key of its own: nothing large goes through a script)
 -- returns for each: 'ok', 'held' if its reply waits, 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
@@ -26,12 +26,12 @@ local concluded = {}
 -- The entries of the indexes, written together: by their keys, scores and ids.
 local entries = {}
 local calls_back = false
--- One call in sixteen per job removes expired entries, more of them than so many jobs leave behind.
+-- One call in sixteen per job removes expired entries, more of them than so many jobs leave.
 local trims = at % 16 < tonumber(ARGV[3])
 -- The counter stays a number that every reader takes.
 local POSTPONED_MAX = 1000000000
 
--- Lets the job run again later. One that is postponed has lost no attempt.
+-- Lets the job run again later. A postponed job has lost no attempt.
 local function run_later(id, script_type, is_postponed, text, exit_code, delay_us)
   local due = at + delay_us
   local started_at = present(read(id, 'started_at')[1])
@@ -66,10 +66,10 @@ local function note_usage(id, ran_before, used)
   end
 end
 
--- The key under which an output is staged; with ':reply' behind it, that of its reply.
+-- The key of a staged output; with ':reply' after it, the key of its reply.
 local function staged(id, claimed_at) return OUTPUT .. id .. ':' .. boot .. ':' .. claimed_at end
 
--- Returns what is to be staged before the end of an attempt with an output apart; nil if all of it is.
+-- Returns the parts to stage before the end of an attempt with an output apart; nil if all are staged.
 local function to_stage(id, key)
   local f = read(id, 'reply', 'reply_format')
   local is_plain = string.lower(present(f[2]) or REPLY_FORMAT) == 'plain'
@@ -84,7 +84,7 @@ local function take_output(id, key, job)
   local ttl_s = '60'
   local reply = job.holds and OUTPUT .. id .. ':held' or REPLY .. id
   redis.call('RENAME', key, OUTPUT .. id)
-  -- That of an earlier run that another program has repeated.
+  -- The output of an earlier run that another program has repeated.
   redis.call('HDEL', JOB .. id, 'output')
   if not says_no(job.reply) then
     -- This wakes those who wait, as a push does.
@@ -99,8 +99,8 @@ end
 local hostname = redis.pcall('HGET', BOOT_HOSTS, boot)
 hostname = type(hostname) == 'string' and present(hostname)
 
--- Where the attempts begin in ARGV; what the fence says of each: 'owned', 'again' if the boot has claimed
--- its job again after that claim, or what is to be staged first.
+-- Where the attempts begin in ARGV; the fence's answer for each: 'owned', 'again' if the boot has claimed
+-- its job again after that claim, or the parts to stage first.
 local attempts, fence = {}, {}
 do
   local ids, own, a = {}, {}, 5
@@ -139,14 +139,14 @@ local function finish(number)
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
-    'durable')
+    'durable', 'cron')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
   for counter = a + 10, a + 8 + 2 * ARGV[a + 9], 2 do
     count(script_type, ARGV[counter], tonumber(ARGV[counter + 1]))
   end
-  -- Then the exit code and the error in the hash are those of an earlier attempt.
+  -- Then the exit code and the error in the hash belong to an earlier attempt.
   local ran_before = f[6] ~= '1' or present(f[9])
   if ran_before and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
   if ran_before or used ~= '' then note_usage(id, ran_before, used) end
@@ -163,7 +163,7 @@ local function finish(number)
     redis.call('HDEL', JOB .. id, 'error')
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
-    ready_reply = present(ready_reply), graph_id = f[12], reply_format = f[13], entries = entries,
+    ready_reply = present(ready_reply), graph_id = f[12], cron = f[15], reply_format = f[13], entries = entries,
     is_dead = kind == 'dead',
     holds = not says_no(f[2]) and (ARGV[4] == 'hold' or present(f[14]) and not says_no(f[14])) or false,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }

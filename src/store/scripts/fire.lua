@@ -22,7 +22,7 @@ local before = legal_id(f[2])
 local status = before and read(before, 'status')[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
 
--- Firings that are made up for wait for each other. Those that became due meanwhile, behind them, were not
+-- Firings that are made up for wait for each other. Firings that became due meanwhile, after them, were not
 -- missed: else a job that runs for longer than its interval would never catch up.
 local missed_us, makes_up, made_up = tonumber(ARGV[6]), tonumber(f[5] or ''), tonumber(f[6] or '')
 if missed_us > 0 then
@@ -72,6 +72,7 @@ if result[1] == 'duplicate' then
   return { 'left_out', result[2] }
 end
 redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
+redis.call('HSET', JOB .. id, 'cron', name)
 redis.call('HINCRBY', key, 'fired', 1)
 note('fired', id, on_its_way and overlap == 'replace' and 'replaced ' .. before or nil)
 return { 'fired', id }

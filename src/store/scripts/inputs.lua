@@ -1,8 +1,8 @@
 -- Reads outputs of finished jobs.
 --
--- ARGV: 1 limit on the bytes of one output, then for each its id, and the time after which a job of this id is
---       another one, or ''
--- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, from which the
+-- ARGV: 1 limit on the bytes of one output, then for each its id, and a time or '': a job of this id
+--       that was created later is another one
+-- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, where the
 --         caller reads it; false if the job failed; -2 if it is gone; or -3 if it has not ended. What is said of a
 --         job that left files is in an array. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job later_owner

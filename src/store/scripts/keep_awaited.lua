@@ -1,4 +1,4 @@
--- Looks at ended jobs that would have expired, but for the jobs that may need their outputs and files. One that
+-- Looks at ended jobs that would have expired, but for the jobs that may need their outputs and files. A job that
 -- is needed is kept until the next look, any other expires.
 --
 -- ARGV: 1 limit on jobs

@@ -1,4 +1,4 @@
--- Replaces the files that earlier attempts of a job left by those of this attempt, while the boot runs the
+-- Replaces the files that earlier attempts of a job left by the files of this attempt, while the boot runs the
 -- job since that claim. The end of the job, which follows, sets when they go.
 --
 -- ARGV: 1 boot  2 id  3 time of the claim in us  4 TTL in s  5 key of the contents  6... fields and values

@@ -1,7 +1,7 @@
 -- Tracks since when indexes of objects have been declared by no supervisor.
 --
 -- ARGV: 1 length of the period in us  2 number of declared indexes
---       3... the names of these, as `type:field`, then those of indexes that exist undeclared
+--       3... the names of these, as `type:field`, then the names of indexes that exist undeclared
 -- returns the names of indexes that have been undeclared for the period
 -- needs: time
 

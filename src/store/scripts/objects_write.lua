@@ -8,7 +8,7 @@
 --       terms of every indexed field that the writer knows; then, if the changes of a message are to be
 --       made once: the mark of the message, the digest of its contents, the time in s that it is known
 -- returns {'ok', for each change: version now, 1 if it existed before}
---      or {'other'}: the mark is that of a message with another digest
+--      or {'other'}: the mark belongs to a message with another digest
 --      or {'stale', number of the change, version found}
 --      or {'full'}
 --      or {'fields', type, every field that has an index}: the terms of some were missing
@@ -90,7 +90,7 @@ local function count(object_type, number)
   if redis.call('HINCRBY', COUNTS, object_type, number) <= 0 then
     redis.call('HDEL', COUNTS, object_type)
     redis.call('DEL', key_of(OSIS_STATE, object_type))
-    -- The next write in this script is that of a type without objects.
+    -- The next write in this script is to a type without objects.
     if indexed[object_type] then indexed[object_type].new = true end
   end
   if redis.call('HINCRBY', COUNTS, TOTAL, number) <= 0 then

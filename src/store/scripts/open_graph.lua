@@ -1,4 +1,4 @@
--- Stores a batch to which jobs will be added as they are submitted.
+-- Stores a batch; jobs are added to it as they are submitted.
 --
 -- ARGV: 1 id  2... fields and values
 -- returns 1, or 0 if a graph or batch has this id

@@ -27,7 +27,7 @@ local function give_up(id, script_type, f, text, is_dead)
 end
 
 -- A job that was claimed ahead may not have begun. The first time it is charged no crash; then it has the
--- field `crashes`, with which no job is claimed ahead.
+-- field `crashes`, and no such job is claimed ahead.
 local function recover(id, boot, is_ahead)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',

@@ -1,6 +1,6 @@
--- Submits a job in place of the one that holds its unique key. That one ends in `error`, if it waits. A job with
--- `debounce` is due after that time, or at the end of `debounce_max` since the first of those that replaced each
--- other; it does not wait for one that has started.
+-- Submits a job in place of the job that holds its unique key. The latter ends in `error`, if it waits. A job with
+-- `debounce` is due after that time, or at the end of `debounce_max` since the first of the jobs that replaced each
+-- other; it does not wait for a started job.
 --
 -- ARGV: as submit.lua, for one job that has a unique key
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait
@@ -20,7 +20,7 @@ local function seconds_of(name)
   return nil
 end
 
--- Sets the time at which a debounced job is due.
+-- Sets the time when a debounced job is due.
 local function debounce(wait_s)
   local at, most_s = now_us(), seconds_of('debounce_max')
   local f = is_replaced and read(holder, 'debounced_since', 'debounce') or {}

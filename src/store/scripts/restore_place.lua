@@ -1,4 +1,4 @@
--- Sends a restored job on its way, to the state that it had. It waits for those of its prerequisites
+-- Sends a restored job on its way, to the state that it had. It waits for its prerequisites
 -- that have not ended in this backup: the copies of two jobs are of different moments.
 --
 -- ARGV: 1 id  2 its state in the backup  3 its queue in the backup, or ''  4 retention
@@ -22,7 +22,7 @@ local function state_of(prerequisite)
   return not is_later_owner(of[2], f[16]) and of[1] or nil
 end
 
--- Returns the entries of the pending set, the prerequisite by which the job fails, and those that have ended.
+-- Returns the entries of the pending set, the prerequisite that makes the job fail, and those that have ended.
 local function look_again()
   local was_pending, pending, ended = {}, {}, {}
   for place = 5, #ARGV do was_pending[ARGV[place]] = true end

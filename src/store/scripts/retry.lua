@@ -2,13 +2,13 @@
 -- their prerequisites have finished.
 --
 -- ARGV: 1 id, or '' to continue  2 'alone', or 'dependents' to retry the job only if it failed, and
---       all dependents that failed because a prerequisite did  3... to continue: what was left to do; else
+--       all dependents that failed because a prerequisite did  3... to continue: the rest to do; else
 --       settings to correct, as field, text, …: the job is then retried however it ended
 -- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
 --       state: 'dispatched', 'waiting_for_prerequisites'
 --       refusal: 'missing'; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
 --         its unique key; 'refused' and the state that forbids it; 'failed_prerequisite' and the job
---         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
+--         whose failure was the cause; 'lost_prerequisite' and the job that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
 -- needs: wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end

@@ -2,7 +2,7 @@
 -- unused types and entries of expired jobs.
 --
 -- ARGV: 1 least time between samples in ms
--- returns { types that were sampled, 1 if entries of expired jobs are left, types of which jobs have ended
+-- returns { types that were sampled, 1 if entries of expired jobs are left, types whose jobs have ended
 --           since the sample before }
 -- needs: wrong_type time sweep index
 

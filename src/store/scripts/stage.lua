@@ -2,11 +2,11 @@
 -- unique keys: one step. Or refuses the batch: all that it has staged is void. All of it expires if the
 -- commit never comes.
 --
--- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
+-- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of staged keys in s
 --       4 number of jobs staged before  5 number of jobs, then for each:
 --       id, script type, group, instance, priority, run_at in us or '', unique key or '';
 --       its graph or '', its place there, or '' if it comes last;
---       number of prerequisites outside of the batch, these ('?' before one that only has to end);
+--       number of prerequisites outside of the batch, these ('?' before a job that only has to end);
 --       number of entries of its pending set, these; number of dependents without room in its
 --       field, these; number of fields and values, these, the last six 'input_files' with its value, if
 --       it has files, 'status' with its value, 'created_at', '';

@@ -1,7 +1,7 @@
 -- Stages further prerequisites, outside of its atomic batch, of a job that has too many for one step.
 --
--- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
---       4 id of the job, which is staged  then prerequisites ('?' before one that only has to end)
+-- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of staged keys in s
+--       4 id of the job, which is staged  then prerequisites ('?' before a job that only has to end)
 -- returns '', or the first of them that does not exist: the batch is refused
 -- needs: wrong_type waiting
 

@@ -1,4 +1,4 @@
--- Stops a job: one that does not run ends in `error` at once; the actor of one that runs is told.
+-- Stops a job: a job that does not run ends in `error` at once; the actor of a running job is told.
 --
 -- ARGV: 1 id  2 retention  3 the message for the actor  4 boot that asks, or ''
 --       5 the error of a job that waits  6 who asks, or ''

@@ -4,7 +4,7 @@
 --       2  retention, for a job that fails at once because a prerequisite has failed
 --       3  number of jobs  4  the batch that they belong to, or ''
 --       then for each job: id, script type, group, instance, priority, run_at in us or '',
---       unique key or '', number of prerequisites, these ('?' before one that only has to end),
+--       unique key or '', number of prerequisites, these ('?' before a job that only has to end),
 --       number of fields and values, these; the last four are 'status', '', 'created_at', ''
 -- returns for each job two strings:
 --       its new state, ''

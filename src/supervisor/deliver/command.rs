@@ -14,7 +14,7 @@ pub(super) async fn run(notify: &NotifyConfig, message: &NotifyMessage) -> Resul
         feed_program(&FedProgram {
             command: &notify.command,
             input: input.as_bytes(),
-            sandbox: &notify.sandbox,
+            sandbox: &notify.sandbox(),
             timeout: notify.timeout,
         })
     });

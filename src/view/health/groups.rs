@@ -2,7 +2,7 @@
 
 use super::{Problem, ProblemKind, Severity, Subject};
 
-/// The most problems of one kind and severity that are told one by one.
+/// The maximum number of problems of one kind and severity that are told one by one.
 const LISTED_MAX: usize = 3;
 /// The queues that the problem of many names beside the first.
 const EXAMPLES: usize = 3;

@@ -7,7 +7,7 @@ use crate::proto::text::counted;
 use crate::store::LastHour;
 use crate::view::{Minute, Moment, start_of};
 
-/// The latest minutes, whose failures are compared with those of the rest of the hour.
+/// The latest minutes: their failures are compared with the rest of the hour.
 const LATEST_MINUTES: usize = 10;
 /// Fewer failures in these minutes are no trend.
 const FAILURES_LEAST: u64 = 10;

@@ -1,8 +1,9 @@
-//! The problems of a moment: one list, from one set of rules. The thresholds are those of `[check]`.
+//! The problems of a moment: one list, from one set of rules. The thresholds come from `[check]`.
 //!
 //! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
 
 mod brokers;
+mod crons;
 mod daemons;
 mod groups;
 mod jobs;
@@ -21,7 +22,7 @@ use super::Moment;
 use crate::config::{CheckConfig, Config};
 use crate::proto::target::ScriptType;
 
-/// The part of the configuration by which a moment is judged.
+/// The part of the configuration that judges a moment.
 #[derive(Debug, Clone, Default)]
 pub struct HealthRules {
     /// The thresholds.
@@ -36,7 +37,7 @@ impl From<&Config> for HealthRules {
     }
 }
 
-/// The state of the whole namespace: that of its worst problem.
+/// The state of the whole namespace: the severity of its worst problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
@@ -73,6 +74,7 @@ impl NamespaceHealth {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
         daemons::periodic_jobs(moment, &mut found);
+        crons::overdue(moment, &mut found);
         servers::all(moment, rules, &mut found);
         servers::keys(moment, &mut found);
         servers::clocks(moment, &mut found);
@@ -91,7 +93,7 @@ impl NamespaceHealth {
         Self::of_problems(groups::joined(&problems))
     }
 
-    /// Judges one queue, from which this number of ready actors claims.
+    /// Judges one queue; this number of ready actors claims from it.
     pub fn of_queue(state: &crate::store::QueueState, actors: u64, rules: &HealthRules) -> Self {
         let mut found = Found::default();
         queues::one(state, actors, rules, &mut found);
@@ -103,7 +105,7 @@ impl NamespaceHealth {
         Self { state: worst.map_or(HealthState::Ok, HealthState::from), problems }
     }
 
-    /// The warnings and what is critical, the worst first.
+    /// The warnings and the critical problems, the worst first.
     pub fn wrong(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|problem| problem.severity > Severity::Note)
     }
@@ -131,7 +133,7 @@ impl Found {
     }
 }
 
-/// Returns the severity that a number has by two thresholds, of which 0 is off, and the one that it reaches.
+/// Returns the severity of a number by two thresholds (0 is off), and the threshold that it reaches.
 fn reached(number: u64, warning: u64, critical: u64) -> Option<(Severity, u64)> {
     let has_reached = |threshold| threshold > 0 && number >= threshold;
     match (has_reached(critical), has_reached(warning)) {

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
+use crate::proto::cron::CronName;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::ScriptType;
@@ -12,7 +13,7 @@ use crate::proto::target::ScriptType;
 /// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
-    /// Its kind, by which programs know it.
+    /// Its kind: programs know it by this.
     pub kind: ProblemKind,
     /// Its severity.
     pub severity: Severity,
@@ -82,6 +83,8 @@ kinds! {
     CronChanged = "cron_changed",
     /// A periodic job is not in force because of a mistake.
     CronRefused = "cron_refused",
+    /// A periodic job has not succeeded for twice its interval.
+    CronOverdue = "cron_overdue",
     /// Redis is a replica, which refuses writes.
     RedisReplica = "redis_replica",
     /// Redis is too old.
@@ -145,7 +148,7 @@ kinds! {
 /// The part of the system that has a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// Redis, or that of a further shard.
+    /// Redis, or the Redis of a further shard.
     Redis(Option<Shard>),
     /// The machine of this name; without one, this machine.
     Machine(Option<String>),
@@ -153,6 +156,8 @@ pub enum Subject {
     Supervisors,
     /// One supervisor: its unit and its machine.
     Supervisor(String, String),
+    /// One periodic job.
+    PeriodicJob(CronName),
     /// The actors of a script type, or all daemons.
     Actors(Option<ScriptType>),
     /// One queue.
@@ -180,6 +185,7 @@ impl fmt::Display for Subject {
             Self::Machine(Some(name)) => write!(f, "machine {name}"),
             Self::Supervisors => f.write_str("supervisors"),
             Self::Supervisor(unit, host) => write!(f, "supervisor {unit} on {host}"),
+            Self::PeriodicJob(name) => write!(f, "periodic job {name}"),
             Self::Actors(None) => f.write_str("daemons"),
             Self::Actors(Some(script_type)) => write!(f, "actors of type {script_type}"),
             Self::Queue(queue) => write!(f, "queue {queue}"),

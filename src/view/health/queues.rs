@@ -1,4 +1,4 @@
-//! Queues: their depth, their actors, their first jobs; what limits hold, and what is paused.
+//! Queues: their depth, their actors, their first jobs; held jobs, and pauses.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::proto::units::brief;
 use crate::store::QueueState;
 use crate::view::{Moment, start_of};
 
-/// The most paused queues that are problems of their own.
+/// The maximum number of paused queues that are problems of their own.
 const PAUSED_LISTED_MAX: usize = 3;
 
 /// All queues.

@@ -14,7 +14,7 @@ use crate::view::Moment;
 const OLDEST_REDIS: (u32, u32) = (6, 2);
 /// A clock that differs by more is a problem.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
-/// A live daemon renews its presence far more often; one that is older by its clock has a slow clock.
+/// A live daemon renews its presence far more often; if a presence is older by its clock, that clock is slow.
 const PRESENCE_AGE_MAX: Duration = Duration::from_mins(1);
 
 /// Each server of the namespace.
@@ -93,7 +93,7 @@ pub(super) fn keys(moment: &Moment, found: &mut Found) {
     }
 }
 
-/// This machine's clock, and that of each machine with a daemon, by the times of their heartbeats.
+/// The clocks of this machine and of each machine with a daemon, by the times of their heartbeats.
 pub(super) fn clocks(moment: &Moment, found: &mut Found) {
     const REMEDY: &str = "jobs are due by redis's clock: set both by NTP, see timedatectl status";
     let differs = (ProblemKind::ClockDiffers, Severity::Warning);

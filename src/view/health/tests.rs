@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::proto::cron::CronInForce;
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
-use crate::store::{BrokerPresence, LastHour};
+use crate::store::{BrokerPresence, CronEnds, FiredCron, LastHour};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
 
@@ -43,13 +43,33 @@ fn failing_notification() -> DeliveryRecord {
     message.record(String::new(), "no route", true)
 }
 
+/// A periodic job that has been overdue for a second.
+fn overdue(succeeded: Option<&str>) -> FiredCron {
+    let at = |text: &str| text.parse().expect("a time");
+    let failed = (at("2026-01-31T12:00:00Z"), "j".to_owned(), "exit 1\nmore".to_owned());
+    let ends = CronEnds {
+        succeeded: succeeded.map(|text| (at(text), "i".to_owned())),
+        failed: Some(failed),
+        overdue: Some(at("2026-01-31T12:59:59Z")),
+        ..CronEnds::default()
+    };
+    FiredCron { name: "report".parse().expect("legal"), ends, is_running: false }
+}
+
+#[test]
+fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
+    let mut of = overdue(Some("2026-01-31T12:30:00Z"));
+    of.ends.overdue = Some("2026-01-31T13:00:00Z".parse().expect("a time"));
+    assert_eq!(texts(|moment| moment.periodic_jobs.push(of.clone())), []);
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
     let hour =
         |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
-    let cases: [(Change<'_>, Severity, &str); 22] = [
+    let cases: [(Change<'_>, Severity, &str); 24] = [
         (
             &|of| of.failing_notifications = vec![failing_notification()],
             Warning,
@@ -77,6 +97,16 @@ fn every_rule_has_its_severity_and_its_sentence() {
             &|of| of.supervisors[0].cron = Some(cron(&[], &["cron.a: never fires"])),
             Warning,
             "periodic jobs that supervisor supervisor on one does not fire: cron.a: never fires",
+        ),
+        (
+            &|of| of.periodic_jobs.push(overdue(None)),
+            Warning,
+            "periodic job report has not succeeded, though it was due twice; job j failed: exit 1",
+        ),
+        (
+            &|of| of.periodic_jobs.push(overdue(Some("2026-01-29T13:00:00Z"))),
+            Warning,
+            "periodic job report has not succeeded for 2d0h, twice its interval; job j failed: exit 1",
         ),
         (&|of| of.queues[0].1 = 0, Warning, "queue type:osis has 3 jobs and no live actor"),
         (

@@ -128,7 +128,7 @@ fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
     machines
 }
 
-/// The most machines in the line above the list.
+/// The maximum number of machines in the line above the list.
 const MACHINES_MAX: usize = 24;
 
 fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
@@ -237,7 +237,7 @@ fn rows(
     }
     for actors in all[paged.range()].chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
         let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else { continue };
-        // The whole type, of which this page may have a part.
+        // The whole type: this page may have only a part of it.
         let (busy, tasks) = busy(all.iter().copied().filter(|of| is_of(of, name)));
         let number = things(all.iter().filter(|of| is_of(of, name)).count() as u64, "actor");
         let id = format!("type-{name}");

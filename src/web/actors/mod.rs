@@ -98,6 +98,12 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                 dt { "Tasks" } dd { (meter(presence.running, presence.tasks, 72)) }
                 dt { "Machine" }
                 dd { a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) } }
+                dt { "Jobs" }
+                dd {
+                    @let name = of.actor.to_string();
+                    @let of_it = [("type", of.actor.script_type.as_str()), ("actor", name.as_str())];
+                    a href=(links.with("/jobs", &of_it)) { "All that it ran last" }
+                }
                 dt { "PID" } dd { (presence.pid) }
                 dt { "Started" } dd { (age(&presence.started_at)) }
                 dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) }
@@ -109,7 +115,10 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                 dd {
                     @let all = of.actor.queues();
                     @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
-                        a href=(links.queue(&queue.to_string())) { (queue) } " "
+                        // A queue without jobs has no page.
+                        @if now.moment.queues.iter().any(|(state, _)| state.queue == *queue) {
+                            a href=(links.queue(&queue.to_string())) { (queue) } " "
+                        } @else { (queue) " " }
                     }
                 }
             }

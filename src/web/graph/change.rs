@@ -73,7 +73,7 @@ pub(in crate::web) async fn change(
     let graph = named(&site, &visitor, &id).await?;
     let answer = site.call(&visitor, &format!("graph.{verb}"), json!({ "id": graph.id() })).await?;
     site.snapshots_are_old();
-    // A graph of which jobs were left is still there.
+    // A graph with jobs left is still there.
     let is_gone = verb == "delete" && answer["left"] == 0;
     let back = if is_gone { "/graphs".to_owned() } else { address(&graph) };
     Ok(site.done(&back, &said(verb, &answer)))

@@ -17,8 +17,8 @@ const COLUMN: f64 = 196.0;
 const MARGIN: f64 = 20.0;
 /// The width of the bar of progress.
 const BAR_WIDTH: f64 = 130.0;
-/// The most letters of a text in a node.
-const LETTERS_MAX: usize = 18;
+/// The maximum number of letters of a text in a node.
+const LETTERS_MAX: usize = 16;
 
 /// The size of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +67,7 @@ impl GraphZoom {
     }
 }
 
-/// Returns the id of the element of a job, to which an address can jump.
+/// Returns the id of the element of a job; an address can jump to it.
 pub(super) fn node_id(job: &str) -> String {
     format!("node-{job}")
 }

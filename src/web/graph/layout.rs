@@ -24,7 +24,7 @@ pub(super) struct NodePlace {
 pub(super) struct GraphPlaces {
     /// The place of each job.
     pub(super) jobs: Vec<NodePlace>,
-    /// The height at which each edge runs until the last gap.
+    /// The height of each edge until the last gap.
     pub(super) edges: Vec<f64>,
     pub(super) layers: usize,
     pub(super) height: f64,

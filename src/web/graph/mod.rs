@@ -33,7 +33,7 @@ pub(super) use whole::{live as live_whole, show as show_whole};
 use draw::GraphZoom;
 use layout::GraphEdge;
 
-/// The most jobs of a drawing.
+/// The maximum number of jobs of a drawing.
 const JOBS_MAX: usize = 200;
 
 /// The graph around a job, as the visitor may see it.

@@ -42,9 +42,9 @@ pub(in crate::web) struct WholeQuery {
 /// A graph as the page shows it.
 struct DrawnGraph {
     graph: JobDoc,
-    /// Its jobs with their outcome; those that exist have their other fields too.
+    /// Its jobs with their outcome; jobs that still exist have their other fields too.
     jobs: Vec<JobDoc>,
-    /// The drawing; `None` for one that is too large, and for jobs without bonds.
+    /// The drawing; `None` if it is too large, and for jobs without bonds.
     drawn: Option<SeenGraph>,
     next: Option<u64>,
 }

@@ -14,7 +14,7 @@ pub(super) struct ShownAttempt {
     pub(super) ended: Option<Timestamp>,
     pub(super) actor: String,
     pub(super) machine: String,
-    /// The class of its end: that of a state.
+    /// The class of its end, as of a state.
     pub(super) class: &'static str,
     /// The end as a word.
     pub(super) word: &'static str,

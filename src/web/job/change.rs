@@ -23,7 +23,7 @@ pub(in crate::web) async fn ask_delete(
     let waiting = match job.list("dependents").len() {
         0 => String::new(),
         1 => " A job that waits for it ends in error.".to_owned(),
-        many => format!(" Those of its {many} dependents that still wait end in error."),
+        many => format!(" Its dependents that still wait (of {many}) end in error."),
     };
     let question = Confirm {
         title: format!("Delete job {}?", job.label()),

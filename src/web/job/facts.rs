@@ -13,7 +13,7 @@ use super::super::parts::{duration, until, was};
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 use crate::proto::pattern::matches_name;
 
-/// The most jobs of a list of prerequisites or dependents.
+/// The maximum number of jobs of a list of prerequisites or dependents.
 pub(super) const RELATED_MAX: usize = 20;
 
 /// Returns a size in its largest unit: `41 MiB`.

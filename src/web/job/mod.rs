@@ -43,7 +43,7 @@ pub(super) use retry_form::{ask_correction, correct};
 use facts::{RELATED_MAX, RelatedJob};
 use log_pane::LogView;
 
-/// The most bytes of a log that is sent as text.
+/// The maximum number of bytes of a log that is sent as text.
 const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
 /// The lines of one reading of a log.
 const LOG_PORTION: usize = 1_000;
@@ -54,7 +54,7 @@ pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<Job
     Ok(JobDoc::from(site.ask(visitor, "job.get", json!({ "id": id })).await?))
 }
 
-/// Returns the same with what it says of other jobs.
+/// Returns the same with its words on other jobs.
 async fn told(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
     let mut job = read(site, visitor, id).await?;
     bonds::tell(site, visitor, std::slice::from_mut(&mut job)).await?;

@@ -1,4 +1,4 @@
-//! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change one
+//! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change a job
 //! that has not started.
 
 use axum::extract::{Path, State};
@@ -49,18 +49,27 @@ pub(in crate::web) async fn ask_correction(
                 p.meta { "The script that its last attempt ran stays in the record of that attempt." }
             }
         }
-        form method="post" action=(place) {
+        form.form method="post" action=(place) {
             (visitor.forgery_field())
-            label for="f-script" { "Script" }
-            textarea #f-script name="script" rows="20" spellcheck="false" autocapitalize="off" required {
-                "\n" (job.text("script"))
+            div.f-l {
+                label for="f-script" { "Script" }
+                textarea #f-script name="script" rows="20" spellcheck="false" autocapitalize="off" required {
+                    "\n" (job.text("script"))
+                }
             }
-            label for="f-timeout" { "Timeout in seconds" }
-            input #f-timeout name="timeout" inputmode="decimal" value=(job.text("timeout"));
+            div.row.flow {
+                div.f-l {
+                    label for="f-timeout" { "Timeout in seconds" }
+                    input #f-timeout name="timeout" inputmode="decimal" value=(job.text("timeout"));
+                }
+            }
             @if has_ended {
                 label { input type="checkbox" name="dependents" value="1"; " also the dependents that failed because it did" }
             }
-            button.primary { @if has_ended { "Run again" } @else { "Change" } }
+            div.actions {
+                button.main { @if has_ended { "Run again" } @else { "Change" } }
+                a.btn href=(links.job(&id)) { "Keep it as it is" }
+            }
         }
     };
     let title = format!("Correct {}", job.label());

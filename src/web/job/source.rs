@@ -139,7 +139,7 @@ pub(super) fn output(job: &JobDoc) -> Markup {
         section #output {
             @if has_output && !text.is_empty() {
                 div.bar {
-                    h2 #out { "Output" @if !is_text { " " small { "bytes that are no text, as Base64" } } }
+                    h2 #out { "Output" @if !is_text { " " small { "bytes that are not text, as Base64" } } }
                     button.plain type="button" data-copy="#output-text" { "Copy" }
                 }
                 div.code tabindex="0" role="region" aria-label="Output" {

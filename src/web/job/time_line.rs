@@ -11,7 +11,7 @@ use super::attempts::ShownAttempt;
 const WIDTH: f64 = 700.0;
 /// The least width of a block and of a wait.
 const LEAST: f64 = 2.0;
-/// The most marks on the axis.
+/// The maximum number of marks on the axis.
 const MARKS_MAX: u64 = 5;
 /// The distances of marks, in seconds.
 const STEPS: [u64; 20] = [

@@ -11,13 +11,13 @@ use super::super::layout::bar;
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
-use super::rows;
+use super::rows::{self, RowLook};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
-/// The most jobs of a section for each state.
+/// The maximum number of jobs of a section for each state.
 const JOBS_MAX: usize = 10;
 /// The time whose ended jobs are shown.
 const HISTORY: Duration = Duration::from_hours(1);
@@ -68,6 +68,7 @@ async fn of(
     own: impl Fn(&JobSummary) -> bool,
 ) -> Result<Markup, PageError> {
     let mut shown = Vec::new();
+    let look = RowLook { picks: false, died: false };
     for (title, nothing, states) in sections {
         let ended_since = states.contains(&JobStatus::Finished).then(|| now.moment.at - HISTORY);
         let search = JobSearch { ended_since, ..JobSearch::default() };
@@ -88,7 +89,7 @@ async fn of(
             section {
                 (bar(title, "", None))
                 @if jobs.is_empty() { p.dim { (nothing) } }
-                @else { (rows::table(&jobs, site.links(), now.moment.at, false, None)) }
+                @else { (rows::table(&jobs, site.links(), now.moment.at, look, None)) }
             }
         });
     }

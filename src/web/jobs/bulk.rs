@@ -13,7 +13,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::JobFilter;
 
-/// The most jobs that one form changes.
+/// The maximum number of jobs that one form changes.
 const JOBS_MAX: usize = 1_000;
 
 /// Something that can be done to many jobs.
@@ -64,17 +64,17 @@ impl Verb {
 }
 
 /// Returns the bar that appears once a row is ticked.
-pub(super) fn bar() -> Markup {
+pub(super) fn bar(filter: &JobFilter) -> Markup {
     let buttons = html! {
         button name="do" value="retry" data-key="retry" { "Retry" }
-        button name="do" value="stop" data-key="stop" { "Stop…" }
+        @if !filter.is_of_dead() { button name="do" value="stop" data-key="stop" { "Stop…" } }
         button.danger name="do" value="delete" { "Delete…" }
         label {
             input type="checkbox" name="all" value="1";
             " all that match, up to " (count(JOBS_MAX as u64))
         }
     };
-    bulk("jobs", &buttons)
+    bulk(if filter.is_of_dead() { "dead letters" } else { "jobs" }, &buttons)
 }
 
 /// Changes the jobs of a form.
@@ -83,13 +83,33 @@ pub(in crate::web) async fn change(
     visitor: Visitor,
     fields: Fields,
 ) -> Result<Response, PageError> {
-    let Some(verb) = Verb::parse(fields.get("do")) else {
+    let filter = filter_of(fields.pairs())?;
+    change_chosen(&site, &visitor, &fields, &filter).await
+}
+
+/// Retries or deletes the dead letters of a form.
+pub(in crate::web) async fn change_dead(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let filter = filter_of(fields.pairs())?.of_dead();
+    change_chosen(&site, &visitor, &fields, &filter).await
+}
+
+async fn change_chosen(
+    site: &Site,
+    visitor: &Visitor,
+    fields: &Fields,
+    filter: &JobFilter,
+) -> Result<Response, PageError> {
+    let can = |verb: &Verb| *verb != Verb::Stop || !filter.is_of_dead();
+    let Some(verb) = Verb::parse(fields.get("do")).filter(can) else {
         return Err(PageError::wrong("The form asks for nothing that jobs can do."));
     };
-    let filter = filter_of(fields.pairs())?;
     let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
     if fields.get("all") == "1" && fields.get("sure") != "1" {
-        let (found, _) = super::all_matching(&site, &visitor, &filter, JOBS_MAX).await?;
+        let (found, _) = super::all_matching(site, visitor, filter, JOBS_MAX).await?;
         ids = found.jobs.iter().map(|job| job.id().to_owned()).collect();
     }
     ids.sort_unstable();
@@ -98,11 +118,11 @@ pub(in crate::web) async fn change(
     if ids.is_empty() {
         return Err(PageError::wrong("The form names no job."));
     }
-    let back = filter.address(&super::SiteLinks::new(""), "/jobs", &[]);
+    let back = filter.address(&super::SiteLinks::new(""), filter.path(), &[]);
     if verb.asks(ids.len(), fields.get("all") == "1") && fields.get("sure") != "1" {
-        return ask(&site, &visitor, verb, &ids, &filter).await;
+        return ask(site, visitor, verb, &ids, filter).await;
     }
-    let said = change_all(&site, &visitor, verb, &ids).await?;
+    let said = change_all(site, visitor, verb, &ids, filter).await?;
     site.snapshots_are_old();
     Ok(site.done(&back, &said))
 }
@@ -123,24 +143,34 @@ async fn change_all(
     visitor: &Visitor,
     verb: Verb,
     ids: &[String],
+    filter: &JobFilter,
 ) -> Result<String, PageError> {
-    if let [id] = ids {
+    if let ([id], false) = (ids, filter.is_of_dead()) {
         // The page of the error says more than a sentence.
         let method = format!("job.{}", verb.word());
         site.call(visitor, &method, json!({ "id": id })).await?;
-        return Ok(tally(verb, 1, 0, None));
+        return Ok(tally(verb, "job", (1, 0), None));
     }
-    let params = json!({ "change": verb.word(), "ids": ids });
-    let changed = site.call(visitor, "job.change_many", params).await?;
+    let (method, params) = if filter.is_of_dead() {
+        (format!("dead.{}", verb.word()), json!({ "ids": ids }))
+    } else {
+        ("job.change_many".to_owned(), json!({ "change": verb.word(), "ids": ids }))
+    };
+    let changed = site.call(visitor, &method, params).await?;
     let number = |name: &str| changed[name].as_u64().unwrap_or_default();
     let reason = changed["reason"].as_str().map(sentence);
-    Ok(tally(verb, number("done"), number("left"), reason.as_deref()))
+    Ok(tally(verb, noun(filter), (number("done"), number("left")), reason.as_deref()))
 }
 
-fn tally(verb: Verb, done: u64, left: u64, reason: Option<&str>) -> String {
-    let first = format!("{} {}.", verb.done(), things(done, "job"));
+/// Returns the word for what a list has.
+pub(super) fn noun(filter: &JobFilter) -> &'static str {
+    if filter.is_of_dead() { "dead letter" } else { "job" }
+}
+
+fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {
+    let first = format!("{} {}.", verb.done(), things(done, noun));
     match reason {
-        Some(reason) => format!("{first} {} stayed as before: {reason}", things(left, "job")),
+        Some(reason) => format!("{first} {} stayed as before: {reason}", things(left, noun)),
         None => first,
     }
 }
@@ -152,7 +182,7 @@ async fn ask(
     ids: &[String],
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
-    let number = things(ids.len() as u64, "job");
+    let number = things(ids.len() as u64, noun(filter));
     let text = match verb {
         Verb::Delete => {
             "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \
@@ -171,12 +201,13 @@ async fn ask(
     let question = Confirm {
         title: format!("{verb_text}?"),
         text: text.to_owned(),
-        back: filter.address(site.links(), "/jobs", &[]),
-        action: site.links().to("/jobs"),
+        back: filter.address(site.links(), filter.path(), &[]),
+        action: site.links().to(filter.path()),
         fields: hidden,
         verb: &verb_text,
     };
-    site.question(visitor, Nav::Jobs(None), &question).await
+    let nav = if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) };
+    site.question(visitor, nav, &question).await
 }
 
 #[cfg(test)]
@@ -185,10 +216,10 @@ mod tests {
 
     #[test]
     fn sentence_counts_what_was_done_and_says_why_the_rest_stayed() {
-        assert_eq!(tally(Verb::Retry, 1, 0, None), "Retried 1 job.");
+        assert_eq!(tally(Verb::Retry, "job", (1, 0), None), "Retried 1 job.");
         assert_eq!(
-            tally(Verb::Delete, 3, 1, Some("Job a is started.")),
-            "Deleted 3 jobs. 1 job stayed as before: Job a is started."
+            tally(Verb::Delete, "dead letter", (3, 1), Some("Job a is started.")),
+            "Deleted 3 dead letters. 1 dead letter stayed as before: Job a is started."
         );
     }
 
@@ -207,6 +238,7 @@ mod tests {
             ("ended_since", "yesterday"),
             ("ended_until", "today"),
             ("kind", "x"),
+            ("dead", "1"),
         ];
         let filter = filter_of(given.into_iter().chain([("cursor", "y")])).expect("a filter");
         assert_eq!(filter.fields(), given[1..]);

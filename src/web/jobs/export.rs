@@ -5,7 +5,7 @@ use axum::http::{HeaderName, header};
 use super::super::doc::JobDoc;
 use crate::proto::job::JOB_FIELDS;
 
-/// The most jobs of a file.
+/// The maximum number of jobs of a file.
 pub(super) const EXPORT_MAX: usize = 10_000;
 
 /// Returns jobs as CSV, with a line of names first.

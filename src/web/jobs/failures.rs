@@ -8,7 +8,7 @@ use super::super::parts::{ago, columns, count, empty, short_id, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
-/// The most kinds that are shown.
+/// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
 /// Returns the number of failures and of those that were looked at.
@@ -57,7 +57,7 @@ fn row(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let jobs = filter.address(links, "/jobs", &[("kind", &group.kind)]);
+    let jobs = filter.address(links, filter.path(), &[("kind", &group.kind)]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
     html! {
@@ -82,7 +82,7 @@ fn row(
 /// Returns the button that asks before all failures of a kind are retried.
 fn retry_form(kind: &str, filter: &JobFilter, links: &SiteLinks, forgery: &Markup) -> Markup {
     html! {
-        form method="post" action=(links.to("/jobs")) {
+        form method="post" action=(links.to(filter.path())) {
             (forgery)
             @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name != "kind") {
                 input type="hidden" name=(name) value=(value);

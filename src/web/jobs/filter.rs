@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::super::error::PageError;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::spoken_time::parse_past_time;
 use crate::store::{JobSearch, ListQuery};
 
@@ -51,8 +52,14 @@ pub(in crate::web) struct JobFilter {
     pub(super) ended_since: String,
     /// Ended until: the same.
     pub(super) ended_until: String,
+    /// The actor of the last attempt.
+    pub(super) actor: String,
+    /// The machine of the last attempt.
+    pub(super) host: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
+    /// Any text: only dead letters.
+    pub(super) dead: String,
     /// `error` groups failures by their errors.
     pub(super) by: String,
     pub(super) limit: String,
@@ -63,6 +70,21 @@ impl JobFilter {
     /// Returns the state; `None` for all.
     pub(super) fn state(&self) -> Option<ShownState> {
         ShownState::parse(&self.state)
+    }
+
+    /// Returns the same filters for dead letters alone.
+    pub(super) fn of_dead(self) -> Self {
+        Self { dead: "1".to_owned(), state: String::new(), ..self }
+    }
+
+    /// Returns true if it finds dead letters alone.
+    pub(super) fn is_of_dead(&self) -> bool {
+        !self.dead.is_empty()
+    }
+
+    /// Returns the path of the list: dead letters have their own.
+    pub(super) fn path(&self) -> &'static str {
+        if self.is_of_dead() { "/dead" } else { "/jobs" }
     }
 
     /// Returns the number of rows of a page.
@@ -76,7 +98,8 @@ impl JobFilter {
         let others =
             [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
         let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
-        let is_rare = self.state() == Some(ShownState::Cancelled);
+        let others = others.chain([&self.actor, &self.host]);
+        let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
         others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
     }
 
@@ -93,7 +116,10 @@ impl JobFilter {
             ("until", &self.until),
             ("ended_since", &self.ended_since),
             ("ended_until", &self.ended_until),
+            ("actor", &self.actor),
+            ("host", &self.host),
             ("kind", &self.kind),
+            ("dead", &self.dead),
         ];
         all.into_iter()
             .map(|(name, value)| (name, value.trim()))
@@ -104,6 +130,7 @@ impl JobFilter {
     /// Returns the address of a page with these filters and more.
     pub(super) fn address(&self, links: &SiteLinks, path: &str, more: &[(&str, &str)]) -> String {
         let mut query = self.fields();
+        query.retain(|(name, _)| !(*name == "dead" && path == self.path()));
         query.push(("limit", &self.limit));
         query.extend(more);
         links.with(path, &query)
@@ -118,6 +145,7 @@ impl JobFilter {
         let query = ListQuery {
             statuses: state.map(ShownState::stored).into_iter().collect(),
             script_type: parsed("script type", &self.script_type)?,
+            dead: self.is_of_dead(),
             cursor: parsed("place in the list", &self.cursor)?,
             ..ListQuery::default()
         };
@@ -131,7 +159,9 @@ impl JobFilter {
             text: given(&self.q),
             caller: given(&self.caller),
             tags: given(&self.tag).into_iter().collect(),
-            error_kind: given(&self.kind),
+            error_kind: given(&self.kind).as_deref().map(ErrorKindFilter::new),
+            actor: given(&self.actor),
+            host: given(&self.host),
             queue: parsed("queue", &self.queue)?,
             held: match state {
                 Some(ShownState::Held) => Some(true),
@@ -164,7 +194,7 @@ fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// Returns the begin and the end of two texts. `yesterday` alone is that whole day.
+/// Returns the start and the end of two texts. `yesterday` alone is that whole day.
 fn span(since: &str, until: &str, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
     let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
     let until = if is_day { "today" } else { until };
@@ -222,6 +252,10 @@ mod tests {
         let address = filter.address(&SiteLinks::new("/"), "/jobs", &[("cursor", "y")]);
         assert_eq!(address, "/jobs?state=error&q=a%26b&cursor=y");
         assert!(!filter.is_plain() && JobFilter::default().is_plain());
+        let dead = filter.of_dead();
+        assert_eq!(dead.address(&SiteLinks::new("/"), dead.path(), &[]), "/dead?q=a%26b");
+        let file = dead.address(&SiteLinks::new("/"), "/jobs.csv", &[]);
+        assert_eq!(file, "/jobs.csv?q=a%26b&dead=1");
     }
 
     #[test]

@@ -27,11 +27,13 @@ use crate::proto::job::JobId;
 use crate::rpc::Scope;
 
 pub(super) use beside::{of_actor, of_queue};
-pub(super) use bulk::change;
+pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use rows::{tags, what_it_is_at};
 
+use bulk::noun;
 use filter::{AGES, JobFilter};
+use rows::RowLook;
 use search::JobListPage;
 
 /// Shows the list.
@@ -40,29 +42,48 @@ pub(super) async fn list(
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    if let Some(id) = named(&site, &visitor, &filter).await {
+    show(&site, &visitor, filter).await
+}
+
+/// Shows the list of dead letters, jobs that used up their attempts.
+pub(super) async fn list_dead(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<JobFilter>,
+) -> Result<Response, PageError> {
+    show(&site, &visitor, filter.of_dead()).await
+}
+
+async fn show(site: &Site, visitor: &Visitor, filter: JobFilter) -> Result<Response, PageError> {
+    let now = site.snapshot(visitor).await?;
+    if let Some(id) = named(site, visitor, &filter).await {
         return Ok(Redirect::to(&site.links().job(id.as_str())).into_response());
     }
     if filter.by == "error" {
-        return by_error(&site, &visitor, &now, &filter).await;
+        return by_error(site, visitor, &now, &filter).await;
     }
-    let mut found = search::find(&site, &visitor, &filter, now.moment.at, filter.size()).await?;
-    bonds::tell(&site, &visitor, &mut found.jobs).await?;
+    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
+    bonds::tell(site, visitor, &mut found.jobs).await?;
+    let title = title(&filter);
     let main = html! {
-        (head("Jobs", &headline(&now, &filter, &found), &actions(&site, &visitor)))
-        (states(&now, &filter, site.links()))
-        (filters(&site, &now, &filter))
+        (head(title, &headline(&now, &filter, &found), &actions(site, visitor, &filter)))
+        @if !filter.is_of_dead() { (states(&now, &filter, site.links())) }
+        (filters(site, &now, &filter))
         (rows::chosen_tag(&filter, site.links()))
-        (body(&site, &visitor, &now, &filter, &found))
+        (body(site, visitor, &now, &filter, &found))
     };
-    let nav = Nav::Jobs(filter.state());
-    let page = if is_live(&filter) {
-        WebPage::live("Jobs", nav, main)
-    } else {
-        WebPage::still("Jobs", nav, main)
-    };
-    Ok(site.page(&visitor, &now, &page))
+    let (nav, page) = (nav(&filter), if is_live(&filter) { WebPage::live } else { WebPage::still });
+    let page = page(title, nav, main);
+    Ok(site.page(visitor, &now, &page))
+}
+
+fn title(filter: &JobFilter) -> &'static str {
+    if filter.is_of_dead() { "Dead letters" } else { "Jobs" }
+}
+
+/// Returns the entry of the side bar that a list belongs to.
+fn nav(filter: &JobFilter) -> Nav {
+    if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(filter.state()) }
 }
 
 /// Returns the job whose whole id was asked for.
@@ -91,7 +112,7 @@ pub(super) async fn live(
     let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
     bonds::tell(site, visitor, &mut found.jobs).await?;
     let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
-    let rows = rows::rows(&found.jobs, site.links(), now.moment.at, picks);
+    let rows = rows::rows(&found.jobs, site.links(), now.moment.at, RowLook { picks, died: false });
     Ok(vec![
         LivePart::whole("headline", html! { p #headline { (headline(now, &filter, &found)) } }),
         LivePart::rows("job-rows", rows),
@@ -103,6 +124,12 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
         None => now.jobs(),
         Some(state) => now.count(state),
     };
+    if filter.is_of_dead() {
+        return html! {
+            @if let Some(number) = now.dead() { (things(number, "job")) } @else { "Jobs" }
+            " used up their attempts. Each keeps its script until it is retried, deleted or expired."
+        };
+    }
     let is_whole = filter.is_plain() && filter.script_type.trim().is_empty();
     let order = match filter.state() {
         None => "by state, the newest of each first",
@@ -118,9 +145,11 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
     }
 }
 
-fn actions(site: &Site, visitor: &Visitor) -> Markup {
+fn actions(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Markup {
+    let by_error = || filter.address(site.links(), filter.path(), &[("by", "error")]);
     html! {
-        @if visitor.may(Scope::Submit) { a.btn href=(site.links().to("/submit")) { "Submit a job" } }
+        @if filter.is_of_dead() { a.btn href=(by_error()) { "Group by error" } }
+        @else if visitor.may(Scope::Submit) { a.btn href=(site.links().to("/submit")) { "Submit a job" } }
     }
 }
 
@@ -169,12 +198,12 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
         first.into_iter().chain(names.into_iter().map(|name| (name.clone(), name))).collect()
     };
     html! {
-        form.filters action=(site.links().to("/jobs")) role="search" aria-label="Filter jobs" {
-            input type="hidden" name="state" value=(filter.state);
+        form.filters action=(site.links().to(filter.path())) role="search" aria-label="Filter jobs" {
+            @if !filter.is_of_dead() { input type="hidden" name="state" value=(filter.state); }
             label.grow {
                 span.sr { "Id, name, tag or error" }
                 input.w type="search" name="q" value=(filter.q)
-                    placeholder="Id begins with, or name, tag or error contains";
+                    placeholder="Id, name, tag or error";
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
@@ -195,6 +224,9 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             }
             @if !filter.ended_until.is_empty() {
                 label.opt { "ended until " input name="ended_until" size="18" value=(filter.ended_until); }
+            }
+            @for (word, name, value) in [("Actor ", "actor", &filter.actor), ("Machine ", "host", &filter.host)] {
+                @if !value.is_empty() { label.opt { (word) input name=(name) size="18" value=(value); } }
             }
             @if !filter.kind.is_empty() {
                 label.opt { "Error is " input name="kind" size="24" value=(filter.kind); }
@@ -226,16 +258,17 @@ fn body(
     found: &JobListPage,
 ) -> Markup {
     let (links, picks) = (site.links(), visitor.may(Scope::Submit) || visitor.may(Scope::Operate));
+    let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !is_live(filter) {
-            (empty(&html! { "No jobs match. " a href=(links.to("/jobs")) { "Clear the filters." } }))
+            (empty(&html! { "No " (noun(filter)) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
             (foot(links, filter, found))
         } @else {
-            form method="post" action=(links.to("/jobs")) {
+            form method="post" action=(links.to(filter.path())) {
                 (visitor.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.moment.at, picks, Some("job-rows")))
-                @if picks { (bulk::bar()) }
+                (rows::table(&found.jobs, links, now.moment.at, look, Some("job-rows")))
+                @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }
         }
@@ -248,9 +281,10 @@ fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
         things(found.jobs.len() as u64, "job"),
         if found.next.is_some() { ", and there may be more" } else { "" }
     );
-    let first = filter.address(links, "/jobs", &[]);
+    let first = filter.address(links, filter.path(), &[]);
     let first = (!filter.cursor.is_empty()).then_some(first.as_str());
-    let next = found.next.as_ref().map(|next| filter.address(links, "/jobs", &[("cursor", next)]));
+    let next =
+        found.next.as_ref().map(|next| filter.address(links, filter.path(), &[("cursor", next)]));
     let is_failed = matches!(filter.state(), Some(ShownState::Error));
     html! {
         (pager(&shown, first, next.as_deref()))
@@ -269,17 +303,21 @@ async fn by_error(
     now: &SiteSnapshot,
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
-    let failed = JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() };
+    let failed = if filter.is_of_dead() {
+        filter.clone()
+    } else {
+        JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() }
+    };
     let (query, search) = failed.search(now.moment.at)?;
     let sees = |job: &_| visitor.sees(job);
     let found = site.client().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
     let retries = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
     let main = html! {
-        p.crumb { a href=(failed.address(site.links(), "/jobs", &[])) { "Jobs" } " / Failures" }
+        p.crumb { a href=(failed.address(site.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
         (failures::table(&found, &failed, site.links(), now.moment.at, retries.as_ref()))
     };
-    Ok(site.page(visitor, now, &WebPage::still("Failures", Nav::Jobs(failed.state()), main)))
+    Ok(site.page(visitor, now, &WebPage::still("Failures", nav(&failed), main)))
 }
 
 async fn all_matching(

@@ -12,6 +12,22 @@ use super::super::parts::{
 use super::filter::JobFilter;
 use crate::proto::job::JobStatus;
 
+/// The look of the rows of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowLook {
+    /// True if the visitor may tick them.
+    pub(super) picks: bool,
+    /// True if they show when jobs died rather than when they were created.
+    pub(super) died: bool,
+}
+
+impl RowLook {
+    /// Returns the title of the last column, and the field that it shows.
+    fn time(self) -> (&'static str, &'static str) {
+        if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
+    }
+}
+
 /// The most tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
@@ -75,17 +91,17 @@ pub(super) fn chosen_tag(filter: &JobFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the rows with their ids, or the one that says that there are none.
+/// Returns the rows with their ids, or one row that says that there are none.
 pub(super) fn rows(
     jobs: &[JobDoc],
     links: &SiteLinks,
     now: Timestamp,
-    picks: bool,
+    look: RowLook,
 ) -> Vec<(String, Markup)> {
     if jobs.is_empty() {
         return vec![empty_row("no-job", 10, &html! { "No jobs." })];
     }
-    jobs.iter().map(|job| (row_id(job), row(job, links, now, picks))).collect()
+    jobs.iter().map(|job| (row_id(job), row(job, links, now, look))).collect()
 }
 
 /// Returns the id of the row of a job.
@@ -93,13 +109,13 @@ fn row_id(job: &JobDoc) -> String {
     format!("j-{}", job.id())
 }
 
-/// Returns the row of a job. `picks` is true if the visitor may tick it.
-fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
+/// Returns the row of a job.
+fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowLook) -> Markup {
     let (id, state) = (job.id(), job.state());
     let dash = || html! { span.faint { "–" } };
     html! {
         tr #(row_id(job)) role="row" {
-            @if picks { (pick("id", id, short_id(id))) }
+            @if look.picks { (pick("id", id, short_id(id))) }
             td.cut.m1 role="cell" { (job.link(links)) }
             td.m4.in role="cell" { (state.shown()) }
             td.why.cut.m5 role="cell" { (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now)) }
@@ -111,7 +127,7 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
                 @if let Some(took) = job.took(now) { (duration(took)) } @else { (dash()) }
             }
             td.num.dim.mr role="cell" {
-                @if let Some(created) = job.time("created_at") { (ago(created, now)) } @else { (dash()) }
+                @if let Some(time) = job.time(look.time().1) { (ago(time, now)) } @else { (dash()) }
             }
         }
     }
@@ -122,24 +138,24 @@ pub(super) fn table(
     jobs: &[JobDoc],
     links: &SiteLinks,
     now: Timestamp,
-    picks: bool,
+    look: RowLook,
     id: Option<&str>,
 ) -> Markup {
     html! {
-        table.stack.fix.jobs.nopick[!picks] role="table" {
+        table.stack.fix.jobs.nopick[!look.picks] role="table" {
             caption.sr { "Jobs" }
             thead role="rowgroup" {
                 tr role="row" {
-                    @if picks { (pick_all()) }
+                    @if look.picks { (pick_all()) }
                     (columns(&[
                         ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
                         ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
-                        ("num c-tk", "Created"),
+                        ("num c-tk", look.time().0),
                     ]))
                 }
             }
             tbody id=[id] role="rowgroup" {
-                @for (_, row) in rows(jobs, links, now, picks) { (row) }
+                @for (_, row) in rows(jobs, links, now, look) { (row) }
             }
         }
     }
@@ -175,7 +191,8 @@ mod tests {
             "script_type": hostile, "group": hostile, "actor": hostile,
         });
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let row = row(&JobDoc::from(job), &SiteLinks::new("/"), now, true).into_string();
+        let look = RowLook { picks: true, died: true };
+        let row = row(&JobDoc::from(job), &SiteLinks::new("/"), now, look).into_string();
         assert!(!row.contains("<script"), "{row}");
     }
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::super::bonds::error_line;
+use super::super::bonds::{error_line, tell_prerequisite};
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
@@ -14,10 +14,13 @@ use crate::store::JobSummary;
 /// Returns the jobs that failed last, with their errors.
 pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("state", "error")]);
+    // What was stopped or replaced has not failed.
+    let failed = now.latest.failed.iter().filter(|job| job.intended_end().is_none());
+    let failed: Vec<&JobSummary> = failed.take(LATEST).collect();
     html! {
         section #latest-errors {
             (bar("Latest errors", "", Some(("Show all", &all))))
-            @if now.latest.failed.is_empty() { (empty(&html! { "No job has failed." })) }
+            @if failed.is_empty() { (empty(&html! { "None of the latest jobs has failed." })) }
             @else {
                 table.stack.nopick.fix.fails role="table" {
                     caption.sr { "Latest errors" }
@@ -27,10 +30,10 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                         }
                     }
                     tbody role="rowgroup" {
-                        @for job in now.latest.failed.iter().take(LATEST) {
+                        @for job in failed {
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
-                                td.cut.m5 role="cell" { (error_line(&JobDoc::from(json!(job)), links)) }
+                                td.cut.m5 role="cell" { (error(links, now, job)) }
                                 td.dim.wide role="cell" { (field(job, "script_type")) }
                                 td.num.mr role="cell" { (age(job, "finished_at", now)) }
                             }
@@ -40,6 +43,15 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
             }
         }
     }
+}
+
+/// Returns the first line of an error. A prerequisite that failed is named.
+fn error(links: &SiteLinks, now: &SiteSnapshot, job: &JobSummary) -> Markup {
+    let mut shown = JobDoc::from(json!(job));
+    if let Some(prerequisite) = now.latest.prerequisite(job) {
+        tell_prerequisite(&mut shown, prerequisite);
+    }
+    error_line(&shown, links)
 }
 
 /// Returns the jobs that started last, with their progress.
@@ -136,6 +148,16 @@ mod tests {
         let shown = errors(&SiteLinks::new("/x"), &now).into_string();
         assert!(shown.contains(">&lt;script&gt;alert(1)&lt;/script&gt;</span>"), "{shown}");
         assert!(shown.contains("href=\"/x/jobs/j1\"") && shown.contains(">a&amp;b</a>"), "{shown}");
+    }
+
+    #[test]
+    fn failed_prerequisite_has_its_name() {
+        let mut now = snapshot();
+        now.latest.failed = vec![job(&[("error", "prerequisite failed: j1")])];
+        now.latest.prerequisites = vec![job(&[("name", "load <b>")])];
+        let shown = errors(&SiteLinks::new("/x"), &now).into_string();
+        assert!(shown.contains("prerequisite failed: <a class=\"err\""), "{shown}");
+        assert!(shown.contains(">load &lt;b&gt;</a>"), "{shown}");
     }
 
     #[test]

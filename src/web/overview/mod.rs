@@ -22,7 +22,7 @@ use super::visitor::Visitor;
 
 /// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
 const AGE_SHOWN_S: u64 = 2;
-/// The most queues on this page; those with problems and with jobs come first.
+/// The maximum number of queues on this page; those with problems and with jobs come first.
 const QUEUES_MAX: usize = 12;
 
 /// Shows the overview.
@@ -38,13 +38,14 @@ pub(super) async fn show(
     let rows = chosen(queues::rows(&site, &visitor, &now));
     let all = format!("All {}", things(now.moment.queues.len() as u64, "queue"));
     let queues = site.links().to("/queues");
+    let another = (!visitor.is_bound()).then(|| site.links().to("/stats"));
     let main = html! {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
         section aria-labelledby="wrong-title" {
             h2 #wrong-title .sr { "What is wrong now" }
             (problems(&wrong))
         }
-        (bar("The last hour", "", None))
+        (bar("The last hour", "", another.as_deref().map(|href| ("Another period", href))))
         (tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
@@ -76,7 +77,7 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
     ]
 }
 
-/// Chooses the queues with problems, then those with the most jobs; in the order of their names.
+/// Chooses the queues with problems, then the longest queues; in the order of their names.
 fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
     if rows.len() > QUEUES_MAX {
         rows.sort_by_key(|row| {

@@ -10,7 +10,7 @@ use crate::store::{LastHour, TypeState};
 
 /// A share of failed jobs from this on is shown in the colour of errors.
 const MANY_ERRORS: f64 = 0.01;
-/// The most types in the table; those with the most jobs come first.
+/// The maximum number of types in the table; types with more jobs come first.
 const TYPES_MAX: usize = 12;
 
 /// Returns the table of script types that ended jobs in the last hour.

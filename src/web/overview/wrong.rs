@@ -6,7 +6,7 @@ use super::super::snapshot::SiteSnapshot;
 use crate::config::Config;
 use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Subject};
 
-/// The most problems of one kind that are named.
+/// The maximum number of problems of one kind that are named.
 const NAMED_MAX: usize = 5;
 
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five
@@ -50,6 +50,9 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
         }
         (Subject::Actors(None), _) => Some(("Show actors", links.to("/actors"))),
         (Subject::DeadLetters, _) => Some(("Show dead letters", links.to("/dead"))),
+        (Subject::PeriodicJob(name), _) => {
+            Some(("Show periodic job", links.to(&format!("/cron/{name}"))))
+        }
         (Subject::Broker(..) | Subject::AmqpQueue(_), _) => {
             Some(("Show brokers", links.to("/brokers")))
         }

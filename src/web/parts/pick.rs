@@ -11,7 +11,7 @@ pub(in crate::web) fn pick_all() -> Markup {
     }
 }
 
-/// Returns the tick of a row. `name` and `value` are those of the form's field.
+/// Returns the tick of a row. `name` and `value` belong to the form's field.
 pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
     html! {
         td.m0 role="cell" {
@@ -20,7 +20,7 @@ pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
     }
 }
 
-/// Returns the bar with its buttons. `things` are what is ticked: "jobs".
+/// Returns the bar with its buttons. `things` names the ticked rows: "jobs".
 pub(in crate::web) fn bulk(things: &str, buttons: &Markup) -> Markup {
     html! {
         div.bulk role="group" aria-label={ "Selected " (things) } {

@@ -19,7 +19,7 @@ pub(in crate::web) enum ShownState {
 }
 
 impl ShownState {
-    /// All of them, in the order in which a job passes them.
+    /// All of them, in the order of a job's life.
     pub(in crate::web) const ALL: [Self; 9] = [
         Self::Created,
         Self::Waiting,
@@ -115,12 +115,12 @@ impl ShownState {
     }
 }
 
-/// Returns a glyph of the sprite: that of a state, `warn` or `pause`.
+/// Returns a glyph of the sprite: of a state, `warn` or `pause`.
 pub(in crate::web) fn glyph(name: &str) -> Markup {
     html! { svg aria-hidden="true" { use href={ "#s-" (name) } {} } }
 }
 
-/// Returns a word with a glyph in a colour: that of a state, `warn`, or `still` for none.
+/// Returns a word with a glyph in a colour: of a state, `warn`, or `still` for none.
 pub(in crate::web) fn sign(class: &str, name: &str, word: &str) -> Markup {
     html! { span class={ "st " (class) } { (glyph(name)) (word) } }
 }

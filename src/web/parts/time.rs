@@ -54,7 +54,7 @@ pub(in crate::web) fn was(at: Timestamp, now: Timestamp) -> Markup {
     html! { (ago(at, now)) @if elapsed(at, now) < RELATIVE_MAX { " ago" } }
 }
 
-/// Returns how far a time is away, as `in 17 min`; `now` for one that has passed, the date after 24 h.
+/// Returns how far a time is away, as `in 17 min`; `now` for a past time, the date after 24 h.
 pub(in crate::web) fn until(at: Timestamp, now: Timestamp) -> Markup {
     let text = match elapsed(now, at) {
         Duration::ZERO => "now".to_owned(),

@@ -166,7 +166,7 @@ pub(in crate::web) fn no_queue() -> Markup {
     html! { "No queue has jobs, and none is paused." }
 }
 
-/// Returns the rows, or the one that says that there are none.
+/// Returns the rows, or one row that says that there are none.
 fn table_rows(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> Vec<(String, Markup)> {
     if rows.is_empty() {
         return vec![empty_row("no-queue", 8, none)];

@@ -184,7 +184,7 @@ pub(super) async fn show(
         (head(&name, &row.sentence(), &actions(&site, &visitor, &row)))
         (facts(site.links(), &row))
         @if row.actors == 0 {
-            p.gap { "Start an actor for it: " code { (start_of(&row.state.queue.target.first_unit())) } }
+            p.gap.below { "Start an actor for it: " (start_of(&row.state.queue.target.first_unit())) "." }
         }
         (jobs)
         p.gap {
@@ -197,7 +197,7 @@ pub(super) async fn show(
 }
 
 impl QueueRow<'_> {
-    /// Returns what is to be said of the queue.
+    /// Returns the sentence about the queue.
     fn sentence(&self) -> Markup {
         let depth = self.state.depth;
         if self.state.paused {

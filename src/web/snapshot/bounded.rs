@@ -13,6 +13,7 @@ impl SiteSnapshot {
         let may_see = |job: &JobSummary| Belongs::of_summary(job).is_within(caller);
         seen.latest.failed.retain(may_see);
         seen.latest.running.retain(may_see);
+        seen.latest.prerequisites.retain(may_see);
         let sees_types = sees_whole_types(caller);
         let due = self.due.iter().filter(|job| match (types, &job.script_type) {
             _ if !sees_types => false,

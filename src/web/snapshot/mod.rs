@@ -29,7 +29,7 @@ pub(super) struct SiteSnapshot {
     counts: Option<Vec<(JobStatus, u64)>>,
     /// The jobs that were stopped, among the latest that ended in error.
     cancelled: Option<CancelledJobs>,
-    /// True if the numbers of script types and queues are those of the visitor's jobs.
+    /// True if the numbers of script types and queues count only the visitor's jobs.
     is_whole: bool,
     pub(super) latest: LatestJobs,
     /// The number of periodic jobs, if the visitor sees all, and of limits.

@@ -17,7 +17,7 @@ use crate::store::CancelledJobs;
 
 /// The time between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A reading that takes long is followed by a pause of so many times its length, up to the most: it may have waited
+/// A reading that takes long is followed by a pause of so many times its length, up to the limit: it may have waited
 /// for a Redis that stood still.
 const PAUSE_TIMES: u32 = 4;
 const PAUSE_MAX: Duration = Duration::from_secs(3);
@@ -72,7 +72,7 @@ struct Looks {
 }
 
 impl SnapshotReader {
-    /// Creates it. `address` is that of Redis, without a password.
+    /// Creates it. `address` is the address of Redis, without a password.
     pub(in crate::web) fn new(
         client: Client,
         address: Arc<str>,

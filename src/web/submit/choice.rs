@@ -7,17 +7,17 @@ use crate::proto::job::Setting;
 
 /// A script type that the visitor may use.
 #[derive(Debug, Clone)]
-pub(super) struct OfferedType {
-    pub(super) name: String,
-    pub(super) is_sandboxed: bool,
+pub(in crate::web) struct OfferedType {
+    pub(in crate::web) name: String,
+    pub(in crate::web) is_sandboxed: bool,
 }
 
 /// A field that cannot be used, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct DraftError {
+pub(in crate::web) struct DraftError {
     /// The field of the hash; empty if it is none of the form.
-    pub(super) field: String,
-    pub(super) message: String,
+    pub(in crate::web) field: String,
+    pub(in crate::web) message: String,
 }
 
 /// Returns the choice of a script type.

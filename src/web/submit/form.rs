@@ -36,7 +36,7 @@ const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
 /// The texts of the form, by the fields of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct JobDraft(BTreeMap<&'static str, String>);
+pub(in crate::web) struct JobDraft(BTreeMap<&'static str, String>);
 
 /// The settings that the form has and that are no options of the command line.
 const BESIDE_OPTIONS: [&str; 3] = ["script", "args", "params"];
@@ -51,7 +51,7 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
 
 impl JobDraft {
     /// Takes the texts of a form. A browser ends lines with two characters, a script with one.
-    pub(super) fn of_fields(fields: &Fields) -> Self {
+    pub(in crate::web) fn of_fields(fields: &Fields) -> Self {
         let texts = settings()
             .map(|setting| (setting.field, fields.get(setting.field).replace("\r\n", "\n")));
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
@@ -64,18 +64,39 @@ impl JobDraft {
 
     /// Takes the settings of a job, without its id and its unique key.
     pub(super) fn of_job(job: &JobDoc) -> Self {
-        let copied = settings().filter(|setting| !NOT_COPIED.contains(&setting.field));
-        let texts = copied.filter_map(|setting| {
+        let mut draft = Self::of_settings(job);
+        // The time of the job that is copied has passed.
+        for field in NOT_COPIED.iter().chain(&["run_at"]) {
+            draft.remove(field);
+        }
+        draft
+    }
+
+    /// Takes settings.
+    pub(in crate::web) fn of_settings(job: &JobDoc) -> Self {
+        let texts = settings().filter_map(|setting| {
             let text = text_of(setting.kind, job.get(setting.field)?);
             Some((
                 setting.field,
                 if setting.field == TAGS { text.replace('\n', " ") } else { text },
             ))
         });
-        let mut draft = Self(texts.filter(|(_, text)| !text.is_empty()).collect());
-        // The time of the job that is copied has passed.
-        draft.0.remove("run_at");
-        draft
+        Self(texts.filter(|(_, text)| !text.is_empty()).collect())
+    }
+
+    /// Takes a field away.
+    pub(in crate::web) fn remove(&mut self, field: &str) {
+        self.0.remove(field);
+    }
+
+    /// Returns the fields that have a text.
+    pub(in crate::web) fn fields(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    /// Returns true for a field of the form.
+    pub(in crate::web) fn has(field: &str) -> bool {
+        settings().any(|setting| setting.field == field)
     }
 
     /// Returns the text of a field.
@@ -87,7 +108,7 @@ impl JobDraft {
     ///
     /// # Errors
     /// [`DraftError`] for a text that is no value of its field.
-    pub(super) fn members(&self, now: Timestamp) -> Result<Map<String, Value>, DraftError> {
+    pub(in crate::web) fn members(&self, now: Timestamp) -> Result<Map<String, Value>, DraftError> {
         let mut members = Map::new();
         for setting in settings() {
             let text = self.text(setting.field);
@@ -197,6 +218,45 @@ pub(super) fn inputs(
         }
         details open[is_open] {
             summary { "More: waiting for others, keys, environment, keeping" }
+            div.form {
+                div.row {
+                    @for setting in others.iter().filter(|setting| example(setting.kind).is_none()) {
+                        (input(setting, draft, types, error))
+                    }
+                }
+                @for setting in others.iter().filter(|setting| example(setting.kind).is_some()) {
+                    (input(setting, draft, types, error))
+                }
+            }
+        }
+    }
+}
+
+/// Returns the inputs of the settings that the jobs of a periodic job may have.
+pub(in crate::web) fn periodic_inputs(
+    draft: &JobDraft,
+    types: &[OfferedType],
+    error: &DraftError,
+) -> Markup {
+    const ABOVE: [&str; 5] = ["script_type", "group", "timeout", "retries", "priority"];
+    let is_own = |setting: &&Setting| {
+        setting.absent_at(Entrance::PeriodicJob).is_none()
+            && !["name", "script"].contains(&setting.field)
+    };
+    let others: Vec<&Setting> =
+        settings().filter(is_own).filter(|setting| !ABOVE.contains(&setting.field)).collect();
+    let is_open = others
+        .iter()
+        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
+    html! {
+        (script(draft, error))
+        div.row {
+            @for setting in ABOVE.iter().filter_map(|field| Setting::of_field(field)) {
+                (input(setting, draft, types, error))
+            }
+        }
+        details open[is_open] {
+            summary { "More: who it is for, keys, environment, keeping" }
             div.form {
                 div.row {
                     @for setting in others.iter().filter(|setting| example(setting.kind).is_none()) {

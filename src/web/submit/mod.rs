@@ -17,12 +17,14 @@ use super::layout::{Nav, WebPage, bar, head};
 use super::links::encoded;
 use super::site::Site;
 use super::visitor::Visitor;
-use crate::config::{JobConfig, format_size};
+use crate::config::{Config, JobConfig, format_size};
 use crate::proto::job::JobFiles;
 use crate::rpc::{RpcError, Scope};
 
-use choice::{DraftError, OfferedType};
-use form::{JobDraft, inputs};
+pub(super) use choice::DraftError;
+use choice::OfferedType;
+use form::inputs;
+pub(super) use form::{JobDraft, periodic_inputs};
 use upload::{INPUTS, SubmitForm, text_bytes_max};
 
 /// The script type of an empty form, if it is configured.
@@ -197,10 +199,7 @@ async fn page(
     note: &Markup,
 ) -> Markup {
     let config = site.config();
-    let offered = config.types.keys().filter(|name| visitor.caller.may_use(&config, name));
-    let types: Vec<OfferedType> = offered
-        .map(|name| OfferedType { name: name.to_string(), is_sandboxed: config.is_sandboxed(name) })
-        .collect();
+    let types = offered_types(&config, visitor);
     let own = draft.text("script_type");
     let of = if own.is_empty() { types.first().map_or("", |of| of.name.as_str()) } else { own };
     html! {
@@ -219,6 +218,14 @@ async fn page(
             div #functions { (functions(site, visitor, of).await) }
         }
     }
+}
+
+/// Returns the script types that a visitor may use.
+pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedType> {
+    let offered = config.types.keys().filter(|name| visitor.caller.may_use(config, name));
+    offered
+        .map(|name| OfferedType { name: name.to_string(), is_sandboxed: config.is_sandboxed(name) })
+        .collect()
 }
 
 /// Returns what a visitor may give as files.

@@ -22,7 +22,7 @@ pub(super) const STDIN_FILE: &str = "stdin";
 /// The pieces of a file that wait for the disk.
 const PIECES_MAX: usize = 4;
 
-/// Returns the most bytes of the texts of a form: the script, whose bytes take up to three letters each, and the rest.
+/// Returns the limit on the bytes of a form's texts: the script, with up to three letters a byte, and the rest.
 pub(super) fn text_bytes_max(job: &JobConfig) -> u64 {
     job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
 }
@@ -85,7 +85,7 @@ impl<'a> FormReader<'a> {
         while let Some(part) = parts.next_field().await.map_err(unreadable)? {
             let name = part.name().unwrap_or_default().to_owned();
             if [INPUTS, STDIN_FILE].contains(&name.as_str()) {
-                // Nobody else writes to the disk. What comes is read, as a browser shows no answer before its end.
+                // Nobody else writes to the disk. The rest is read, as a browser shows no answer before its end.
                 if self.visitor.may(Scope::Submit) && self.check_forgery().is_ok() {
                     self.file(&name, part).await?;
                 } else {
@@ -120,7 +120,7 @@ impl<'a> FormReader<'a> {
         String::from_utf8(bytes).map_err(|_| PageError::wrong("A text of the form is not UTF-8."))
     }
 
-    /// Takes a file, or notes why it cannot be taken. A field without a file has no name. What is refused, and all files
+    /// Takes a file, or notes why it cannot be taken. A field without a file has no name. A refused file, and all files
     /// after it, are not written to the disk.
     async fn file(&mut self, field: &str, part: Field<'_>) -> Result<(), PageError> {
         let given = part.file_name().unwrap_or_default().to_owned();

@@ -214,7 +214,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     }
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0").set("actor.lease", "\"2s\"");
-    let api = Served::with(hero, &redis);
+    let api = Served::with(hero.add("[type.osis]\ndead_letters = \"all\"\n"), &redis);
     let monitoring = Monitoring::of(&api, redis.folder());
     let prometheus = &monitoring.prometheus;
     let has = |query: &str| !prometheus.query(query).is_empty();
@@ -241,8 +241,8 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     submit(&api.hero, 13, "bash", "sleep 1000");
     submit(&api.hero, 1, "python", "1");
     submit(&api.hero, 3, "osis", "throw \"no\"");
-    prometheus.until_alert("HeroQueueWithoutActor", ("queue", "type:python"));
-    prometheus.until_alert("HeroJobsWaitLong", ("queue", "type:bash"));
+    prometheus.until_alert("HeroQueueWithoutActor", ("type", "python"));
+    prometheus.until_alert("HeroJobsWaitLong", ("type", "bash"));
     // An actor dies with its jobs. Its presence ends meanwhile.
     wait_until("all its tasks are busy", || redis.count("bash", "started") == 12);
     bash.kill();
@@ -253,7 +253,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     every_query_of_the_package_has_series(prometheus);
 
     prometheus.until_alert("HeroJobsRecovered", ("type", "bash"));
-    prometheus.until_alert("HeroQueueWithoutActor", ("queue", "type:bash"));
+    prometheus.until_alert("HeroQueueWithoutActor", ("type", "bash"));
 
     // The only supervisor ends; the file tells it, until nothing writes it any more.
     let Served { hero, supervisor, .. } = api;
@@ -276,7 +276,7 @@ fn every_query_of_the_package_has_series(prometheus: &Server) {
     let known = prometheus.ask("label/__name__/values");
     let known: BTreeSet<&str> =
         known.as_array().expect("names").iter().filter_map(Value::as_str).collect();
-    // Those of brokers exist where one has run.
+    // Metrics of brokers exist where one has run.
     let of_brokers = |name: &&&str| name.starts_with("hero_amqp_");
     for name in names(RULES).union(&names(DASHBOARD)).filter(|name| !of_brokers(name)) {
         assert!(known.contains(name), "{name} is scraped from nowhere: {known:?}");

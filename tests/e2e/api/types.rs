@@ -1,4 +1,4 @@
-//! Script types without a sandbox are for callers for whom they are named.
+//! Script types without a sandbox are for the callers that they are named for.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn call(api: &Served, token: Option<&str>, method: &str, params: &Value) -> Answ
     }
 }
 
-/// Every way by which a caller submits a script of the type `sal`.
+/// Every way for a caller to submit a script of the type `sal`.
 fn ways() -> [(&'static str, Value); 11] {
     let sal = json!({ "script": "1", "script_type": "sal" });
     let osis = json!({ "script": "1", "script_type": "osis" });

@@ -1,5 +1,5 @@
 """The worker of the rhailib sequence diagram. Its scripts are sums and products of whole numbers, or
-with a third word those of bash.
+with a third word scripts of bash.
 
 rhailib_worker.py SOCKET CIRCLE [bash]
 """

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The order is that of the crate `sal-rhai`: the `which` of processes replaces that of `os`.
+/// The order is the same as in the crate `sal-rhai`: the `which` of processes replaces the one of `os`.
 fn register(engine: &mut Engine) -> Result<(), Box<rhai::EvalAltResult>> {
     sal_os::rhai::register_os_module(engine)?;
     sal_process::rhai::register_process_module(engine)?;

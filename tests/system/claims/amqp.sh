@@ -1,5 +1,5 @@
 # Brokers of RabbitMQ as units. The machine has no RabbitMQ: its package is only suggested. The second
-# claim takes that of this host, which runs in the network of the machine.
+# claim takes this host's, which runs in the network of the machine.
 
 RABBITMQ=/usr/lib/rabbitmq/bin/rabbitmq-server
 BROKERS="hero@broker-admin hero@broker-appServer"

@@ -211,6 +211,6 @@ claim "200 jobs in Python that each leave a process leave none either" leaves_no
 claim "a job killed for the memory of its unit is told so, and runs again as after a crash" \
     blames_the_unit_for_its_own_memory
 claim "a reload sets other bounds, for the forks that wait too" takes_other_bounds
-claim "a daemon that was killed is followed by one that gives its jobs groups again" \
+claim "after a kill the next daemon gives its jobs groups again" \
     takes_its_groups_again
 claim "the groups are gone with the unit" goes_with_its_unit

@@ -18,7 +18,7 @@ keeps_accepted_jobs() {
     local id
     keep yes
     eventually 30 written
-    has "$(alice hero check --redis)" "redis: keeps every write, but those of the last second (appendonly yes, appendfsync everysec)"
+    has "$(alice hero check --redis)" "redis: keeps every write, except the last second (appendonly yes, appendfsync everysec)"
     id=$(alice hero submit -t osis --delay 1h -e '1')
     # What Redis writes to the file, a kill does not take.
     inside systemctl kill --signal=KILL redis-server

@@ -31,7 +31,7 @@ contains_them() {
 }
 
 leaves_nothing_behind() {
-    # What is left are the daemon, the interpreter that it keeps ready, and the forks that wait.
+    # The rest are the daemon, the interpreter that it keeps ready, and the forks that wait.
     eventually 20 has_few_processes
     inside systemctl stop $HOSTILE
     # The socket of the API is the supervisor's.

@@ -5,6 +5,8 @@ FAULT_JOBS=120
 # The tasks of an actor, as the package has it: the jobs that run when it dies.
 TASKS=4
 FAKETIME_FILE=/etc/hero/clock
+# The most lines that a unit writes for one fault.
+LINES_MAX=5
 
 # Half of them quick, half of them a process that takes its time.
 submit_jobs_for() { # FAULT
@@ -84,10 +86,22 @@ documented_wait() { # FAULT
     sed -n "s/^| $(echo "$1" | sed 's,/,\\/,g') | \([0-9]*\) s |.*/\1/p" docs/reliability.md
 }
 
+# The most lines that one unit writes because of a fault: warnings and errors that are not of one job, from this
+# second of the epoch on.
+warnings_since() { # SECOND
+    local unit lines most=0
+    for unit in $UNITS; do
+        lines=$(inside journalctl --quiet --unit "$unit" --priority warning --since "@$1" --output json |
+            grep -c -v '"JOB_ID"' || true)
+        [ "$lines" -le "$most" ] || most=$lines
+    done
+    echo "$most"
+}
+
 # costs FAULT KEY CRASHES FUNCTION: the jobs all finish, none ends twice, no more than so many crashes are
-# charged, and none waits longer than documented.
+# charged, none waits longer than documented, and no unit writes more than LINES_MAX warnings.
 costs() {
-    local before after began account charged unexplained waited_ms bound
+    local before after began account charged unexplained waited_ms bound since lines
     bound=$(documented_wait "$1")
     [ -n "$bound" ] || { echo "docs/reliability.md has no longest wait for: $1"; return 1; }
     # shellcheck disable=SC2086
@@ -95,6 +109,7 @@ costs() {
     # shellcheck disable=SC2086
     for unit in $UNITS; do eventually 30 unit_is "$unit" active; done
     before=$(ends)
+    since=$(inside date +%s)
     waits_count_from_here
     submit_jobs_for "$2"
     "$4"
@@ -106,12 +121,15 @@ costs() {
     unexplained=$((charged > $3 ? charged - $3 : 0))
     # The counters are written with the ends.
     after=$(ends)
-    printf '%s\t0\t%s\t%s\t%s\t%s\n' "$1" "$((after - before - FAULT_JOBS))" "$unexplained" \
-        "$((waited_ms / 1000)).$((waited_ms % 1000 / 100))" "$bound" >> "$run_dir/faults"
-    echo "= lost 0, ended twice $((after - before - FAULT_JOBS)), charged $charged, longest wait $waited_ms ms"
+    lines=$(warnings_since "$since")
+    printf '%s\t0\t%s\t%s\t%s\t%s\t%s\n' "$1" "$((after - before - FAULT_JOBS))" "$unexplained" \
+        "$((waited_ms / 1000)).$((waited_ms % 1000 / 100))" "$bound" "$lines" >> "$run_dir/faults"
+    echo "= lost 0, ended twice $((after - before - FAULT_JOBS)), charged $charged, longest wait $waited_ms ms," \
+        "at most $lines warnings of a unit"
     [ $((after - before)) = "$FAULT_JOBS" ] || { echo "ends: $before, then $after"; return 1; }
     [ "$unexplained" = 0 ] || { echo "charged: $charged"; return 1; }
     [ "$waited_ms" -le $((bound * 1000)) ] || { echo "waited $waited_ms ms, documented are $bound s"; return 1; }
+    [ "$lines" -le "$LINES_MAX" ] || { echo "$lines warnings of one unit"; return 1; }
     inside rm -f "/tmp/$2.jsonl"
 }
 
@@ -120,11 +138,11 @@ print_faults() {
     echo
     echo "$FAULT_JOBS jobs on their way at each fault; waits in seconds"
     echo
-    printf '%-36s %6s %12s %22s %13s %11s\n' fault lost "ended twice" "charged without cause" \
-        "longest wait" documented
-    local fault lost twice charged waited bound
-    while IFS='	' read -r fault lost twice charged waited bound; do
-        printf '%-36s %6s %12s %22s %13s %11s\n' "$fault" "$lost" "$twice" "$charged" "$waited" "$bound"
+    printf '%-36s %6s %12s %22s %13s %11s %15s\n' fault lost "ended twice" "charged without cause" \
+        "longest wait" documented "lines of a unit"
+    local fault lost twice charged waited bound lines
+    while IFS='	' read -r fault lost twice charged waited bound lines; do
+        printf '%-36s %6s %12s %22s %13s %11s %15s\n' "$fault" "$lost" "$twice" "$charged" "$waited" "$bound" "$lines"
     done < "$run_dir/faults"
 }
 
@@ -285,7 +303,7 @@ set_clock() { # OFFSET
     printf '%s\n' "$1" | inside sh -c "cat > $FAKETIME_FILE.new && chmod 644 $FAKETIME_FILE.new && mv $FAKETIME_FILE.new $FAKETIME_FILE"
 }
 
-# By how many hours the clock of an actor is ahead of that of Redis: its presence has its time.
+# By how many hours the clock of an actor is ahead of Redis's: its presence has its time.
 hours_ahead() {
     local at
     at=$(redis get hero:meta:actor:inst:python:default:1 | sed -n 's/.*"last_heartbeat":"\([^"]*\)".*/\1/p')

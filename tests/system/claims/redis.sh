@@ -34,7 +34,7 @@ starts_without_redis() {
     inside systemctl stop $unit
 }
 
-# What a unit cannot tell Redis any more, it leaves to its lease.
+# A unit that cannot reach Redis any more leaves its jobs to its lease.
 stops_without_redis() {
     local unit=hero@osis-default-2
     inside systemctl start $unit

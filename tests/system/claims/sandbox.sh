@@ -112,7 +112,7 @@ for _ in range(200):
         time.sleep(600)'
     local folder
     folder=$(cgroup_folder $PYTHON)
-    # What is left is the daemon, the interpreter it keeps ready, and the forks that wait.
+    # The rest are the daemon, the interpreter it keeps ready, and the forks that wait.
     eventually 10 is 4 members "$folder"
     configure bounds
     inside systemctl reload $PYTHON

@@ -1,4 +1,4 @@
-# A daemon that hangs, and one that dies.
+# A hanging daemon, and a dying one.
 
 restarts_are() { # UNIT NUMBER
     [ "$(property "$1" NRestarts)" -ge "$2" ]

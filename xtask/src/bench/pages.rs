@@ -23,7 +23,7 @@ const TIMES: usize = 100;
 const SEARCHES: usize = 5;
 /// Longer than the task that reads for the pages goes on after the last visitor.
 const PAUSE: Duration = Duration::from_secs(6);
-/// The time for which open pages are watched.
+/// The time that open pages are watched.
 const WATCHED: Duration = Duration::from_secs(10);
 const LEASE: Duration = Duration::from_hours(1);
 

@@ -8,7 +8,7 @@ use hero::store::{Shards, Submitted};
 
 use super::{BULK, Done};
 
-/// The time for which they are kept after their end.
+/// The time that they are kept after their end.
 const RETENTION: Duration = Duration::from_hours(1);
 
 /// Submits small jobs, as many on each shard.

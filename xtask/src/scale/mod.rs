@@ -57,7 +57,7 @@ impl Scale {
     }
 }
 
-/// The connections and the configuration with which the loads run, and their results.
+/// The connections and the configuration of the loads, and their results.
 struct Stage<'a> {
     client: Client,
     store: Store,

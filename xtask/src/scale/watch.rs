@@ -32,7 +32,7 @@ pub(super) struct Observed {
     pub(super) longest: BTreeMap<String, Duration>,
     /// Times of PINGs.
     pub(super) pings: Vec<Duration>,
-    /// The longest times that Redis itself noted, such as that of an expire cycle.
+    /// The longest times that Redis itself noted, such as an expire cycle's.
     pub(super) events: BTreeMap<String, Duration>,
 }
 
@@ -82,7 +82,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Stops, and returns what was seen since the begin.
+    /// Stops, and returns the observations since the start.
     pub(super) fn end(&mut self) -> Done<Observed> {
         let (stop, prober) = self.prober.take().ok_or("nothing is being observed")?;
         drop(stop);
@@ -141,7 +141,7 @@ fn of_command(name: &str, command: &str) -> bool {
     name.split('|').next().is_some_and(|name| name.eq_ignore_ascii_case(command))
 }
 
-/// Lets Redis run before the loads and the actors, where this user may: the slow log counts time in which
+/// Lets Redis run before the loads and the actors, where this user may: the slow log counts time when
 /// Redis waits for a processor, and they would take all of them.
 #[expect(clippy::disallowed_methods, reason = "nix has no call for the priority of a process")]
 fn prefer(link: &mut Connection) -> Done {
@@ -179,7 +179,7 @@ const SMALL: [&str; 12] = [
 ];
 
 impl Observed {
-    /// The longest time for which other work on the machine is known to have stopped Redis: that of
+    /// The longest time that other work on the machine is known to have stopped Redis: the time of
     /// a command that takes none itself.
     pub(super) fn disturbed(&self) -> Duration {
         let small = SMALL.iter().filter_map(|name| self.longest.get(*name));

@@ -27,8 +27,8 @@ _READ = 65536
 class Client(BlockingVerbs):
     """The verbs over the API. It may be shared by threads.
 
-    `url` is `unix:///PATH`, `http://HOST:PORT` or `https://HOST:PORT`, by default that of the variable `HERO_API`, else
-    the socket of the package; `token` is one of `hero token new`, by default that of `HERO_TOKEN`, and not needed on the
+    `url` is `unix:///PATH`, `http://HOST:PORT` or `https://HOST:PORT`, by default the variable `HERO_API`, else
+    the socket of the package; `token` is one of `hero token new`, by default `HERO_TOKEN`, and not needed on the
     socket. `api` has every method of the API.
     """
 
@@ -49,8 +49,8 @@ class Client(BlockingVerbs):
     def submit(
         self, spec: JobSpec, inputs: Optional[Mapping[str, bytes]] = None, stdin: Optional[bytes] = None
     ) -> str:
-        """Submits a job, with files for its script by their names, and its standard input. Returns its id; that of the
-        job that holds its unique key, if one does. Raises InvalidJob, IdTaken."""
+        """Submits a job, with files for its script by their names, and its standard input. Returns its id, or the id
+        of the job that holds its unique key, if one does. Raises InvalidJob, IdTaken."""
         return self._all(_calls.submit(spec, inputs, stdin))
 
     def run(

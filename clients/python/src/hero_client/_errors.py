@@ -69,7 +69,7 @@ class NeedsApi(HeroError, NotImplementedError):
 
 
 class ApiError(HeroError):
-    """The API answered with an error that has no class of its own. `code` is that of JSON-RPC."""
+    """The API answered with an error that has no class of its own. `code` is the code of JSON-RPC."""
 
     def __init__(self, code: int, message: str, data: Optional[Any] = None) -> None:
         super().__init__(message)

@@ -20,9 +20,9 @@ T = TypeVar("T")
 Steps = Generator[Any, Any, T]
 
 SILENCE_SECONDS = 90.0
-"""The time without a byte after which a connection is lost: the server asks a silent client more often."""
+"""A connection is lost after this time without a byte: the server asks a silent client more often."""
 AWAY_SECONDS = 30.0
-"""The time for which a lost connection is tried again: a supervisor may restart."""
+"""How long a lost connection is tried again: a supervisor may restart."""
 PAUSE_SECONDS = 0.5
 _REFUSED = 1008
 

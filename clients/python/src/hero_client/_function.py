@@ -98,7 +98,7 @@ class JobFunction(Generic[P, R]):
 def job(
     client: Optional[Submitter] = None, *, script_type: str = "python", **settings: Any
 ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-    """Makes a function a job with these settings, those of JobSpec. Raises InvalidJob if its source
+    """Makes a function a job with these settings of JobSpec. Raises InvalidJob if its source
     cannot travel.
 
         @job(client, timeout=30)

@@ -70,7 +70,7 @@ class Endpoint:
         return cls(url, None, parts.hostname, parts.port or (443 if secure else 80), path, tls)
 
     def request(self, token: Optional[str], method: str, params: Mapping[str, Any]) -> bytes:
-        """Returns the bytes of one call, after which the server closes the connection."""
+        """Returns the bytes of one call; then the server closes the connection."""
         body = self.call(method, params)
         lines = [
             "Content-Type: application/json",

@@ -53,7 +53,7 @@ class JobSpec:
     backoff: Optional[str] = None
     """The waits before retries: `10s`, or `10s..5m`, which doubles up to the longer one."""
     retry_if: Optional[str] = None
-    """The exit codes after which it is retried, such as `1,64-78`."""
+    """The exit codes that are retried, such as `1,64-78`."""
     memory: Optional[str] = None
     """The memory of each process, such as `512MiB`, as far as its type allows."""
     cpu: Optional[Duration] = None
@@ -64,7 +64,7 @@ class JobSpec:
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)
     tags: Sequence[str] = ()
-    """Words by which lists find it."""
+    """Words to find it by in lists."""
     args: Sequence[str] = ()
     """The arguments of a script that is a process; in Rhai the array `args`."""
     params: Mapping[str, Any] = field(default_factory=dict)

@@ -27,9 +27,9 @@ from ._steps import Steps
 Command = Tuple[Any, ...]
 
 POP_SECONDS = 1.0
-"""The wait of one pop, after which the hash is read: an actor may write no reply."""
+"""The wait of one pop, before the hash is read: an actor may write no reply."""
 READ_MILLIS = 250
-"""The wait for lines of a log, after which the state is read."""
+"""The wait for lines of a log, before the state is read."""
 LINES = 1000
 """Lines of a log in one reply."""
 CHUNK = 500
@@ -37,7 +37,7 @@ CHUNK = 500
 READS = 3
 """The limit on reads of one job that changes meanwhile."""
 TYPES_SECONDS = 30.0
-"""The time for which the script types of the configuration are not read again."""
+"""The script types of the configuration are not read again within this time."""
 GRAPH_MAX = 20_000
 """Jobs of a graph, which is one transaction."""
 
@@ -153,8 +153,8 @@ class Protocol:
         raise HeroError(f"cannot read the output of job {job_id}: the job changes while it is read; try again")
 
     def _output_beside(self, job_id: str, command: Command, found: Any) -> Steps[Tuple[Any, bool, Any]]:
-        """Reads the output that a hash names. Returns it, whether the hash is still the one that was found, and the
-        hash. A transaction would do, but a Redis whose memory is full refuses those that only read, too."""
+        """Reads the output that a hash names. Returns it, whether the hash is unchanged, and the
+        hash. A transaction would do, but a Redis whose memory is full refuses even reading transactions."""
         key = self._output(job_id)
         output = yield ("GET", key)
         now = yield command
@@ -332,7 +332,7 @@ def _is_named(status: Optional[bytes], output_key: Optional[bytes]) -> bool:
 
 
 def _output_in(job_id: str, reply: Optional[bytes]) -> Optional[bytes]:
-    """The output in a reply; None without a reply, and for one that is not JSON."""
+    """The output in a reply; None without a reply, and for a reply that is not JSON."""
     try:
         return None if reply is None else _replied(job_id, reply).output_bytes
     except NoSuchJob:
@@ -340,7 +340,7 @@ def _output_in(job_id: str, reply: Optional[bytes]) -> Optional[bytes]:
 
 
 def _replied(job_id: str, reply: bytes) -> Job:
-    """The end of a job of which only the reply is left."""
+    """The end of a job whose reply alone is left."""
     try:
         said = json.loads(reply)
         status = said["status"]

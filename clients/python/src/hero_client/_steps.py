@@ -30,7 +30,7 @@ class BlockingVerbs:
     _verbs: Any
 
     def submit(self, spec: JobSpec) -> str:
-        """Submits a job. Returns its id; over the API that of the job that holds its unique key, if one does. Raises
+        """Submits a job. Returns its id; over the API the id of the job that holds its unique key, if one does. Raises
         InvalidJob, IdTaken."""
         steps: Steps[str] = self._verbs.submit(spec)
         return self._all(steps)

@@ -45,10 +45,10 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     boot_id: Optional[str]
     """The boot of the actor; none in the presence of foreign programs."""
     beat: str
-    """A random text of this heartbeat, by which a process tells its own presence from that of its copy on a cloned
+    """A random text of this heartbeat: it tells the presence of a process from the presence of its copy on a cloned
     machine; empty in the presence of foreign programs."""
     holding: Optional[str]
-    """The overload of its machine for which it claims no jobs, though it is ready."""
+    """The overload of its machine: it claims no jobs because of it, though it is ready."""
 
 
 class AuditList(TypedDict):
@@ -58,6 +58,23 @@ class AuditList(TypedDict):
 
 
 AuditRecord = TypedDict("AuditRecord", {'at': 'str', 'who': 'str', 'what': 'str', 'to': 'str', 'from': 'str', 'through': 'str'}, total=False)
+
+
+class Backfilled(TypedDict):
+    """The firings of a period."""
+    firings: List[BackfilledFiring]
+    """The firings, in their order."""
+
+
+class BackfilledFiring(TypedDict):
+    """One firing of a backfill."""
+    due: str
+    """The due time, in RFC 3339."""
+    outcome: Literal['submitted', 'fired', 'exists', 'left_out']
+    """Its outcome: submitted; fired, if it fired at its time and that is left out; exists, if it was backfilled
+    before; `left_out`, if another job holds its unique key."""
+    job_id: str
+    """Its job, or the job for which it is left out."""
 
 
 class ChangedDead(TypedDict):
@@ -86,9 +103,9 @@ class DeadLetter(_DeadLetterRequired, total=False):
     """A dead letter in a list."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
+    .vsh v, .hero heroscript, or as the configuration says."""
     error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
+    """The reason why it ended in `error`, or why its last attempt failed."""
     name: str
     """A name for lists and searches; several jobs may have the same."""
     group: str
@@ -109,9 +126,9 @@ class DeadLetter(_DeadLetterRequired, total=False):
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
     created_at: str
-    """The time at which it was stored."""
+    """The time when it was stored."""
     finished_at: str
-    """The time at which it became terminal."""
+    """The time when it became terminal."""
 
 
 class DeadLetters(TypedDict):
@@ -135,7 +152,7 @@ class Documented(TypedDict):
 
 
 class EditedValues(TypedDict, total=False):
-    """New values of jobs. What is left out stays as it is."""
+    """New values of jobs. Omitted values stay as they are."""
     priority: Optional[int]
     """The priority: 0 urgent, 1 normal, 2 background."""
     group: Optional[str]
@@ -183,14 +200,21 @@ class FiringDocument(TypedDict):
     """The time at which a supervisor fired it, in RFC 3339."""
     late_s: float
     """The seconds from one to the other."""
-    outcome: Literal['fired', 'left_out', 'failed']
-    """Its outcome: fired, `left_out` or failed."""
+    outcome: Literal['fired', 'left_out', 'failed', 'missed']
+    """Its outcome: fired, `left_out`, failed or missed."""
     job_id: Optional[str]
     """Its job; for one that was left out, the job that had not ended."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
     why: Optional[str]
-    """The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced."""
+    """The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it
+    replaced; `run now` or `backfill` beside its schedule."""
+
+
+class FiringList(TypedDict):
+    """Firings of a periodic job."""
+    firings: List[FiringDocument]
+    """The firings, the newest first."""
 
 
 class FunctionDocument(TypedDict):
@@ -198,7 +222,7 @@ class FunctionDocument(TypedDict):
     name: str
     """Its name, after its type if it has one."""
     group: str
-    """The group in which it is documented."""
+    """The group of its documentation."""
     signatures: List[str]
     """Its signatures."""
     says: str
@@ -249,7 +273,7 @@ class _GraphDocumentRequired(TypedDict):
     id: str
     """Its id."""
     kind: GraphKind
-    """The way in which its jobs were submitted."""
+    """The kind of its submission."""
     state: GraphState
     """Its state: `running` until all jobs have ended, then `finished`, `failed` if a job failed, else `cancelled`
     if a job was stopped."""
@@ -264,7 +288,7 @@ class _GraphDocumentRequired(TypedDict):
     waiting: int
     """Jobs that have not ended."""
     caller_id: str
-    """The name of its submitter: that of its first job."""
+    """The name of its submitter, from its first job."""
     created_at: str
     """The time of its submission, in RFC 3339."""
 
@@ -274,7 +298,7 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     name: Optional[str]
     """Its name."""
     ended_at: Optional[str]
-    """The time at which its last job ended."""
+    """The time when its last job ended."""
     callbacks: Dict[str, str]
     """The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the id of
     its job."""
@@ -331,7 +355,7 @@ class Job(_JobRequired, total=False):
     `HERO_CONTEXT_ID`."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
+    .vsh v, .hero heroscript, or as the configuration says."""
     extension: str
     """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
     submitted file, or the type's first."""
@@ -350,9 +374,9 @@ class Job(_JobRequired, total=False):
     """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
     1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
     retry_if: str
-    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
-    (24h) after its first one."""
+    """The exit codes that are retried, such as 1,64-78: after any other, the job fails at once; by default all. A
+    job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
+    first one."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     cpu: float
@@ -380,7 +404,7 @@ class Job(_JobRequired, total=False):
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
     prerequisite_names: Dict[str, str]
-    """The names by which the script knows prerequisites, beside their ids."""
+    """The names of prerequisites in the script, beside their ids."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     expires: float
@@ -425,11 +449,11 @@ class Job(_JobRequired, total=False):
     graph_id: str
     """The graph or batch that it belongs to."""
     unique_scope: str
-    """The caller and the context to which its unique key belongs; without them the key is one for all jobs."""
+    """The caller and the context of its unique key; without them the key is shared by all jobs."""
     prerequisites_at: str
-    """The time up to which its prerequisites were created: a later job of the same id is none of them."""
+    """Its prerequisites were created before this time: a later job with the same id is not a prerequisite."""
     created_at: str
-    """The time at which it was stored."""
+    """The time when it was stored."""
     updated_at: str
     """The time of its last change of state."""
     started_at: str
@@ -437,7 +461,7 @@ class Job(_JobRequired, total=False):
     first_started_at: str
     """The start of its first attempt, if another one follows or followed that."""
     finished_at: str
-    """The time at which it became terminal."""
+    """The time when it became terminal."""
     dependents: List[str]
     """Jobs that wait for it, or did: the first of them."""
     dependents_more: int
@@ -453,15 +477,17 @@ class Job(_JobRequired, total=False):
     boot_id: str
     """The boot of that actor."""
     error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
+    """The reason why it ended in `error`, or why its last attempt failed."""
     exit_code: int
     """The exit code, where a process ran."""
     hostname: str
     """The machine of the actor, if the job ended in `error`."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
+    cron: str
+    """The periodic job whose firing it is."""
     fell_back_from: str
-    """The queue to which it was sent first."""
+    """The queue that it was sent to first."""
     held_by: str
     """The limit that holds it."""
     stopped_by: str
@@ -483,7 +509,7 @@ class Job(_JobRequired, total=False):
     cpu_time: float
     """The processor time of its last attempt, in seconds."""
     memory_peak: int
-    """The most memory of its last attempt, in bytes."""
+    """The peak memory of its last attempt, in bytes."""
     log_missing: int
     """The lines of its log that Redis refused."""
     output_truncated: int
@@ -565,7 +591,7 @@ class _JobSettingsRequired(TypedDict):
     """The text to run."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
+    .vsh v, .hero heroscript, or as the configuration says."""
 
 
 class JobSettings(_JobSettingsRequired, total=False):
@@ -601,9 +627,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
     1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
     retry_if: str
-    """The exit codes after which a retry may help, such as 1,64-78: after any other, the job fails at once; by
-    default all. A job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max`
-    (24h) after its first one."""
+    """The exit codes that are retried, such as 1,64-78: after any other, the job fails at once; by default all. A
+    job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
+    first one."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
     cpu: float
@@ -631,7 +657,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
     prerequisite_names: Dict[str, str]
-    """The names by which the script knows prerequisites, beside their ids."""
+    """The names of prerequisites in the script, beside their ids."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     expires: float
@@ -698,7 +724,7 @@ class _LimitDocumentRequired(TypedDict):
     """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
     `#` and its hash."""
     per: Optional[str]
-    """The property by which it counts separately."""
+    """The property that it counts by."""
     type: Optional[str]
     """It limits only jobs of this script type."""
     group: Optional[str]
@@ -708,9 +734,9 @@ class _LimitDocumentRequired(TypedDict):
     key: Optional[str]
     """It limits only jobs with this limit key."""
     running_max: Optional[int]
-    """The most jobs that run at once."""
+    """The maximum number of jobs that run at once."""
     rate: Optional[str]
-    """The most jobs that start within a time."""
+    """The maximum number of jobs that start within a time."""
     configured: bool
     """True if the configuration that was read has it."""
     running: int
@@ -771,6 +797,10 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that ended at this time or after it; a job that has not ended is left out."""
     ended_until: Optional[str]
     """Only jobs that ended at this time or before it."""
+    actor: Optional[str]
+    """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
+    host: Optional[str]
+    """Only jobs that ran last, and ended, on this machine."""
 
 
 class ListedFiles(TypedDict):
@@ -803,9 +833,11 @@ class ListedJob(_ListedJobRequired, total=False):
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     graph_id: str
     """The graph or batch that it belongs to."""
+    cron: str
+    """The periodic job whose firing it is."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or what the configuration says."""
+    .vsh v, .hero heroscript, or as the configuration says."""
     group: str
     """The group of actors that may run it; any group without one."""
     instance: int
@@ -828,19 +860,19 @@ class ListedJob(_ListedJobRequired, total=False):
     stopped_by: str
     """The person or program that stopped it, and its machine or address."""
     created_at: str
-    """The time at which it was stored."""
+    """The time when it was stored."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     started_at: str
     """The start of its last attempt."""
     finished_at: str
-    """The time at which it became terminal."""
+    """The time when it became terminal."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
     error: str
-    """The reason for which it ended in `error`, or for which its last attempt failed."""
+    """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
 
 
@@ -874,7 +906,7 @@ class LoggedLine(_LoggedLineRequired, total=False):
     progress: Optional[float]
     """The progress from 0 to 1, if the line is about it."""
     time: Optional[str]
-    """The time at which it was written, in UTC."""
+    """The time when it was written, in UTC."""
     output: bool
     """True for a line of the job's output, which has it as well."""
 
@@ -938,6 +970,10 @@ class PeriodicJobDocument(TypedDict):
     """The treatment of missed firings."""
     overlap: str
     """The treatment of a firing while the last job has not ended."""
+    spread: Optional[SpreadDocument]
+    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
+    calendar: Optional[str]
+    """The calendar of the days on which it does not fire."""
     enabled: bool
     """False if a person has disabled it."""
     disabled_at: Optional[str]
@@ -954,6 +990,23 @@ class PeriodicJobDocument(TypedDict):
     """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
+    missed: int
+    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
+    succeeded_at: Optional[str]
+    """The end of its last job that finished, in RFC 3339."""
+    failed_at: Optional[str]
+    """The end of its last job that failed, in RFC 3339."""
+    failed_id: Optional[str]
+    """The job that failed last."""
+    failed_why: Optional[str]
+    """The start of its error."""
+    duration_s: Optional[float]
+    """The duration of its last job that ended, in seconds."""
+    overdue_at: Optional[str]
+    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
+    its last job."""
+    overdue: bool
+    """Set if that has passed without a success."""
 
 
 class PeriodicJobHistoryDocument(TypedDict):
@@ -976,6 +1029,10 @@ class PeriodicJobHistoryDocument(TypedDict):
     """The treatment of missed firings."""
     overlap: str
     """The treatment of a firing while the last job has not ended."""
+    spread: Optional[SpreadDocument]
+    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
+    calendar: Optional[str]
+    """The calendar of the days on which it does not fire."""
     enabled: bool
     """False if a person has disabled it."""
     disabled_at: Optional[str]
@@ -992,10 +1049,29 @@ class PeriodicJobHistoryDocument(TypedDict):
     """The number of firings."""
     left_out: int
     """The number of firings left out because the last job had not ended."""
+    missed: int
+    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
+    succeeded_at: Optional[str]
+    """The end of its last job that finished, in RFC 3339."""
+    failed_at: Optional[str]
+    """The end of its last job that failed, in RFC 3339."""
+    failed_id: Optional[str]
+    """The job that failed last."""
+    failed_why: Optional[str]
+    """The start of its error."""
+    duration_s: Optional[float]
+    """The duration of its last job that ended, in seconds."""
+    overdue_at: Optional[str]
+    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
+    its last job."""
+    overdue: bool
+    """Set if that has passed without a success."""
     upcoming: List[str]
     """The times of the next firings, in RFC 3339, if it is enabled."""
     script: str
     """The script of its jobs."""
+    settings: Any
+    """The other settings of its jobs, named as the fields of a job."""
     history: List[FiringDocument]
     """Its latest firings, the newest first; at most 20."""
 
@@ -1019,7 +1095,7 @@ class Pong(TypedDict):
 class Problem(TypedDict):
     """One thing that is wrong, or worth knowing."""
     kind: ProblemKind
-    """Its kind, by which programs know it."""
+    """Its kind: programs know it by this."""
     severity: Severity
     """Its severity."""
     subject: str
@@ -1079,7 +1155,7 @@ class Resumed(TypedDict):
 class Retried(TypedDict):
     """Jobs that run again."""
     jobs: List[RetriedJob]
-    """The jobs, the one that was named first."""
+    """The jobs, the named job first."""
 
 
 class _RetriedJobRequired(TypedDict):
@@ -1105,12 +1181,15 @@ class ShownGraph(TypedDict):
     """The cursor of the next page, if there may be one."""
 
 
-class StatsDocument(TypedDict):
-    """Rates, errors and times of jobs."""
-    seconds: Optional[float]
-    """The seconds in which this was counted; without them, since the first job of each type."""
-    types: List[TypeStatsDocument]
-    """The script types."""
+class SpreadDocument(TypedDict):
+    """The delay of the firings of a periodic job."""
+    most_s: int
+    """The longest, in seconds."""
+    own_s: int
+    """The value of this periodic job, in seconds."""
+
+
+StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]'}, total=False)
 
 
 class SubmittedBatch(TypedDict):
@@ -1167,11 +1246,11 @@ class ToldActors(_ToldActorsRequired, total=False):
 
 
 class ToldJob(TypedDict):
-    """A job and what was done to it."""
+    """A job and the change."""
     id: str
     """The id of the job."""
     result: str
-    """Its new state, or what was done: `stopped`, `told to stop`, `deleted`."""
+    """Its new state, or the change: `stopped`, `told to stop`, `deleted`."""
 
 
 class TypeCount(TypedDict):
@@ -1223,10 +1302,13 @@ class UnchangedDead(TypedDict):
 
 
 ActorState = Literal['ready', 'draining', 'foreign']
-"""The state of an actor."""
+"""The state of an actor. ready: It claims jobs. draining: It claims no more jobs; running ones end. foreign: It
+belongs to a foreign program, which does not tell."""
 
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
-"""The kind of an attempt's end."""
+"""The kind of an attempt's end. running: It has not ended. finished: The job finished. error: The script failed,
+ran out of time or was stopped. crashed: Its actor died, or exceeded the timeout as a foreign actor. given_back: Its
+actor stopped and gave the job back. postponed: Its script asked to be run again later."""
 
 ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 """The word of a change."""
@@ -1235,28 +1317,52 @@ ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
 FileSide = Literal['input', 'output', 'stdin']
-"""The side of a job on which a file is."""
+"""The side of a job that a file is on. input: Its submitter gave it. output: Its script left it. stdin: Its
+submitter gave it as standard input."""
 
 GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
-"""The outcome of a job of a graph."""
+"""The outcome of a job of a graph. waiting: It has not ended. finished: It finished. failed: It ended in an error.
+cancelled: It was stopped, or deleted before its end."""
 
 GraphKind = Literal['graph', 'batch']
-"""The way in which jobs were submitted together."""
+"""The kind of a joint submission. graph: As a graph: they wait for each other by name. batch: As a batch."""
 
 GraphState = Literal['running', 'finished', 'failed', 'cancelled']
-"""The state of a graph."""
+"""The state of a graph. running: Some of its jobs have not ended. finished: All have finished. failed: All have
+ended, and some failed. cancelled: All have ended, none failed, and some were cancelled."""
 
 HealthState = Literal['ok', 'warning', 'critical']
-"""The state of the whole namespace: that of its worst problem."""
+"""The state of the whole namespace: the severity of its worst problem. ok: Nothing is wrong; notes may be there.
+warning: A warning is the worst. critical: Something is critical."""
 
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
-"""The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
+"""The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows.
+created: Stored, not started. waiting_for_prerequisites: Waits for its prerequisites. scheduled: Waits for its time:
+a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
+Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
-"""The kind of a problem."""
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
+"""The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
+its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
+job is not in force because of a mistake. cron_overdue: A periodic job has not succeeded for twice its interval.
+redis_replica: Redis is a replica, which refuses writes. redis_old: Redis is too old. redis_unknown: Redis does not
+tell its state. redis_cannot_append: Redis cannot write its append-only file. redis_cannot_save: Redis cannot write
+its snapshot. redis_forgets: Redis may lose accepted jobs. redis_named_alone: Redis is a node of a cluster that is
+named alone. redis_memory: Redis uses much of its memory. wrong_type: A key of the namespace is used by another
+program. clock_differs: The clock of a machine differs from Redis's. queue_depth: A queue is deep.
+queue_without_actor: A queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a script type that is
+not configured, and no actor. queue_wait: The first job of a queue waits for long. queue_held: Limits hold jobs of a
+queue. queue_paused: A queue is paused. jobs_failed: Jobs failed in the last hour. dead_letters: Jobs became dead
+letters in the last hour. dead_letters_kept: Dead letters are kept. failures_rise: The share of failures has risen.
+jobs_due: Scheduled jobs are due, and nobody dispatches them. actors_hold: Actors claim no jobs, as their machines
+are overloaded or full. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has
+no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A
+queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. versions_differ: Daemons have
+other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
-"""The severity of a problem."""
+"""The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
+look at it now."""
 
 
 class Methods:
@@ -1301,9 +1407,14 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        return answer
+
+    def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
+        """Submits the jobs of a periodic job for its firings in a period of the past."""
+        answer: Backfilled = self._call("cron.backfill", _given({"name": name, "since": since, "until": until, "only_missing": only_missing}))
         return answer
 
     def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
@@ -1316,9 +1427,9 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
-        """Changes a periodic job in Redis: what is given replaces what it has."""
-        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+        """Changes a periodic job in Redis: given settings replace its own."""
+        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
         return answer
 
     def cron_enable(self, *, name: str) -> Switched:
@@ -1329,6 +1440,11 @@ class Methods:
     def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
         """Shows a periodic job with its next and latest firings."""
         answer: PeriodicJobHistoryDocument = self._call("cron.get", _given({"name": name}))
+        return answer
+
+    def cron_history(self, *, name: str, limit: Optional[int] = None) -> FiringList:
+        """Lists the latest firings of a periodic job, the newest first: at most 100 are kept."""
+        answer: FiringList = self._call("cron.history", _given({"name": name, "limit": limit}))
         return answer
 
     def cron_list(self) -> PeriodicJobList:
@@ -1439,9 +1555,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1486,7 +1602,7 @@ class Methods:
         return answer
 
     def limit_list(self) -> LimitList:
-        """Lists the limits, what runs under each and what it holds."""
+        """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = self._call("limit.list", _given({}))
         return answer
 
@@ -1545,9 +1661,10 @@ class Methods:
         answer: Documented = self._call("script.functions", _given({"script_type": script_type, "name": name}))
         return answer
 
-    def stats_get(self) -> StatsDocument:
-        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
-        answer: StatsDocument = self._call("stats.get", _given({}))
+    def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
+        each type, or in a period of the last 30 days."""
+        answer: StatsDocument = self._call("stats.get", _given({"since": since, "until": until}))
         return answer
 
     def system_health(self) -> NamespaceHealth:
@@ -1604,9 +1721,14 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        return answer
+
+    async def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
+        """Submits the jobs of a periodic job for its firings in a period of the past."""
+        answer: Backfilled = await self._call("cron.backfill", _given({"name": name, "since": since, "until": until, "only_missing": only_missing}))
         return answer
 
     async def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
@@ -1619,9 +1741,9 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
-        """Changes a periodic job in Redis: what is given replaces what it has."""
-        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+        """Changes a periodic job in Redis: given settings replace its own."""
+        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
         return answer
 
     async def cron_enable(self, *, name: str) -> Switched:
@@ -1632,6 +1754,11 @@ class AsyncMethods:
     async def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
         """Shows a periodic job with its next and latest firings."""
         answer: PeriodicJobHistoryDocument = await self._call("cron.get", _given({"name": name}))
+        return answer
+
+    async def cron_history(self, *, name: str, limit: Optional[int] = None) -> FiringList:
+        """Lists the latest firings of a periodic job, the newest first: at most 100 are kept."""
+        answer: FiringList = await self._call("cron.history", _given({"name": name, "limit": limit}))
         return answer
 
     async def cron_list(self) -> PeriodicJobList:
@@ -1742,9 +1869,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1789,7 +1916,7 @@ class AsyncMethods:
         return answer
 
     async def limit_list(self) -> LimitList:
-        """Lists the limits, what runs under each and what it holds."""
+        """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = await self._call("limit.list", _given({}))
         return answer
 
@@ -1848,9 +1975,10 @@ class AsyncMethods:
         answer: Documented = await self._call("script.functions", _given({"script_type": script_type, "name": name}))
         return answer
 
-    async def stats_get(self) -> StatsDocument:
-        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
-        answer: StatsDocument = await self._call("stats.get", _given({}))
+    async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
+        each type, or in a period of the last 30 days."""
+        answer: StatsDocument = await self._call("stats.get", _given({"since": since, "until": until}))
         return answer
 
     async def system_health(self) -> NamespaceHealth:

@@ -1,4 +1,4 @@
-//! The files that a claimed job is given: those of its submitter, and those that its prerequisites left.
+//! The files that a claimed job is given, by its submitter and by its prerequisites.
 
 use std::collections::BTreeMap;
 

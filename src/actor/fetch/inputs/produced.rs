@@ -19,7 +19,7 @@ const OUTPUTS_MAX: usize = 1000;
 /// The outputs that one call reads.
 const OUTPUTS_PER_CALL: usize = 20;
 
-/// Reads what the graph or batch of a callback produced; `None` for any other job, and once the graph is gone.
+/// Reads the outputs of a callback's graph or batch; `None` for any other job, and once the graph is gone.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -80,7 +80,7 @@ async fn outputs(
         let asked: Vec<_> = chunk.iter().map(|member| vec![member.id.clone()].into()).collect();
         let (found, _) = store.inputs(&asked, left).await?;
         for (member, outputs) in chunk.iter().zip(found) {
-            // One that is too large for the rest, or cannot be read, is the end of them.
+            // An output that is too large for the rest, or cannot be read, is the end of them.
             let Ok(mut outputs) = outputs else { return Ok(given) };
             let output = outputs.remove(&member.id).flatten();
             let size = output.as_ref().map_or(0, |text| text.len() as u64);

@@ -19,18 +19,18 @@ use crate::engine::{Log, Stream};
 use crate::proto::job::{FileBody, FileName, JobFiles, NamedFiles};
 use crate::proto::text::shown;
 
-/// The most entries that the log tells of.
+/// The maximum number of entries that the log tells of.
 const NOTES_MAX: usize = 10;
 
 /// The files that a script left.
 #[derive(Debug, Default)]
-pub(in crate::engine::process) struct Collected {
+pub(in crate::process) struct Collected {
     /// The files that are kept.
-    pub(in crate::engine::process) files: NamedFiles,
+    pub(in crate::process) files: NamedFiles,
     /// The entries that are not, with their reasons, on one line; empty if all are kept.
-    pub(in crate::engine::process) not_kept: String,
+    pub(in crate::process) not_kept: String,
     /// True if some are not kept that could be: they exceed a bound, or cannot be stored.
-    pub(in crate::engine::process) lacks_some: bool,
+    pub(in crate::process) lacks_some: bool,
 }
 
 /// The reason why an entry is not kept.
@@ -49,7 +49,7 @@ impl From<String> for NotKept {
 /// Returns the files that the script left in its folder for them, at most [`JobFiles::COUNT_MAX`] with
 /// `bytes_max` bytes in memory; larger ones are in the folder of contents, if there is one. `home` is the
 /// folder of its job, into which nobody writes any more.
-pub(in crate::engine::process) fn collect(
+pub(in crate::process) fn collect(
     home: &Path,
     bytes_max: u64,
     contents: &Contents,
@@ -134,7 +134,7 @@ fn read(
         return Err("it is a folder".to_owned().into());
     }
     if !data.is_file() {
-        return Err("it is no regular file".to_owned().into());
+        return Err("it is not a regular file".to_owned().into());
     }
     // Another name of a file that the script may not read.
     if data.nlink() != 1 {
@@ -188,7 +188,11 @@ mod tests {
         let collected = collect(home, bytes_max, &contents, &log);
         let kept = collected.files.keys().map(ToString::to_string).collect();
         let notes = log.0.into_inner().expect("a lock");
-        assert_eq!(collected.not_kept, notes.join("; "), "the job names what the log names");
+        assert_eq!(
+            collected.not_kept,
+            notes.join("; "),
+            "the job names the files that the log names"
+        );
         (kept, notes)
     }
 
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(kept, ["good.csv"]);
         assert_eq!(notes.len(), 9, "{notes:?}");
         for why in [
-            "the file `pipe` is not kept: it is no regular file",
+            "the file `pipe` is not kept: it is not a regular file",
             "the file `link` is not kept: it is a link",
             "the file `below` is not kept: it is a folder",
             "the file `twice` is not kept: it has another name",

@@ -4,8 +4,8 @@ use super::super::child::AskedEnd;
 use crate::engine::Failure;
 use crate::sandbox::Limit;
 
-/// Returns what a limit above that of the job says in a sentence about a kill.
-pub(in crate::engine::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
+/// Returns the words for a limit above the job's own, in a sentence about a kill.
+pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::UnitMemory => Some("its unit reached its MemoryMax"),
         Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
@@ -15,10 +15,7 @@ pub(in crate::engine::process) fn above_the_job(limit: Limit) -> Option<&'static
 }
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.
-pub(in crate::engine::process) fn failure_of_exit(
-    message: String,
-    exit_code: Option<i32>,
-) -> Failure {
+pub(in crate::process) fn failure_of_exit(message: String, exit_code: Option<i32>) -> Failure {
     const DATA_ERROR: i32 = 65;
     match exit_code {
         Some(DATA_ERROR) => Failure::Discarded { message, exit_code },
@@ -26,11 +23,8 @@ pub(in crate::engine::process) fn failure_of_exit(
     }
 }
 
-/// Returns what a script asked for on its channel.
-pub(in crate::engine::process) fn asked_failure(
-    asked: AskedEnd,
-    exit_code: Option<i32>,
-) -> Failure {
+/// Returns a script's request on its channel.
+pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
     match asked {
         AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
         AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
@@ -39,7 +33,7 @@ pub(in crate::engine::process) fn asked_failure(
 
 /// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
 /// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
-pub(in crate::engine::process) fn missing_for_processes(
+pub(in crate::process) fn missing_for_processes(
     stderr_tail: &str,
 ) -> Option<(&'static str, &'static str)> {
     const CLOSED: &str = "[Errno 13] Permission denied";

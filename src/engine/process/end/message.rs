@@ -11,7 +11,7 @@ use crate::engine::process::watch::LineSplitter;
 use crate::proto::job::JobOutput;
 
 /// Describes a status: `exit code 3`, `killed by signal 9 (SIGKILL)`.
-pub(in crate::engine::process) fn describe(status: ExitStatus) -> String {
+pub(in crate::process) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(number)) => match Signal::try_from(number) {
@@ -24,7 +24,7 @@ pub(in crate::engine::process) fn describe(status: ExitStatus) -> String {
 
 /// Describes a failed child: its status and the reason in its standard error in the first line, then the end
 /// of its standard error, if that has more.
-pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
+pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = describe(status);
     match reason_of(stderr_tail) {
         None => how,
@@ -34,7 +34,7 @@ pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -
 }
 
 /// Returns standard output as text without its last line end.
-pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
+pub(crate) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     String::from_utf8_lossy(bytes).into_owned()
@@ -42,7 +42,7 @@ pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
 
 /// Returns standard output as the output of a job: text without its last line end, other bytes as
 /// they are.
-pub(in crate::engine::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
+pub(in crate::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
     match JobOutput::from(bytes) {
         JobOutput::Text(text) => output_text(text.as_bytes()).into(),
         bytes @ JobOutput::Bytes(_) => bytes,
@@ -50,7 +50,7 @@ pub(in crate::engine::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
 }
 
 /// Logs the end of the standard output of a failed child, which may say why it failed.
-pub(in crate::engine::process) fn log_output(stdout: &[u8], log: &dyn Log) {
+pub(in crate::process) fn log_output(stdout: &[u8], log: &dyn Log) {
     const BYTES_MAX: usize = 64 * 1024;
     let rest = match stdout.len().checked_sub(BYTES_MAX) {
         Some(cut) if cut > 0 => {

@@ -9,11 +9,11 @@ mod reason;
 mod traceback;
 
 pub(super) use explain::missing_of_own_folder;
-pub(in crate::engine) use explain::{Ending, Explainer, with_path};
+pub(crate) use explain::{Ending, Explainer, with_path};
 pub(super) use files::{Collected, collect};
 pub(super) use meaning::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
 pub(super) use message::{describe, job_output, log_output};
-pub(in crate::engine) use message::{failed_message, output_text};
+pub(crate) use message::{failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;
 pub(super) use traceback::error_of;
@@ -69,7 +69,7 @@ impl ChildProcess {
         self.kill_at.unwrap_or_else(|| Instant::now() + TICK_MAX)
     }
 
-    /// The time by which what the exited child left behind is killed: after `grace` or at the `deadline`,
+    /// The time when orphaned processes of the exited child are killed: after `grace` or at the `deadline`,
     /// or at the end of the grace that Hero gave the child already.
     pub(super) fn leftovers_end(&self, grace: Duration, deadline: Instant) -> Instant {
         let now = Instant::now();
@@ -113,7 +113,7 @@ impl ChildProcess {
         kill_orphans(self.run);
     }
 
-    /// Reaps the child. Returns its status and what it used.
+    /// Reaps the child. Returns its status and usage.
     ///
     /// # Errors
     /// The errors of `wait4(2)`.
@@ -150,7 +150,7 @@ impl Drop for ChildProcess {
 ///
 /// # Errors
 /// The errors of `kill(2)`: the process does not exist, or belongs to another user.
-pub(in crate::engine) fn ask_to_end(pid: i32) -> io::Result<()> {
+pub(crate) fn ask_to_end(pid: i32) -> io::Result<()> {
     if pid <= 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -27,7 +27,7 @@ use crate::engine::process::proc::{self, Stat};
 use crate::engine::process::start::{RegisteredChild, Run, pause_starts, registered};
 use crate::sandbox::pidfd;
 
-/// The time that killed processes get to disappear. Longer takes one that hangs in the kernel, and many
+/// The time that killed processes get to disappear. A process that hangs in the kernel takes longer, and so do many
 /// that start others while they are killed; the reaper goes on with these.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 /// The interval of the reaper's searches while jobs run.
@@ -40,16 +40,16 @@ const NOTHING_FOUND: u32 = 2;
 
 /// The result of one search.
 #[derive(Debug, Default)]
-pub(in crate::engine::process) struct Swept {
+pub(in crate::process) struct Swept {
     /// True if something was reaped or killed.
     has_found: bool,
     /// The killed processes that still exist.
     dying: Vec<OwnedFd>,
 }
 
-/// Kills all that a run has left behind, after its child has died. Returns once it is gone, or is left
+/// Kills all orphaned processes of a run, after its child has died. Returns once they are gone, or are left
 /// to the reaper.
-pub(in crate::engine::process) fn kill_orphans(run: Run) {
+pub(in crate::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
     let mut nothing_found = 0;
     while nothing_found < NOTHING_FOUND {
@@ -59,19 +59,19 @@ pub(in crate::engine::process) fn kill_orphans(run: Run) {
             let _ = poll_until(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], until);
         }
         if Instant::now() >= until {
-            warn!("processes that a job left behind do not die yet");
+            warn!("orphaned processes of a job do not die yet");
             return;
         }
     }
 }
 
 /// Wakes the reaper, which searches while jobs run and until nothing is left of them.
-pub(in crate::engine::process) fn wake_reaper() {
+pub(in crate::process) fn wake_reaper() {
     static REAPER: OnceLock<Option<Thread>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| {
         let reaper = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
         let reaper = reaper.inspect_err(|error| {
-            warn!("processes that jobs leave behind are only found at an end of a job: {error}");
+            warn!("cannot start the reaper, orphaned processes are found only at the end of a job: {error}");
         });
         reaper.ok().map(|handle| handle.thread().clone())
     });
@@ -81,7 +81,7 @@ pub(in crate::engine::process) fn wake_reaper() {
 fn reap() {
     let mut nothing_found = 0;
     loop {
-        // Before the search: what the last of them leaves behind is found after it.
+        // Before the search: processes that the last of them leaves are found after it.
         let is_idle = registered().values().all(|child| child.run.is_none());
         nothing_found = if sweep(None).has_found { 0 } else { nothing_found + 1 };
         if nothing_found < NOTHING_FOUND {
@@ -94,9 +94,9 @@ fn reap() {
     }
 }
 
-/// Reaps dead orphans and kills those of runs that are over. `ending` is a run that is over although
+/// Reaps dead orphans and kills orphans of runs that are over. `ending` is a run that is over although
 /// its child has not been reaped.
-pub(in crate::engine::process) fn sweep(ending: Option<Run>) -> Swept {
+pub(in crate::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
     let mut swept = Swept::default();
     // Nearly always all children are registered; then no start has to wait.

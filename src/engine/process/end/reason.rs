@@ -1,5 +1,5 @@
-//! Finds the line of a failed program's standard error that says why it failed. What comes after it, such as a
-//! stack, is context; so is what comes before it, such as warnings.
+//! Finds the line of a failed program's standard error that says why it failed. Lines after it, such as a
+//! stack, and before it, such as warnings, are context.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const NOTES: [&str; 9] = [
 ];
 /// The beginnings of lines of a stack: of node and Java, of Ruby, of PHP.
 const FRAMES: [&str; 3] = ["at ", "from ", "#"];
-/// The most lines between an error of node and its stack.
+/// The maximum number of lines between an error of node and its stack.
 const MESSAGE_LINES_MAX: usize = 20;
 
 /// Returns the line that says why a program failed, without the space around it; `None` if none says

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// The first line of a traceback, and that of a group of exceptions that no other group holds.
+/// The first line of a traceback, and of an outermost group of exceptions.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 const GROUP: &str = "  + Exception Group Traceback (most recent call last):";
 /// The exceptions of a group that its error names.
@@ -11,7 +11,7 @@ const INNER_MAX: usize = 3;
 
 /// Returns `ZeroDivisionError: division by zero (line 3, in half)`, or `None` if the text does not
 /// end in a traceback.
-pub(in crate::engine::process) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
+pub(in crate::process) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().collect();
     let group = lines.iter().rposition(|line| *line == GROUP);
     // A traceback below it is of a later exception.

@@ -1,4 +1,4 @@
-//! A cache on disk for what is built once from the text of scripts: compiled programs and Python
+//! A cache on disk for things that are built once from the text of scripts: compiled programs and Python
 //! environments.
 //!
 //! An entry is a folder `KIND/NAME`. Its file `complete` holds the size of the entry, and the time
@@ -26,9 +26,9 @@ use crate::engine::{Cancel, Failure};
 const COMPLETE: &str = "complete";
 /// The file with the text that the entry was built from; the name of an entry is only its hash.
 const MADE_OF: &str = "made-of";
-/// The interval at which a lock is tried that another process may hold.
+/// The interval between tries of a lock that another process may hold.
 const TRY_EVERY_MS: u8 = 20;
-/// The depth to which the permissions of an entry are looked at before it is used: that of the packages in an
+/// The depth of the check of an entry's permissions before its use: down to the packages in an
 /// environment, whose own files are too many.
 const REPAIRED_DEEP_MAX: usize = 4;
 /// Folders of an entry nested deeper than this are not measured.
@@ -43,23 +43,23 @@ pub(super) struct BuildCache {
 
 /// A complete entry. It is not removed while this value exists.
 #[derive(Debug)]
-pub(in crate::engine::process) struct CacheEntry {
+pub(in crate::process) struct CacheEntry {
     folder: PathBuf,
     _in_use: File,
 }
 
 impl CacheEntry {
     /// Returns the folder of the entry.
-    pub(in crate::engine::process) fn path(&self) -> &Path {
+    pub(in crate::process) fn path(&self) -> &Path {
         &self.folder
     }
 }
 
 /// The end of waiting and building: a requested stop or a deadline.
 #[derive(Clone, Copy)]
-pub(in crate::engine::process) struct Until<'a> {
-    pub(in crate::engine::process) cancel: &'a Cancel,
-    pub(in crate::engine::process) deadline: Instant,
+pub(in crate::process) struct Until<'a> {
+    pub(in crate::process) cancel: &'a Cancel,
+    pub(in crate::process) deadline: Instant,
 }
 
 impl Until<'_> {
@@ -75,7 +75,7 @@ impl Until<'_> {
         let cancelled =
             cancelled.map_err(|error| Failure::before_start("cannot wait for a stop", &error))?;
         let mut waits = [PollFd::new(cancelled.as_fd(), PollFlags::POLLIN)];
-        // An error, such as that of an interruption, only makes the next try earlier.
+        // An error, such as an interruption, only makes the next try earlier.
         let _ = poll(&mut waits, TRY_EVERY_MS);
         Ok(())
     }
@@ -109,7 +109,7 @@ impl BuildCache {
         }
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
-        // What is not there yet is built below.
+        // A missing entry is built below.
         let _ = tree::repair_below(&folder, REPAIRED_DEEP_MAX);
         loop {
             let lock = open_lock(&lock_file).map_err(at)?;

@@ -1,5 +1,5 @@
-//! The environment of a child: the variables that any program needs, those of the script type and
-//! those of the job. Nothing is inherited from the daemon.
+//! The environment of a child: the variables that any program needs, the script type's and
+//! the job's. Nothing is inherited from the daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,10 +16,10 @@ use crate::proto::text::shown;
 
 /// The default locale. It sets characters alone: everything else is the C locale, and loading that
 /// by name would make each program open a dozen files.
-pub(in crate::engine::process) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-8");
-/// Lets Python write each line at once, so that a log has what a script prints when it prints it. A job or its
+pub(in crate::process) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-8");
+/// Lets Python write each line at once, so that a log has a script's output at once. A job or its
 /// type may set another value; the empty one lets Python gather lines.
-pub(in crate::engine::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1");
+pub(in crate::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1");
 /// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
@@ -31,7 +31,7 @@ const PARAMS: &str = "HERO_PARAMS";
 ///
 /// # Errors
 /// A message that names the illegal variable.
-pub(in crate::engine) fn environment(
+pub(crate) fn environment(
     script: &Script<'_>,
     home: &Path,
 ) -> Result<Vec<(OsString, OsString)>, String> {
@@ -90,7 +90,7 @@ pub fn variable_names() -> Vec<&'static str> {
 
 /// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
 /// the system's user database.
-pub(in crate::engine::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
+pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let user = user();
     BTreeMap::from([
         ("PATH".into(), SYSTEM_PATH.into()),
@@ -137,7 +137,7 @@ fn user() -> &'static str {
 ///
 /// # Errors
 /// A message that names the variable.
-pub(in crate::engine) fn check_variable(name: &str, value: &str) -> Result<(), String> {
+pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), String> {
     let shown = name.escape_debug();
     if name.is_empty() {
         return Err("environment variable with an empty name".to_owned());

@@ -14,8 +14,8 @@ use crate::proto::job::FileBody;
 /// The variables with the paths of the two folders, which no job can override.
 const INPUT: &str = "HERO_INPUT_DIR";
 const OUTPUT: &str = "HERO_OUTPUT_DIR";
-/// The way from the folder of a job to that of the files that its script leaves.
-pub(in crate::engine::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
+/// The path from the folder of a job to the folder of the files that its script leaves.
+pub(in crate::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
 
 /// Creates the folders and writes the files that the job is given. Returns its standard input, if it
 /// has one.

@@ -20,13 +20,13 @@ mod v;
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
-pub(in crate::engine) use environment::{check_variable, environment};
+pub(crate) use environment::{check_variable, environment};
 pub(super) use files::WAY_TO_OUTPUT;
 pub(super) use prepared::Prepared;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
-pub(in crate::engine) use scratch::remove_leftovers;
+pub(crate) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
@@ -183,7 +183,7 @@ impl Preparer {
         Ok(prepared)
     }
 
-    /// Returns the program with its arguments, but for those of the job: the options that the script asks for
+    /// Returns the program with its arguments, without the job's: the options that the script asks for
     /// stand before its file.
     fn command_of(
         &self,
@@ -236,7 +236,7 @@ impl Preparer {
         !self.options.check.is_empty()
     }
 
-    /// Returns the extension of a script's file: the one that its job asks for, if its type has it.
+    /// Returns the extension of a script's file: the job's choice, if its type has it.
     fn extension<'a>(&'a self, asked: &'a str) -> Result<&'a str, Failure> {
         let of_type = [&self.extension].into_iter().chain(&self.options.more_extensions);
         if asked.is_empty() {
@@ -247,12 +247,12 @@ impl Preparer {
         }
         let known: Vec<&str> = of_type.map(String::as_str).filter(|e| !e.is_empty()).collect();
         let reason =
-            format!("`{}` is no extension of its type: {}", shown(asked), known.join(", "));
+            format!("`{}` is not an extension of its type: {}", shown(asked), known.join(", "));
         let message = InvalidJob::new("extension", reason).to_string();
         Err(Failure::Invalid { message })
     }
 
-    /// Asks node for the option with which it runs TypeScript, or why it cannot.
+    /// Asks node for its option to run TypeScript, or why it cannot.
     fn option_of_node(
         &self,
         node: PathBuf,
@@ -383,4 +383,4 @@ fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
 }
 
 #[cfg(test)]
-pub(in crate::engine::process) mod tests;
+pub(in crate::process) mod tests;

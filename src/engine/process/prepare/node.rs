@@ -8,13 +8,13 @@ use super::SCRIPT;
 const TYPESCRIPT: [&str; 3] = [".ts", ".mts", ".cts"];
 /// The variable with options of node.
 const OPTIONS: &str = "NODE_OPTIONS";
-/// Prints nothing if node runs TypeScript, or the option with which it does, or its version.
+/// Prints nothing if node runs TypeScript, or the option that makes it, or its version.
 const QUESTION: &str = "const option = '--experimental-strip-types'; \
     process.features.typescript ? '' : \
     process.allowedNodeEnvironmentFlags.has(option) ? option : process.version";
 
 /// Returns true if node has to be asked whether it runs a script with this extension. A command with
-/// options of its own brings what it needs.
+/// options of its own brings everything it needs.
 pub(super) fn is_in_question<'a>(
     command: &[String],
     extension: &str,

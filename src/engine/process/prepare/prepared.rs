@@ -9,28 +9,28 @@ use super::scratch::Scratch;
 
 /// A script that is ready to run.
 #[derive(Debug)]
-pub(in crate::engine::process) struct Prepared {
-    pub(in crate::engine::process) program: PathBuf,
-    pub(in crate::engine::process) args: Vec<OsString>,
-    pub(in crate::engine::process) env: Vec<(OsString, OsString)>,
+pub(in crate::process) struct Prepared {
+    pub(in crate::process) program: PathBuf,
+    pub(in crate::process) args: Vec<OsString>,
+    pub(in crate::process) env: Vec<(OsString, OsString)>,
     /// The options of the interpreter that the script asks for, among `args`.
-    pub(in crate::engine::process) options: Vec<OsString>,
+    pub(in crate::process) options: Vec<OsString>,
     /// The arguments that the job gives, the last of `args`.
-    pub(in crate::engine::process) given_args: Vec<String>,
+    pub(in crate::process) given_args: Vec<String>,
     /// The private folder of the job.
-    pub(in crate::engine::process) scratch: Scratch,
+    pub(in crate::process) scratch: Scratch,
     /// The working directory in it.
-    pub(in crate::engine::process) home: PathBuf,
+    pub(in crate::process) home: PathBuf,
     /// The folder with the modules of Python.
-    pub(in crate::engine::process) modules: PathBuf,
+    pub(in crate::process) modules: PathBuf,
     /// The file of the script.
-    pub(in crate::engine::process) script: PathBuf,
+    pub(in crate::process) script: PathBuf,
     /// The standard input, if the job has one.
-    pub(in crate::engine::process) stdin: Option<File>,
+    pub(in crate::process) stdin: Option<File>,
     /// The virtual environment with the script's packages, in one of the entries.
-    pub(in crate::engine::process) packages: Option<PathBuf>,
+    pub(in crate::process) packages: Option<PathBuf>,
     /// The folder of the compiler, if the program is one: `v run`.
-    pub(in crate::engine::process) compiler: Option<PathBuf>,
+    pub(in crate::process) compiler: Option<PathBuf>,
     /// The cache entries that the script uses; they are kept until it has ended.
-    pub(in crate::engine::process) entries: Vec<CacheEntry>,
+    pub(in crate::process) entries: Vec<CacheEntry>,
 }

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use crate::engine::process::tree;
 
 /// The start of the name of a process's folder.
-pub(in crate::engine::process) const OF_PROCESS: &str = "hero-jobs-";
+pub(in crate::process) const OF_PROCESS: &str = "hero-jobs-";
 /// The working directory of a script, in the folder of its job.
 pub(super) const HOME: &str = "home";
 /// The folder beside it, for what Hero adds.
@@ -100,7 +100,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The folder of this process, which holds those of its jobs. Dropping it removes it.
+/// The folder of this process, which holds its jobs' folders. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct ProcessFolder {
     path: PathBuf,
@@ -148,7 +148,7 @@ impl ProcessFolder {
 
 impl Drop for ProcessFolder {
     fn drop(&mut self) {
-        // What a job's folder still holds is removed by the next process.
+        // The rest of a job's folder is removed by the next process.
         let _ = std::fs::remove_dir(&self.path);
     }
 }
@@ -159,13 +159,13 @@ fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(folder.keep())
 }
 
-/// Returns the folder that holds those of all jobs.
+/// Returns the folder that holds the folders of all jobs.
 pub fn folder_of_jobs() -> PathBuf {
     parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref())
 }
 
 /// Removes the folders of jobs whose daemon has died, on a thread of its own: they may be large.
-pub(in crate::engine) fn remove_leftovers() {
+pub(crate) fn remove_leftovers() {
     let parent = folder_of_jobs();
     let thread = std::thread::Builder::new().name("leftovers".to_owned());
     if let Err(error) = thread.spawn(move || remove_unlocked(&parent)) {

@@ -11,7 +11,7 @@ use crate::proto::text::shown;
 const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
 /// The options of `env` before the words that it splits itself.
 const SPLITS: [&str; 3] = ["--split-string=", "--split-string ", "-S"];
-/// Characters by which `env -S` quotes and expands.
+/// Characters that `env -S` quotes and expands with.
 const QUOTES: [char; 4] = ['\'', '"', '\\', '$'];
 
 /// The requests of a script to its interpreter.

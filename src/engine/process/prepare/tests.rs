@@ -20,7 +20,7 @@ mod extensions;
 mod packages;
 
 #[derive(Default)]
-pub(in crate::engine::process) struct Lines(Mutex<Vec<String>>);
+pub(in crate::process) struct Lines(Mutex<Vec<String>>);
 
 impl Log for Lines {
     fn progress(&self, fraction: f64, text: &str) {
@@ -33,10 +33,10 @@ impl Log for Lines {
 }
 
 /// A Python script that prints the attributes of its own process.
-pub(in crate::engine::process) const OBSERVABLES: &str = include_str!("../tests/observables.py");
+pub(in crate::process) const OBSERVABLES: &str = include_str!("../tests/observables.py");
 
 /// Returns false where packages of Python cannot be installed: the test is skipped.
-pub(in crate::engine::process) fn can_install_packages() -> bool {
+pub(in crate::process) fn can_install_packages() -> bool {
     let has_module = |name: &str| {
         let mut python = command("/usr/bin/python3".as_ref());
         let ran = python.args(["-m", name, "--version"]).output();
@@ -46,39 +46,35 @@ pub(in crate::engine::process) fn can_install_packages() -> bool {
 }
 
 /// A folder for the cache and the files of a test.
-pub(in crate::engine::process) struct World {
+pub(in crate::process) struct World {
     folder: tempfile::TempDir,
-    pub(in crate::engine::process) log: Lines,
+    pub(in crate::process) log: Lines,
 }
 
 impl World {
-    pub(in crate::engine::process) fn new() -> Self {
+    pub(in crate::process) fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder"), log: Lines::default() }
     }
 
     /// Writes an executable file.
-    pub(in crate::engine::process) fn program(&self, name: &str, text: &str) -> String {
+    pub(in crate::process) fn program(&self, name: &str, text: &str) -> String {
         let file = self.folder.path().join(name);
         fs::write(&file, text).expect("written");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("executable");
         self.path(name)
     }
 
-    pub(in crate::engine::process) fn path(&self, name: &str) -> String {
+    pub(in crate::process) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("text").to_owned()
     }
 
     /// Returns an engine for a script type with these keys of the configuration.
-    pub(in crate::engine::process) fn engine(
-        &self,
-        script_type: &str,
-        keys: &str,
-    ) -> CommandEngine {
+    pub(in crate::process) fn engine(&self, script_type: &str, keys: &str) -> CommandEngine {
         self.engine_in(script_type, keys, "")
     }
 
     /// Does the same with keys of its sandbox.
-    pub(in crate::engine::process) fn engine_in(
+    pub(in crate::process) fn engine_in(
         &self,
         script_type: &str,
         keys: &str,
@@ -101,7 +97,7 @@ impl World {
         CommandEngine::new(name.clone(), of_type, &job)
     }
 
-    pub(in crate::engine::process) fn run(
+    pub(in crate::process) fn run(
         &self,
         engine: &CommandEngine,
         source: &str,
@@ -109,7 +105,7 @@ impl World {
         self.run_with(engine, source, &BTreeMap::new())
     }
 
-    pub(in crate::engine::process) fn run_with(
+    pub(in crate::process) fn run_with(
         &self,
         engine: &CommandEngine,
         source: &str,
@@ -136,31 +132,23 @@ impl World {
         engine.run(&script, &Cancel::new(), &self.log)
     }
 
-    pub(in crate::engine::process) fn output(
-        &self,
-        engine: &CommandEngine,
-        source: &str,
-    ) -> String {
+    pub(in crate::process) fn output(&self, engine: &CommandEngine, source: &str) -> String {
         self.run(engine, source).expect(source).output.to_string()
     }
 
-    pub(in crate::engine::process) fn message(
-        &self,
-        engine: &CommandEngine,
-        source: &str,
-    ) -> String {
+    pub(in crate::process) fn message(&self, engine: &CommandEngine, source: &str) -> String {
         match self.run(engine, source) {
             Err(Failure::Script { message, .. } | Failure::Invalid { message }) => message,
             other => panic!("no failure of the script: {other:?}"),
         }
     }
 
-    pub(in crate::engine::process) fn log(&self) -> String {
+    pub(in crate::process) fn log(&self) -> String {
         self.log.0.lock().expect("a lock").join("\n")
     }
 
     /// Builds a wheel with the module `greeting`, and returns the configuration that installs it.
-    pub(in crate::engine::process) fn wheel(&self) -> String {
+    pub(in crate::process) fn wheel(&self) -> String {
         let source = "import sys, zipfile\n\
             with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
                 info = 'greeting-1.0.dist-info/'\n    \

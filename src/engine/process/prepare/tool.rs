@@ -10,28 +10,28 @@ use crate::engine::{Failure, Log};
 use crate::sandbox::Sandbox;
 
 /// One run of a tool.
-pub(in crate::engine::process) struct Tool<'a> {
-    pub(in crate::engine::process) program: PathBuf,
-    pub(in crate::engine::process) args: Vec<OsString>,
+pub(in crate::process) struct Tool<'a> {
+    pub(in crate::process) program: PathBuf,
+    pub(in crate::process) args: Vec<OsString>,
     /// The variables in addition to those that any program needs.
-    pub(in crate::engine::process) env: Vec<(OsString, OsString)>,
+    pub(in crate::process) env: Vec<(OsString, OsString)>,
     /// The working directory, which is `HOME` as well.
-    pub(in crate::engine::process) folder: &'a Path,
+    pub(in crate::process) folder: &'a Path,
     /// The sandbox; the folder is writable in addition.
-    pub(in crate::engine::process) sandbox: &'a Sandbox,
+    pub(in crate::process) sandbox: &'a Sandbox,
     /// The paths that it may read in addition.
-    pub(in crate::engine::process) read: Vec<PathBuf>,
+    pub(in crate::process) read: Vec<PathBuf>,
     /// The time to end after a request, before the tool is killed.
-    pub(in crate::engine::process) kill_grace: Duration,
+    pub(in crate::process) kill_grace: Duration,
 }
 
 /// The result of a tool that ran to its end: its standard output, or its messages if it failed.
-pub(in crate::engine::process) type ToolResult = Result<String, String>;
+pub(in crate::process) type ToolResult = Result<String, String>;
 
 /// Runs a tool to its end, and logs its output. The caller passes it in, as nothing here starts a
 /// process.
 ///
 /// # Errors
 /// A stop, the deadline, or a program that cannot be started.
-pub(in crate::engine::process) type RunTool =
+pub(in crate::process) type RunTool =
     fn(Tool<'_>, Until<'_>, Option<&dyn Log>) -> Result<ToolResult, Failure>;

@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 
 use crate::sandbox::{self, JobGroup, Restrictions};
 
-/// The way in which a child is started.
+/// The way to start a child.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// As a new process.

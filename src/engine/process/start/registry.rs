@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::engine::process::proc;
 
 /// The environment variable that marks all processes of a job.
-pub(in crate::engine::process::start) const MARK: &str = "HERO_RUN_ID";
+pub(in crate::process::start) const MARK: &str = "HERO_RUN_ID";
 
 /// Locked for reading from the start of a child until it is registered, for writing while orphans
 /// are searched.
@@ -25,46 +25,46 @@ static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::
 
 /// A child that this process waits for.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::process) struct RegisteredChild {
+pub(in crate::process) struct RegisteredChild {
     /// A time just before it began, in the kernel's ticks since boot; for a fork made ahead of its
     /// job, a time just before its job began.
-    pub(in crate::engine::process) began: u64,
+    pub(in crate::process) began: u64,
     /// The run of a job's child.
-    pub(in crate::engine::process) run: Option<Run>,
+    pub(in crate::process) run: Option<Run>,
 }
 
 /// One run of a job's child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::process) struct Run(u64);
+pub(in crate::process) struct Run(u64);
 
 impl Run {
-    pub(in crate::engine::process) fn next() -> Self {
+    pub(in crate::process) fn next() -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         Self(RUNS.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Returns the value of the mark. It holds this process's id, as another Hero may run below it.
-    pub(in crate::engine::process) fn mark(self) -> String {
+    pub(in crate::process) fn mark(self) -> String {
         format!("{}.{}", std::process::id(), self.0)
     }
 
     /// Returns the mark padded to a fixed length, to be written over [`Run::blank_mark`].
-    pub(in crate::engine::process) fn wide_mark(self) -> String {
+    pub(in crate::process) fn wide_mark(self) -> String {
         format!("{:010}.{:020}", std::process::id(), self.0)
     }
 
     /// Returns the mark of a process that has no job yet.
-    pub(in crate::engine::process) fn blank_mark() -> String {
+    pub(in crate::process) fn blank_mark() -> String {
         format!("{:010}.{:020}", 0, 0)
     }
 
     /// Returns the number that the processes of the run inherit. It holds this process's id as well.
-    pub(in crate::engine::process) fn number(self) -> u64 {
+    pub(in crate::process) fn number(self) -> u64 {
         (u64::from(std::process::id()) << 32) | (self.0 & u64::from(u32::MAX))
     }
 
     /// Returns the run that a process belongs to by its number, or by its mark if it has no number.
-    pub(in crate::engine::process) fn of_process(pid: i32) -> Option<Self> {
+    pub(in crate::process) fn of_process(pid: i32) -> Option<Self> {
         match proc::run_number(pid) {
             Some(number) if number >> 32 == u64::from(std::process::id()) => {
                 Some(Self(number & u64::from(u32::MAX)))
@@ -82,14 +82,14 @@ impl Run {
 
 /// The registration of a child. To be dropped once the child was reaped.
 #[derive(Debug)]
-pub(in crate::engine::process) struct Registered(i32);
+pub(in crate::process) struct Registered(i32);
 
 impl Registered {
     /// Starts and registers a child that belongs to no job.
     ///
     /// # Errors
     /// The errors of starting it.
-    pub(in crate::engine::process) fn start(
+    pub(in crate::process) fn start(
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl Registered {
     ///
     /// # Errors
     /// The errors of `start`.
-    pub(in crate::engine::process) fn adopt(
+    pub(in crate::process) fn adopt(
         run: Option<Run>,
         start: impl FnOnce() -> io::Result<Pid>,
     ) -> io::Result<(Pid, Self)> {
@@ -119,7 +119,7 @@ impl Registered {
     }
 
     /// Assigns a child without a job to a run, which begins now.
-    pub(in crate::engine::process) fn begins(&self, run: Run) {
+    pub(in crate::process) fn begins(&self, run: Run) {
         Self::insert_raw(self.0, RegisteredChild { began: proc::ticks(), run: Some(run) });
     }
 
@@ -140,13 +140,13 @@ impl Drop for Registered {
 }
 
 /// Returns the registered children by process id.
-pub(in crate::engine::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
+pub(in crate::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Keeps children from being started until the guard is dropped: each child is registered, or an
 /// orphan.
-pub(in crate::engine::process) fn pause_starts() -> RwLockWriteGuard<'static, ()> {
+pub(in crate::process) fn pause_starts() -> RwLockWriteGuard<'static, ()> {
     STARTING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -162,6 +162,6 @@ fn become_subreaper() {
 
 /// Returns a `Command` for `program`. Programs outside of a sandbox are started by it.
 #[expect(clippy::disallowed_methods, reason = "engine/process is the room that starts processes")]
-pub(in crate::engine::process) fn command(program: &Path) -> std::process::Command {
+pub(in crate::process) fn command(program: &Path) -> std::process::Command {
     std::process::Command::new(program)
 }

@@ -11,9 +11,9 @@ use super::registry::{MARK, Run};
 use crate::sandbox::{Allowance, Launch, Restrictions, Sandbox};
 
 /// The number of the channel in the child: the first after the standard descriptors.
-pub(in crate::engine::process) const CHANNEL_NUMBER: &str = "3";
+pub(in crate::process) const CHANNEL_NUMBER: &str = "3";
 /// The environment variable that holds this number.
-pub(in crate::engine::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
+pub(in crate::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
 
 /// A program to run. Its environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct Spec<'a> {
     pub sandbox: &'a Sandbox,
     /// Its standard input, if it has one.
     pub stdin: Option<&'a File>,
-    /// The paths that it may read in addition to those of the sandbox.
+    /// The paths that it may read in addition to the sandbox's.
     pub read: &'a [PathBuf],
 }
 
@@ -46,7 +46,7 @@ impl Spec<'_> {
     }
 
     /// Records what it may do; `None` without a sandbox.
-    pub(in crate::engine::process) fn allowance(&self) -> Option<Allowance> {
+    pub(in crate::process) fn allowance(&self) -> Option<Allowance> {
         self.sandbox.allowance(&self.program, self.home, self.read)
     }
 

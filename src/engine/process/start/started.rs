@@ -9,31 +9,31 @@ use crate::sandbox::JobGroup;
 
 /// A child that has just been started, first of its process group.
 #[derive(Debug)]
-pub(in crate::engine::process) struct Started {
-    pub(in crate::engine::process) pid: Pid,
-    pub(in crate::engine::process) run: Run,
-    pub(in crate::engine::process) registered: Registered,
+pub(in crate::process) struct Started {
+    pub(in crate::process) pid: Pid,
+    pub(in crate::process) run: Run,
+    pub(in crate::process) registered: Registered,
     /// The control group of the job, if jobs have any.
-    pub(in crate::engine::process) group: Option<JobGroup>,
-    pub(in crate::engine::process) pipes: Pipes,
+    pub(in crate::process) group: Option<JobGroup>,
+    pub(in crate::process) pipes: Pipes,
     /// It began in the memory of the daemon.
-    pub(in crate::engine::process) is_cold: bool,
+    pub(in crate::process) is_cold: bool,
 }
 
 /// The pipes of a child.
 #[derive(Debug)]
-pub(in crate::engine::process) struct Pipes {
-    pub(in crate::engine::process) stdout: PipeEnds,
-    pub(in crate::engine::process) stderr: PipeEnds,
-    /// The channel on which a child reports progress and its output.
-    pub(in crate::engine::process) channel: Option<PipeEnds>,
+pub(in crate::process) struct Pipes {
+    pub(in crate::process) stdout: PipeEnds,
+    pub(in crate::process) stderr: PipeEnds,
+    /// The channel where a child reports progress and its output.
+    pub(in crate::process) channel: Option<PipeEnds>,
 }
 
 /// Both ends of a pipe.
 #[derive(Debug)]
-pub(in crate::engine::process) struct PipeEnds {
-    pub(in crate::engine::process) read_end: PipeReader,
-    pub(in crate::engine::process) write_end: PipeWriter,
+pub(in crate::process) struct PipeEnds {
+    pub(in crate::process) read_end: PipeReader,
+    pub(in crate::process) write_end: PipeWriter,
 }
 
 impl Pipes {

@@ -22,10 +22,10 @@ use crate::engine::{Cancel, Engine, Failure, Inputs, Log, Script, SecretValues, 
 use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
 /// The rooms with scripts that end before a process which they have started.
 const HELPERS: [&str; 2] = ["helpers: ", "reports: "];
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scripts.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scripts.md");
 
 /// The visible result of a script.
 #[derive(Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ struct Seen {
     end: String,
     /// The output of a script that succeeded.
     output: String,
-    /// The lines of standard output, of one that failed.
+    /// The lines of standard output of a failed script.
     stdout: Vec<String>,
     stderr: Vec<String>,
     /// The files in its working directory, with their texts or sizes.
@@ -93,8 +93,8 @@ impl Way {
         seen
     }
 
-    /// Runs a script by its program alone, in a session of its own and without a core file. `waits` for what
-    /// it leaves behind, which would be an orphan of this process else.
+    /// Runs a script by its program alone, in a session of its own and without a core file. `waits` for processes
+    /// that it leaves, which would be orphans of this process else.
     fn bare(&self, source: &str, extension: &str, work: &Path, waits: bool) -> Seen {
         let home = PathBuf::from(self.world.path("job-000000"));
         let _ = fs::remove_dir_all(&home);
@@ -224,7 +224,7 @@ struct Language {
 struct Sample {
     name: String,
     source: String,
-    /// That of the file which it is in, with its dot.
+    /// The extension of its file, with the dot.
     extension: String,
 }
 

@@ -1,4 +1,4 @@
-//! The channel of a job's child: a descriptor on which it reports progress, log lines and its output.
+//! The channel of a job's child: a descriptor where it reports progress, log lines and its output.
 //! Each line is a JSON object, one of
 //!
 //! ```json
@@ -80,7 +80,7 @@ impl ChannelMessage {
     }
 }
 
-/// Returns the text of an output: that of a string, the JSON of any other value.
+/// Returns the text of an output: a string as it is, any other value as JSON.
 fn text_of(output: &RawValue) -> Option<String> {
     let json = output.get();
     if json.starts_with('"') { serde_json::from_str(json).ok() } else { compact(json).ok() }
@@ -95,7 +95,7 @@ pub enum AskedEnd {
     Discard(String),
 }
 
-/// The reading end, and what was read.
+/// The reading end, and the bytes read.
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) reader: Reader,
@@ -131,12 +131,12 @@ impl Channel {
         self.messages.too_large
     }
 
-    /// Returns the last output, and what the script says that its end means.
+    /// Returns the last output, and the meaning that the script gives to its end.
     pub(super) fn into_reported(self) -> (Option<String>, Option<AskedEnd>) {
         (self.messages.output, self.messages.asked)
     }
 
-    /// Reads what is there, at most a few buffers of it.
+    /// Reads the bytes that are there, at most a few buffers.
     pub(super) fn read(&mut self, log: Option<&dyn Log>) {
         self.reader.read(|bytes| self.messages.take(bytes, log));
     }
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// Records what a channel logs.
+    /// Records the logs of a channel.
     #[derive(Default)]
     struct Recorded(Mutex<Vec<String>>);
 

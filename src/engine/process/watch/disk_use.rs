@@ -15,7 +15,7 @@ use crate::engine::process::tree;
 
 /// The size that every entry of a folder counts for at least.
 const ENTRY_BYTES: u64 = 256;
-/// The number of entries from which on a folder exceeds any limit.
+/// A folder of this number of entries exceeds any limit.
 const ENTRIES_MAX: u64 = 1_000_000;
 /// The folders that stay open on the way into a tree. From deeper ones the way back is `..`.
 const OPEN_MAX: usize = 16;
@@ -123,7 +123,7 @@ impl DiskWalk {
     }
 
     /// Returns to the folder above the current one; if that has been moved or removed, to the next
-    /// one that is open. `None` at the end of the walk.
+    /// open one. `None` at the end of the walk.
     fn leave(&mut self, current: &OwnedFd, levels: &mut Vec<Level>) -> Option<OwnedFd> {
         let level = levels.last_mut()?;
         if let Some(open) = level.open.take() {

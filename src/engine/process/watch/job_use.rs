@@ -24,9 +24,9 @@ pub(super) struct JobUse<'a> {
     run: Run,
     disk: Option<DiskUse<'a>>,
     processes_max: Option<u64>,
-    /// The most memory of one process. The kernel limits what is private; here shared memory counts too.
+    /// The maximum memory of one process. The kernel limits private memory; here shared memory counts too.
     memory_bytes_max: Option<u64>,
-    /// The most memory of its own process at any measurement.
+    /// The maximum memory of its own process at any measurement.
     pub(super) memory_seen_bytes: u64,
     /// The time of the next measurement; `None` without a limit.
     pub(super) next: Option<Instant>,

@@ -15,7 +15,7 @@ pub(super) fn is_noise(line: &str) -> bool {
 }
 
 /// Returns the text without such lines.
-pub(in crate::engine::process) fn without_noise(text: &str) -> String {
+pub(in crate::process) fn without_noise(text: &str) -> String {
     if !text.lines().any(is_noise) {
         return text.to_owned();
     }
@@ -24,17 +24,13 @@ pub(in crate::engine::process) fn without_noise(text: &str) -> String {
 
 /// Splits bytes into lines.
 #[derive(Debug, Default)]
-pub(in crate::engine::process) struct LineSplitter {
+pub(in crate::process) struct LineSplitter {
     partial: Vec<u8>,
 }
 
 impl LineSplitter {
     /// Takes the next bytes and passes each complete line to `emit`.
-    pub(in crate::engine::process) fn push(
-        &mut self,
-        mut bytes: &[u8],
-        emit: &mut dyn FnMut(&str),
-    ) {
+    pub(in crate::process) fn push(&mut self, mut bytes: &[u8], emit: &mut dyn FnMut(&str)) {
         while !bytes.is_empty() {
             let room = LINE_BYTES_MAX - self.partial.len();
             let window = &bytes[..bytes.len().min(room)];
@@ -53,7 +49,7 @@ impl LineSplitter {
     }
 
     /// Passes on a last line without a line end.
-    pub(in crate::engine::process) fn finish(&mut self, emit: &mut dyn FnMut(&str)) {
+    pub(in crate::process) fn finish(&mut self, emit: &mut dyn FnMut(&str)) {
         if !self.partial.is_empty() {
             self.flush(emit);
         }

@@ -1,5 +1,5 @@
 //! Watches a running child: its pipes, its channel, its deadline, its space on disks, its processes and
-//! requests to stop; afterwards what the processes that it left behind still write.
+//! requests to stop; afterwards the output of its orphaned processes.
 
 mod channel;
 mod disk_use;
@@ -29,7 +29,7 @@ use crate::sandbox::pidfd;
 
 /// The longest silence of processes that hold the output of a child which has exited.
 const SILENT_MAX: Duration = Duration::from_secs(1);
-/// The most processes that are named.
+/// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;
 
 /// A running child, with all that it writes.
@@ -70,7 +70,7 @@ pub(super) struct ChildOutput {
     pub(super) reported: Option<String>,
     /// The meaning of its end, as it said there.
     pub(super) asked: Option<AskedEnd>,
-    /// The most memory of its process that was measured while it ran.
+    /// The maximum memory of its process that was measured while it ran.
     pub(super) memory_seen_bytes: u64,
 }
 
@@ -106,8 +106,8 @@ impl<'a> WatchedChild<'a> {
         })
     }
 
-    /// Waits until something changes or `until` has passed, and reads what the child wrote. Pipes
-    /// may stay open after it has exited: a process that it left behind may hold them.
+    /// Waits until something changes or `until` has passed, and reads the child's output. Pipes
+    /// may stay open after it has exited: an orphaned process may hold them.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -147,9 +147,9 @@ impl<'a> WatchedChild<'a> {
         Ok(has_exited)
     }
 
-    /// Reads what the processes that the exited child left behind still write, such as `tee`, until all
-    /// have closed its output. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
-    /// request to stop that was not there before. Returns the names of those that still hold it.
+    /// Reads the output of processes that outlive the child, such as `tee`, until all
+    /// have closed it. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
+    /// request to stop that was not there before. Returns the names of processes that still hold it.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -202,7 +202,7 @@ impl<'a> WatchedChild<'a> {
         Ok(waits[0].any().unwrap_or(false))
     }
 
-    /// Reads what is in the pipes.
+    /// Reads the bytes in the pipes.
     fn read(&mut self, watch: &Watch<'_>) {
         self.exceeds |= self.stdout.read(watch);
         self.stderr.read(watch);
@@ -211,7 +211,7 @@ impl<'a> WatchedChild<'a> {
         self.exceeds |= channel.is_too_large();
     }
 
-    /// Reads the rest of what a dead child wrote. Returns it, and whether the output is too large.
+    /// Reads the rest of a dead child's output. Returns it, and whether the output is too large.
     pub(super) fn finish(mut self, watch: &Watch<'_>) -> (ChildOutput, bool) {
         // More than the largest pipe holds.
         const ROUNDS: usize = 16;

@@ -1,4 +1,4 @@
-//! The output pipes of a child: keeps what is read up to a bound, and logs it line by line.
+//! The output pipes of a child: keeps the output up to a bound, and logs it line by line.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, PipeReader, Read};
@@ -75,7 +75,7 @@ impl Pipe {
         Ok(Self { reader: Reader::new(read_end)?, output })
     }
 
-    /// Reads what is there. Returns whether it exceeded the bound.
+    /// Reads the bytes that are there. Returns whether they exceeded the bound.
     pub(super) fn read(&mut self, watch: &Watch<'_>) -> bool {
         let mut exceeds = false;
         self.reader.read(|bytes| exceeds |= self.output.take(bytes, watch));

@@ -10,7 +10,7 @@ use crate::engine::rhai::runtime::run::with;
 pub(super) const DEPTH_MAX: usize = 127;
 
 /// Counts what a value still may have, as Rhai counts: the elements of all its arrays, the entries of
-/// all its maps, and the bytes of all its strings, here with those of the keys.
+/// all its maps, and the bytes of all its strings, here with the keys.
 pub(super) struct Budget<'a> {
     limits: &'a RhaiLimits,
     elements_left: usize,
@@ -56,7 +56,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Takes what a copy of a value needs at a place nested `depth` levels deep.
+    /// Takes the budget of a copy of a value at a place nested `depth` levels deep.
     pub(super) fn copy(&mut self, value: &Dynamic, depth: usize) -> Result<(), String> {
         nests(depth)?;
         if let Some(array) = value.read_lock::<Array>() {

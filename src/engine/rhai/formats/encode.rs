@@ -16,7 +16,7 @@ pub(super) fn text_of_map(map: &Map, bytes_max: u64) -> Result<String, String> {
 }
 
 /// Converts a value to JSON. A value without a JSON form becomes its text.
-pub(in crate::engine::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
+pub(in crate::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
     nested(value, 0)
 }
 

@@ -80,7 +80,7 @@ let data = parse_toml(`
             "Parses a YAML 1.2 text with one document: `yes` and `on` are strings, not bools. An \
              alias becomes a copy, and `<<` takes in the entries of another map. A key becomes a \
              string as it is written. An empty text becomes `()`. Equal keys in one map, and tags \
-             other than those of the core schema (`!!str`, `!!int` …), are errors.",
+             outside of the core schema (`!!str`, `!!int` …), are errors.",
             r#"
 let data = parse_yaml(`
 web: &web
@@ -103,7 +103,7 @@ fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
         format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
     })?;
     let Some(text) = output else { return Ok(Dynamic::UNIT) };
-    // What is JSON and exceeds the limits is an error, not a text.
+    // JSON that exceeds the limits is an error, not a text.
     let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match serde_json::from_str::<serde::de::IgnoredAny>(json) {
         Ok(_) => json::parse(json, limits),

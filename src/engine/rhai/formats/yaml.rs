@@ -171,7 +171,7 @@ impl<'a> YamlReader<'a> {
     }
 }
 
-/// Collects the maps that `<<` names; the first one that has a key counts.
+/// Collects the maps that `<<` names; for each key, the first map that has it counts.
 fn merge(value: Dynamic, merged: &mut Vec<Map>) -> Result<(), String> {
     let maps = match value.try_cast_result::<Array>() {
         Ok(array) => array,

@@ -76,7 +76,7 @@ fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
     };
     #[expect(deprecated, reason = "only this hook reaches the parser")]
     engine.on_parse_token(move |token, _, _| {
-        // A script that takes long to parse ends like one that takes long to run.
+        // A script that takes long to parse ends as if it took long to run.
         if with(|run| run.poll().is_some()) == Some(true) {
             // Of all errors only this one may stand everywhere; the stop replaces its message.
             return Token::LexError(Box::new(LexError::UnterminatedString));

@@ -2,7 +2,7 @@
 //! map by assignments to its elements.
 //!
 //! Rhai counts the elements of arrays and maps, which limits their nesting, but not the values that
-//! a closure captures. A loop in which each closure captures the one before builds a chain of any
+//! a closure captures. A loop where each closure captures the previous one builds a chain of any
 //! length; dropping it takes one stack frame per link and overflows the stack of the process. Each
 //! link is created by reading the captured variable, which Rhai has made shared by then, so the
 //! captured value is measured there.

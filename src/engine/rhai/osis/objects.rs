@@ -288,7 +288,7 @@ pub(super) fn listed(
     };
     if ids.len() > max {
         return Err(format!(
-            "more than {max} objects; take them in pages: give an id after which the page starts \
+            "more than {max} objects; take them in pages: give the id before the page's start \
              and a limit"
         )
         .into());
@@ -326,7 +326,7 @@ fn find(
         None => None,
         Some(ObjectInput { id: Some(id), body, .. }) => Some((id, body)),
         Some(ObjectInput { id: None, .. }) => {
-            return Err("the object after which the page starts has no id".into());
+            return Err("the object to start the page after has no id".into());
         }
     };
     let object_type: ObjectType = object_type.parse()?;

@@ -11,7 +11,7 @@ use crate::proto::object::{OWN_FIELDS, Object, ObjectId, SID, time_ms, time_text
 /// The nesting limit of an object: parsers of JSON reject deeper ones.
 const DEPTH_MAX: usize = 127;
 
-/// An object from a script: its own fields apart from those of the store.
+/// An object from a script: its own fields apart from the store's.
 #[derive(Debug)]
 pub(super) struct ObjectInput {
     pub(super) id: Option<ObjectId>,

@@ -24,7 +24,7 @@ pub(crate) fn message(error: &EvalAltResult) -> String {
     }
 }
 
-/// Returns the file of the module in which the error arose; `None` for the script itself.
+/// Returns the file of the module where the error arose; `None` for the script itself.
 fn file(error: &EvalAltResult) -> Option<&str> {
     let (mut error, mut file) = (error, None);
     loop {

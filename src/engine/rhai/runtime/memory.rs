@@ -11,7 +11,7 @@ use crate::sandbox::give_back_freed_memory;
 const KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The time between two attempts while other scripts run: one takes some milliseconds.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time of scripts after which the memory is looked at. They cannot fill [`KEPT_BYTES_MAX`] in less.
+/// The memory is looked at after this time of scripts. They cannot fill [`KEPT_BYTES_MAX`] in less.
 const LOOK_AFTER: Duration = Duration::from_millis(1);
 
 static RUNNING_SCRIPTS: Mutex<RunningScripts> = Mutex::new(RunningScripts {
@@ -34,12 +34,12 @@ struct RunningScripts {
 
 /// A script that runs. Its end gives memory back to the kernel, if the process has grown much.
 #[derive(Debug)]
-pub(in crate::engine::rhai) struct Running {
+pub(in crate::rhai) struct Running {
     began: Instant,
 }
 
 impl Running {
-    pub(in crate::engine::rhai) fn begin() -> Self {
+    pub(in crate::rhai) fn begin() -> Self {
         RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
         Self { began: Instant::now() }
     }

@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 127;
 
 /// Returns the value as text: unit as an empty text, a string unchanged, a map or an array as JSON, a
 /// blob in hexadecimal digits, anything else as `print` shows it. A value without a text of its own
-/// becomes the name of its type; `names` maps it to the one that scripts know.
+/// becomes the name of its type; `names` maps it to the name that scripts know.
 ///
 /// # Errors
 /// The name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.

@@ -208,7 +208,7 @@ impl<'a> ScriptRun<'a> {
         Ok(made.path())
     }
 
-    /// Returns the outputs of the prerequisites; `()` for one that did not finish.
+    /// Returns the outputs of the prerequisites; `()` for a job that did not finish.
     pub(crate) fn inputs(&self) -> Map {
         let made = self.inputs.get_or_init(|| {
             let value = |output: &Option<Arc<str>>| {

@@ -234,7 +234,7 @@ impl BashCommand {
     fn execute(self) -> RhaiResult<Map> {
         operation(self.function, &format!("`{}`", excerpt(&self.command)), |job| {
             let report = self.report(job)?;
-            // A timeout can be that of the job or that of the command.
+            // A timeout can belong to the job or to the command.
             job.check_stop()?;
             match report.ended {
                 Ended::Stopped(_) => Err(CallError::JobEnded),

@@ -55,7 +55,7 @@ impl<'a> SalJob<'a> {
         })
     }
 
-    /// Returns the folder in which relative paths and commands start.
+    /// Returns the folder where relative paths and commands start.
     pub(super) fn folder(self) -> CallResult<PathBuf> {
         Ok(match self.run.folder() {
             Some(folder) => folder,

@@ -32,7 +32,7 @@ env_get("LC_CTYPE")
     functions.add(
         "chdir",
         ["path"],
-        "Changes the folder in which relative paths and commands of this script start. The daemon \
+        "Changes the working folder of this script: relative paths and commands start there. The daemon \
          and other scripts are not affected.",
         r#"
 mkdir("work");

@@ -53,7 +53,7 @@ impl ExternalProgram {
         self
     }
 
-    /// Sets the folder in which it starts; by default the script's folder.
+    /// Sets the folder where it starts; by default the script's folder.
     pub(super) fn folder(mut self, folder: &Path) -> Self {
         self.folder = Some(folder.to_owned());
         self

@@ -163,7 +163,7 @@ fn register_changes(functions: &mut Functions<'_>) {
     functions.add(
         "delete",
         ["path"],
-        "Deletes a file, a folder with its content, or a link; a missing path is no error.",
+        "Deletes a file, a folder with its content, or a link; a missing path is not an error.",
         r#"
 mkdir("old/folder");
 delete("old");

@@ -67,7 +67,7 @@ ssh_ping("web1.example.org", "deploy")
     );
 }
 
-/// Rejects an invalid host name, and one that a program would take for an option.
+/// Rejects an invalid host name, and a name that a program would take for an option.
 pub(super) fn check_host(host: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:%[]".contains(c);
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || !host.chars().all(is_plain) {

@@ -147,7 +147,7 @@ impl TemplateBuilder {
     }
 }
 
-/// Returns the language: that of Jinja, with the filters, functions and tests of Tera.
+/// Returns the language: Jinja, with the filters, functions and tests of Tera.
 fn environment(job: SalJob<'_>) -> CallResult<Environment<'static>> {
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     let mut environment = Environment::new();

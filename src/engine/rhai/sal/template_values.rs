@@ -170,7 +170,7 @@ fn slice(
     Ok(elements.get(start..end).unwrap_or_default().to_vec())
 }
 
-/// Converts a value to JSON; one that is neither text, number, list nor map becomes null.
+/// Converts a value to JSON; anything but text, number, list and map becomes null.
 fn json(value: &Value, nesting: usize, bytes_left: &mut usize) -> Result<Json, Error> {
     take(bytes_left, value)?;
     if nesting > JSON_DEPTH_MAX {

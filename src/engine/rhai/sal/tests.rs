@@ -44,7 +44,7 @@ const STAND_INS: [(&str, &str); 10] = [
     ("unzip", "true"),
 ];
 
-/// The address in the examples, replaced by that of the local server.
+/// The address in the examples, replaced by the local server's.
 const EXAMPLE_ADDRESS: &str = "127.0.0.1:8080";
 
 struct NoLog;
@@ -346,7 +346,7 @@ fn osis() -> RhaiEngine {
 #[test]
 fn example_scripts_return_their_documented_output() {
     let world = ExampleWorld::new();
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for (folder, engine) in [("sal", sal()), ("osis", &osis())] {
         let mut seen = 0;
         for entry in std::fs::read_dir(examples.join(folder)).expect("examples") {

@@ -77,7 +77,7 @@ fn arguments_of_a_call_are_bounded() {
     assert!(message(&osis(), &of(65)).starts_with(reason), "{}", message(&osis(), &of(65)));
     let found = &osis().check(&of(65), &[])[0];
     assert!(found.message.ends_with("a call has at most 64"), "{}", found.message);
-    // Not the elements of an array in a call, and not those of a script before.
+    // Not the elements of an array in a call, and not the elements of an earlier script.
     for source in [of(64), format!("let f = |a| a.len; f.call([{}])", "1, ".repeat(1000))] {
         let message = run(&osis(), &source).result.err().map(|error| format!("{error:?}"));
         assert!(!message.unwrap_or_default().contains("too many"), "{}", &source[..30]);

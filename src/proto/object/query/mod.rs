@@ -19,9 +19,9 @@ use words::{Word, Words};
 const BYTES_MAX: usize = 16 * 1024;
 /// The deepest nesting of parentheses.
 const NESTING_MAX: usize = 32;
-/// The most alternatives of a query.
+/// The maximum number of alternatives of a query.
 const LISTS_MAX: usize = 64;
-/// The most conditions of one alternative.
+/// The maximum number of conditions of one alternative.
 const CONDITIONS_MAX: usize = 32;
 
 /// A parsed query.
@@ -31,7 +31,7 @@ pub struct Query {
     pub any: Vec<Every>,
     /// The order; by id without one.
     pub order: Option<(Field, Direction)>,
-    /// The most objects.
+    /// The maximum number of objects.
     pub limit: Option<usize>,
 }
 

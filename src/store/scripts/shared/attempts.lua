@@ -15,7 +15,7 @@ do
     return type(hostname) == 'string' and present(hostname) or nil
   end
 
-  -- Cuts a text to some bytes. What is not UTF-8 then becomes `?`, as the hash of a job holds text.
+  -- Cuts a text to some bytes. Bytes that are not UTF-8 then become `?`, as the hash of a job holds text.
   local function legible(text, bytes_max)
     text = present(text)
     if not text then return nil end

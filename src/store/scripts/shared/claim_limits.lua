@@ -4,8 +4,8 @@
 -- Held jobs that one claim releases.
 local RELEASED_MAX = 100
 
--- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, those claimed so far;
--- limits, those of the configuration.
+-- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, the jobs claimed so far;
+-- limits, the limits of the configuration.
 local function claim_under_limits(claim)
   local own_type, at, jobs, limits = claim.type, claim.at, claim.jobs, claim.limits
   local lane = '@' .. string.gsub(claim.actor, ':', '/')
@@ -113,7 +113,7 @@ local function claim_under_limits(claim)
     for _, limit in ipairs(of) do
       local free, look = free_slots(limit)
       local first = free > 0 and redis.call('ZRANGE', LIMIT_HELD .. limit.name, 0, 0, 'WITHSCORES')[2]
-      -- No job overtakes one that has waited for longer.
+      -- No job overtakes a job that has waited for longer.
       local is_behind = first and tonumber(first) < score
       if (free <= 0 or is_behind) and can_hold(queue, limit.name) then
         hold(id, queue, limit, score, look)

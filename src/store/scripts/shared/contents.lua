@@ -1,5 +1,5 @@
 -- Files of jobs whose contents are in a folder, by their SHA-256: a field that begins with `a:` has hash and
--- size. A sorted set has HASH:ID for each, by which the folder's contents find their jobs.
+-- size. A sorted set has HASH:ID for each, so that the folder's contents find their jobs.
 
 -- Stores the fields and values that begin at this argument.
 local function store_files(id, contents, first)

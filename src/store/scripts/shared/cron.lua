@@ -3,7 +3,7 @@ local CRON_TTL_S = 400 * 86400
 
 -- Adds a firing to the history in the field `history`: a JSON array of the latest, the newest first.
 local function remember(key, text, firing)
-  local HISTORY_MAX, HISTORY_BYTES_MAX = 20, 65536
+  local HISTORY_MAX, HISTORY_BYTES_MAX = 100, 131072
   local is_json, history = pcall(cjson.decode, text and #text <= HISTORY_BYTES_MAX and text or '')
   if not is_json or type(history) ~= 'table' then history = {} end
   table.insert(history, 1, firing)

@@ -82,9 +82,9 @@ local function tell_dependents(ended, at, retention)
     return nil
   end
 
-  -- Renames the list of dependents beyond the field: those of the next run are others. Nil if none.
+  -- Renames the list of dependents beyond the field: the next run has others. Nil if none.
   local function detached_list(ended, at)
-    -- Only behind a full field there is one.
+    -- Only a full field has one.
     if #(ended.dependents or '') < DEPENDENTS_FIELD_BYTES then return nil end
     local list = ended.id .. ':' .. integer(at)
     local moved = redis.pcall('RENAME', DEPENDENTS .. ended.id, DEPENDENTS .. list)

@@ -1,9 +1,9 @@
 -- Ends jobs.
 -- needs: wrong_type time names job counters index events legacy wanted
--- rarely: rhailib amqp graph_end notify
+-- rarely: rhailib amqp graph_end cron_end notify
 
--- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
--- megabyte here takes 15 ms, or one whose output is not UTF-8.
+-- `ready` is the reply as JSON, where its actor has made it: for a long reply, since to escape a
+-- megabyte here takes 15 ms, or for an output that is not UTF-8.
 -- `format` is nil if nobody has looked for it. With `holds` it waits for `push_replies`.
 local function push_reply(id, status, text, ready, format, holds)
   local ttl_s = '60'
@@ -30,7 +30,7 @@ do
 
   function set_expiry(id, status, seconds, retention, has_files, is_apart)
     -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
-    -- share of its retention, and of at most an hour; its id says by which part.
+    -- share of its retention, and of at most an hour; its id decides this part.
     local spread_share, spread_max_ms = 0.05, 3600000
     if known ~= retention then
       known, default_ms, max_ms, failed_ms = retention, string.match(retention, '^(%d+) (%d+) (%d+)$')
@@ -52,7 +52,7 @@ do
   end
 end
 
--- Gives back the unique key of a job, or the name under which it holds it. One that has finished at a time keeps
+-- Gives back the unique key of a job, or the name of its hold. A job that has finished at a time keeps
 -- it for its `unique_for`: a colon marks that.
 local function release_unique(id, unique_key, finished_at)
   if not present(unique_key) then return end
@@ -72,7 +72,7 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply, has_files, is_dead and is_apart (`text` is then the key of its output), which may be nil; graph_id and
+-- ready_reply, has_files, is_dead and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
 -- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, which takes its entry of the
 -- index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
@@ -111,6 +111,9 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     rarely().answer_task_of(id, status, text, when)
   end
   if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then rarely().tell_brokers(id, at) end
+  local cron = job.cron
+  if cron == nil then cron = redis.call('HGET', JOB .. id, 'cron') end
+  if present(cron) then rarely().note_cron_end(cron, id, status, text, at) end
   local graph = job.graph_id
   if graph == nil then graph = redis.call('HGET', JOB .. id, 'graph_id') end
   return present(graph) and rarely().note_in_graph(graph, id, status, text, at, for_ms)

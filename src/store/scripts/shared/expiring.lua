@@ -1,7 +1,7 @@
 -- Jobs that must start within a time: a sorted set has the end of that time.
 -- needs: time names job
 
--- Returns the time up to which a job must start; nil if it has none.
+-- Returns the time when a job expires unless it has started; nil if it has none.
 local function latest_start(id)
   local f = read(id, 'expires', 'created_at', 'run_at')
   local seconds = tonumber(string.match(f[1] or '', '^%d+%.?%d*$') or '')

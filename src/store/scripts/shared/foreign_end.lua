@@ -1,10 +1,10 @@
 -- Jobs that foreign actors end by writing their hash.
--- needs: time names job counters index events legacy rhailib amqp graph_end ending dependents notify
+-- needs: time names job counters index events legacy rhailib amqp graph_end cron_end ending dependents notify
 
 -- Does what belongs to an end that a foreign actor wrote.
 local function note_foreign_end(id, script_type, at, retention)
   local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy',
-    'reply', 'graph_id')
+    'reply', 'graph_id', 'cron')
   -- The end is known if the job expires, or stands in the index of its end.
   if redis.call('PTTL', JOB .. id) >= 0 then return end
   if redis.call('ZSCORE', index_of(f[1], script_type), id) then return end
@@ -22,6 +22,7 @@ local function note_foreign_end(id, script_type, at, retention)
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, f[1], text, rfc3339(at)) end
   if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then tell_brokers(id, at) end
+  if present(f[10]) then note_cron_end(f[10], id, f[1], text, at) end
   if present(f[9]) then note_in_graph(f[9], id, f[1], text, at, for_ms) end
   if present(f[3]) then
     tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)

@@ -1,7 +1,7 @@
 -- Graphs and batches as objects: makes one, and adds jobs to it.
 -- needs: wrong_type time
 
--- Stores a graph of which the arguments from a place on are fields and values. Returns false if there is
+-- Stores a graph; the arguments from a place on are its fields and values. Returns false if there is
 -- one with its id.
 local function open_graph(graph, args, from, at)
   local graphs_max, unended_s = 10000, 7776000

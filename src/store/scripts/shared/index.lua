@@ -1,4 +1,4 @@
--- The indexes. A job stands in exactly one, that of its state; scores are microseconds:
+-- The indexes. A job stands in exactly one, the index of its state; scores are microseconds:
 --   dispatched  READY..queue                  by dispatch
 --               HELD..queue                   likewise, if a limit holds the job
 --   started     RUNNING..boot                 by start

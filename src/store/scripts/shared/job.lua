@@ -10,7 +10,7 @@ local function canonical_status(status)
 end
 
 -- Returns fields of a job, none if the key is no hash: a script that stopped half way would leave
--- its writes behind. If the first field is `status`, its canonical spelling is written back.
+-- its writes done. If the first field is `status`, its canonical spelling is written back.
 local function read(id, ...)
   local fields = redis.pcall('HMGET', JOB .. id, ...)
   if fields.err then return {} end

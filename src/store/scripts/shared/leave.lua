@@ -33,7 +33,7 @@ local function leave_index(id, status, script_type, fields)
   elseif legal_type(script_type) then
     redis.call('ZREM', index_of(status, script_type), id)
     if status == 'finished' or status == 'error' then
-      -- One that a foreign actor ended stands where it stood until a sweep has noticed.
+      -- A job that a foreign actor ended stays in its index until a sweep has noticed.
       redis.call('ZREM', index_of('started', script_type), id)
       local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)
       if queue then redis.call('ZREM', READY .. queue, id) end

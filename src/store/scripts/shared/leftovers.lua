@@ -1,9 +1,9 @@
--- Marks jobs of which a script leaves an id behind in a list, or in the hands of a foreign actor that popped
--- it: the field `leftover`. Such an id, found after the end of its job, is no push by which a program asks for
+-- Marks jobs whose id a script leaves in a list, or in the hands of a foreign actor that popped
+-- it: the field `leftover`. Such an id, found after the end of its job, is no push of a program that asks for
 -- another run.
 -- needs: time
 
--- A foreign actor starts or puts back what it popped within this time.
+-- A foreign actor starts or puts back a popped job within this time.
 local LEFTOVER_US = 3600000000
 
 local function is_leftover(mark, at)

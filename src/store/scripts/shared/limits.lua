@@ -67,7 +67,7 @@ local function release_held(limit, number, at)
 end
 
 -- Frees the slots of a job and releases held jobs. `limits` is its field. Called before the job goes
--- back to its queue, or it would stand behind them.
+-- back to its queue, or it would stand after them.
 local function leave_limits(id, limits, at)
   if not present(limits) then return end
   redis.call('HDEL', JOB .. id, 'limits')

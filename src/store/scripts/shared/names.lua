@@ -32,7 +32,7 @@ local function intended_end(text)
   return string.match(text or '', '^replaced by job [A-Za-z0-9_-]+$') and 'replaced'
 end
 
--- The script type under which a job stands in the indexes: its own, else that of its actor.
+-- The script type of a job in the indexes: its own, else its actor's.
 local function type_of_job(script_type, actor)
   return legal_type(script_type) or legal_type(string.match(actor or '', '^[^:]+')) or 'unknown'
 end

@@ -1,4 +1,4 @@
--- Notes what a sweep did to single jobs, for the log of its caller.
+-- Notes the changes of a sweep to single jobs, for the log of its caller.
 
 -- The jobs that one call names; it counts the others.
 local NOTES_MAX = 100

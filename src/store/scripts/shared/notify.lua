@@ -11,7 +11,7 @@ local function add_event(id, script_type, kind, special, f, text)
     fields[#fields + 1] = string.sub(value, 1, TEXT_BYTES_MAX)
   end
   for place, name in ipairs({ 'notify', 'name', 'group', 'caller', 'tags', 'graph', 'exit_code', 'hostname',
-    'attempts' }) do
+    'attempts', 'cron' }) do
     add(name, f[place])
   end
   add('special', special)
@@ -21,7 +21,8 @@ end
 
 -- Reads what an event tells of a job.
 local function told_fields(id)
-  return read(id, 'notify', 'name', 'group', 'caller_id', 'tags', 'graph_id', 'exit_code', 'hostname', 'attempt')
+  return read(id, 'notify', 'name', 'group', 'caller_id', 'tags', 'graph_id', 'exit_code', 'hostname', 'attempt',
+    'cron')
 end
 
 -- Notes that jobs like this one fail, or returns true if it is the first to finish after they did.

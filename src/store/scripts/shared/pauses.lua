@@ -1,4 +1,4 @@
--- The pauses of queues: by their names, or by rules for all queues, those of a type, of a group, or of both.
+-- The pauses of queues: by their names, or by rules for all queues, for the queues of a type, of a group, or of both.
 -- needs: wrong_type
 
 -- Tells if a queue is paused.

@@ -14,7 +14,7 @@ local function is_second_copy(id, f, script_type, at)
 end
 
 -- Returns the reason why an ended job does not run again; nil if it does, and is dispatched now.
--- `queue` is that of the list in which the id stood, nil for a legacy queue.
+-- `queue` is the queue of the list that held the id, nil for a legacy queue.
 local function run_again(id, hash, queue, own_type, at)
   local f = {}
   for i = 1, #hash, 2 do f[hash[i]] = hash[i + 1] end

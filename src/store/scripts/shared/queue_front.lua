@@ -1,4 +1,4 @@
--- Puts a job at the front of its queue, and of the ready index: behind it, jobs would look popped.
+-- Puts a job at the front of its queue, and of the ready index: jobs after it would look popped.
 -- The caller writes the status.
 -- needs: time routing index legacy wake
 

@@ -13,7 +13,7 @@ local function some_types(at)
     types = turned
   end
   if not has_wrong_type[TYPES] then return types end
-  -- Those of the actors.
+  -- The lists of the actors.
   local known = {}
   for _, actor in ipairs(redis.call('ZRANGE', ACTORS, 0, TYPES_PER_STEP - 1)) do
     local script_type = string.match(actor, '^[^:]+')

@@ -15,7 +15,7 @@ local function is_of_scope(id, scope)
   return written(f[1] or '') .. '/' .. written(f[2] or '') == scope
 end
 
--- Returns the job that holds a name: one that has not ended, or that finished and holds it for a time
+-- Returns the job that holds a name: a job that has not ended, or that finished and holds it for a time
 -- (`release_unique`). A key of a scope is also held by a job of that scope which has the bare name, as an older
 -- version gave it.
 local function holder_of(name)

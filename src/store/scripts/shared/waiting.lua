@@ -19,7 +19,7 @@ local function note_looked_at(id, newest, at)
 end
 
 -- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
--- that is unknown, the time at which the newest was created, and those that have ended.
+-- that is unknown, the time when the newest was created, and those that have ended.
 local function look_at_prerequisites(entries, first, last)
   local pending, failed, unknown, newest, ended = {}, nil, nil, 0, {}
   for place = first, last do
@@ -39,8 +39,8 @@ local function look_at_prerequisites(entries, first, last)
 end
 
 -- Looks at the prerequisites in the fields of a job, which were looked at before, at `looked_at`, if that is not
--- nil. Returns the entries of its pending set, the first one that failed or is gone, how many it looked at, the
--- time at which the newest was created, true if the one that is gone has left its id to another job, and those
+-- nil. Returns the entries of its pending set, the first failed or missing one, how many it looked at, the
+-- time when the newest was created, true if the missing one has left its id to another job, and those
 -- that have ended.
 local function look_at_own_prerequisites(prerequisites, after_any, looked_at)
   local pending, looked, newest, ended = {}, 0, 0, {}
@@ -107,7 +107,7 @@ end
 
 -- Makes a job wait for prerequisites, given as entries of its pending set.
 local function add_dependent(id, pending)
-  -- Prerequisites at which one call registers a job; `settle` does the others.
+  -- One call registers a job at so many prerequisites; `settle` does the others.
   local per_step = 500
 
   -- Leaves to `settle` the entries from a place on. Returns the last place that is not left to it.

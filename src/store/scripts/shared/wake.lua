@@ -1,5 +1,5 @@
--- Wakes actors that wait for work. A wake list holds one token at most, which says no more than «look»: one
--- that is lost costs a turn of the wait, never a job.
+-- Wakes actors that wait for work. A wake list holds one token at most, which says no more than «look»: a
+-- lost token costs a turn of the wait, never a job.
 
 local woken = {}
 

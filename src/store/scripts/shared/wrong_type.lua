@@ -1,16 +1,16 @@
 -- Lets a script go on when a key has the wrong type, which a foreign program or a person wrote. The
 -- key counts as absent: a read finds nothing, a write is left out. A script that stopped at it would
--- leave its writes behind, and its other jobs undone. It is noted in WRONG_TYPES, from where the
+-- leave its writes done, and its other jobs undone. It is noted in WRONG_TYPES, from where the
 -- supervisor logs it.
 --
--- First among the needs of a script, as the functions behind it use this `redis`. A `pcall` is as
+-- First among the needs of a script, as the functions after it use this `redis`. A `pcall` is as
 -- ever: its caller looks at the error itself.
 
 local server = redis
 
 local has_wrong_type = {}
 
--- Returns what a command answers if its key is absent.
+-- Returns the answer of a command whose key is absent.
 local function answer_without_key(command, key)
   if not has_wrong_type[key] then
     has_wrong_type[key] = true

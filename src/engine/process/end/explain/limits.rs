@@ -12,11 +12,11 @@ use crate::sandbox::Limit;
 
 /// The end of a child that has failed.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine) struct Ending {
-    pub(in crate::engine) ended: Ended,
-    pub(in crate::engine) status: ExitStatus,
+pub(crate) struct Ending {
+    pub(crate) ended: Ended,
+    pub(crate) status: ExitStatus,
     /// The limit that it hit.
-    pub(in crate::engine) limit: Option<Limit>,
+    pub(crate) limit: Option<Limit>,
 }
 
 impl Ending {
@@ -29,7 +29,7 @@ impl Ending {
 
 impl Explainer<'_> {
     /// Returns what the sandbox has ended, or refused, as the end of the child shows.
-    pub(in crate::engine) fn of_end(&self, ending: Ending) -> Option<String> {
+    pub(crate) fn of_end(&self, ending: Ending) -> Option<String> {
         if ending.is_by(Signal::SIGSYS) && !self.allowance.denied_calls().is_empty() {
             let what =
                 "a program was ended by SIGSYS, as for system calls of another processor's kind";

@@ -2,7 +2,7 @@
 //! tells a denial to nobody but the process, so the end of its standard error has to say what failed; what the
 //! sandbox allows decides whether it was the reason. Pure but for looks at the modes of the named files.
 //!
-//! Standard error is the script's own text: what is read of it and what is said about it is bounded and escaped.
+//! Standard error is the script's own text: everything read from it and said about it is bounded and escaped.
 
 mod limits;
 mod network;
@@ -10,8 +10,8 @@ mod own_folder;
 mod paths;
 mod words;
 
-pub(in crate::engine) use limits::Ending;
-pub(in crate::engine::process) use own_folder::missing_of_own_folder;
+pub(crate) use limits::Ending;
+pub(in crate::process) use own_folder::missing_of_own_folder;
 
 use std::path::{Path, PathBuf};
 
@@ -24,31 +24,31 @@ use crate::sandbox::{Allowance, FileUse, Refusal};
 
 /// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
-/// The most paths of one line that are explained: of a move there are two.
+/// The maximum number of paths of one line that are explained: of a move there are two.
 const REFUSALS_PER_LINE_MAX: usize = 2;
-/// The most refusals of a whole text that are explained.
+/// The maximum number of refusals of a whole text that are explained.
 const REFUSALS_MAX: usize = 20;
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// The rights of a child, and the table of the configuration that gives them.
 #[derive(Debug)]
-pub(in crate::engine) struct Explainer<'a> {
+pub(crate) struct Explainer<'a> {
     /// The table of the sandbox: `type.python.sandbox`, or `sal`.
-    pub(in crate::engine) table: String,
-    pub(in crate::engine) allowance: Allowance,
+    pub(crate) table: String,
+    pub(crate) allowance: Allowance,
     /// The folders that the table has already.
-    pub(in crate::engine) read: &'a [PathBuf],
-    pub(in crate::engine) write: &'a [PathBuf],
+    pub(crate) read: &'a [PathBuf],
+    pub(crate) write: &'a [PathBuf],
     /// The text of the script.
-    pub(in crate::engine) source: &'a str,
+    pub(crate) source: &'a str,
     /// The sandbox of a script type with the bounds that the job asked for; `None` for commands of `sal`.
-    pub(in crate::engine) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
+    pub(crate) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
 }
 
 impl Explainer<'_> {
     /// Returns what the sandbox refused last: that is why the child failed. One line may tell of two files.
-    pub(in crate::engine) fn of_text(&self, stderr: &str) -> Vec<String> {
+    pub(crate) fn of_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let lines = &lines[lines.len().saturating_sub(LINES_MAX)..];
         let mut of_lines = (0..lines.len()).rev().map(|at| {
@@ -59,8 +59,8 @@ impl Explainer<'_> {
         of_lines.find(|explanations| !explanations.is_empty()).unwrap_or_default()
     }
 
-    /// Returns all that the sandbox refused, in the order in which it is said, each once.
-    pub(in crate::engine) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
+    /// Returns all that the sandbox refused, in the order of the text, each once.
+    pub(crate) fn of_whole_text(&self, stderr: &str) -> Vec<String> {
         let lines: Vec<&str> = stderr.lines().collect();
         let mut found: Vec<String> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Explainer<'_> {
         format!("sandbox: {what} {path} {how}; {opens}")
     }
 
-    /// Returns the keys that would allow what was refused.
+    /// Returns the keys that would allow the refused access.
     fn opening(&self, refusal: &Refusal) -> String {
         let table = &self.table;
         let has = |wanted| refusal.uses.contains(&wanted);
@@ -250,8 +250,8 @@ fn to_write(refusal: &Refusal) -> PathBuf {
     to_read(refusal)
 }
 
-/// Returns a key with its list, to which a path was added.
-pub(in crate::engine) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
+/// Returns a key with its list and an added path.
+pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     const SHOWN_MAX: usize = 3;
     let Some(text) = path.to_str().filter(|text| escape(text) == *text) else {
         return format!("a further path in {key}");

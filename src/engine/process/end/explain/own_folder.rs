@@ -1,4 +1,4 @@
-//! Tells a script that failed for want of a file that its job has a working directory and a `HOME` of its own:
+//! Tells a script that failed because a file was missing that its job has a working directory and a `HOME` of its own:
 //! by hand the file may have been in the folder of the submission, or in the home of the user.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ const NAME_BYTES_MAX: usize = 512;
 
 /// Returns the note about the file that a failed script missed last, if it is one below `home`, the working
 /// directory of the script unless `has_other_folder`.
-pub(in crate::engine::process) fn missing_of_own_folder(
+pub(in crate::process) fn missing_of_own_folder(
     stderr: &str,
     home: &Path,
     has_other_folder: bool,
@@ -52,7 +52,7 @@ fn below_home(line: &str, home: &Path) -> Option<String> {
 fn relative(line: &str) -> Option<String> {
     let at = line.to_ascii_lowercase().find("no such file or directory")?;
     let (before, after) = (&line[..at], &line[at..]);
-    // Python and node name it behind the error, programs before it, most of them in quotes.
+    // Python and node name it after the error, programs before it, most of them in quotes.
     let name = quoted(after).or_else(|| quoted(before)).or_else(|| {
         let words = before.trim_end().strip_suffix(':')?;
         words.rsplit(": ").next().filter(|name| !name.contains(' '))

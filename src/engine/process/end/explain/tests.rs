@@ -42,7 +42,7 @@ impl World {
         }))
     }
 
-    /// Explains a text in which `@` stands for the folder, with it again in the answer.
+    /// Explains a text where `@` stands for the folder, with it again in the answer.
     fn text(&self, text: &str) -> Vec<String> {
         let folder = self.folder.path().canonicalize().expect("there").display().to_string();
         let lines = self.explain(|explainer| explainer.of_text(&text.replace('@', &folder)));

@@ -2,7 +2,7 @@
 
 use crate::sandbox::FileUse;
 
-/// The most lines of a traceback that are read, from its end.
+/// The maximum number of lines of a traceback that are read, from its end.
 const FRAMES_MAX: usize = 40;
 
 /// An error that a line reports, with the number that the kernel has for it.

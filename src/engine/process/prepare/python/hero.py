@@ -48,7 +48,7 @@ def retry_in(delay, reason=""):
 
 
 def discard(reason):
-    """Ends the script in an error after which no attempt follows."""
+    """Ends the script in error, without another attempt."""
     if not _send({"discard": str(reason)}):
         print(reason, file=sys.stderr)
     sys.exit(65)
@@ -73,7 +73,7 @@ def result(prerequisite):
 
 
 class _Inputs(dict):
-    """What each prerequisite returned, once; one that has a name is found by its id as well."""
+    """What each prerequisite returned, once; a named one is found by its id as well."""
 
     def __missing__(self, prerequisite):
         return _value(_texts()[prerequisite])

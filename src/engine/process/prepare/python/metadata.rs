@@ -54,7 +54,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
         let before = error.span().map_or(0, |span| {
             text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
         });
-        // The text starts in the line after the one that opens the block.
+        // The text starts in the line after the opening line of the block.
         let (line, message) = (first + 1 + before, error.message());
         format!("metadata: line {line}: {message}")
     })?;

@@ -15,16 +15,16 @@ use std::path::PathBuf;
 use super::scratch::Scratch;
 
 /// The source of the module `hero`.
-pub(in crate::engine::process) const HERO_MODULE: &str = include_str!("hero.py");
+pub(in crate::process) const HERO_MODULE: &str = include_str!("hero.py");
 /// The source of the module that makes semaphores for `multiprocessing`.
-pub(in crate::engine::process) const SEMAPHORES: &str = include_str!("semaphores.py");
+pub(in crate::process) const SEMAPHORES: &str = include_str!("semaphores.py");
 /// Python finds it before its own module of this name, and so calls the other.
 const SEMAPHORES_CALLER: &str = "import _hero_semaphores\n_hero_semaphores.install(__file__)\n";
-/// The variable with the folders in which Python searches modules, after that of the script.
-pub(in crate::engine::process) const MODULES: &str = "PYTHONPATH";
+/// The variable with the folders where Python searches modules, after the script's folder.
+pub(in crate::process) const MODULES: &str = "PYTHONPATH";
 const FOLDER: &str = "python";
 
-/// Puts the modules beside the working directory, and their folder behind those in [`MODULES`]: scripts of all
+/// Puts the modules beside the working directory, and their folder after the others in [`MODULES`]: scripts of all
 /// types may start Python. The module `hero` is for scripts in Python. Returns the folder.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ const HINT: &str = "install uv, python3-pip or python3-venv";
 
 /// Creates virtual environments as `[type.NAME.dependencies]` configures them.
 #[derive(Debug, Clone)]
-pub(in crate::engine::process::prepare) struct Packages {
+pub(in crate::process::prepare) struct Packages {
     config: DependenciesConfig,
     /// The sandbox of the scripts, with access to the index for installers.
     sandbox: SandboxConfig,
@@ -48,7 +48,7 @@ pub(in crate::engine::process::prepare) struct Packages {
 }
 
 impl Packages {
-    pub(in crate::engine::process::prepare) fn new(
+    pub(in crate::process::prepare) fn new(
         config: &TypeConfig,
         job: &JobConfig,
         run_tool: RunTool,
@@ -76,7 +76,7 @@ impl Packages {
     /// # Errors
     /// [`Failure::Invalid`] for metadata that cannot be parsed, [`Failure::Script`] with the messages
     /// of the installer.
-    pub(in crate::engine::process::prepare) fn of(
+    pub(in crate::process::prepare) fn of(
         &self,
         source: &str,
         python: &Path,
@@ -128,7 +128,7 @@ impl Packages {
     }
 }
 
-/// Returns the TCP ports that an installer may reach: those of the configured addresses, and of an index that it chooses
+/// Returns the TCP ports that an installer may reach: of the configured addresses, and of an index that it chooses
 /// itself. None without an address, and none but these, so that what a package runs while it is built reaches no
 /// server of this machine or its neighbours.
 fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
@@ -155,12 +155,12 @@ fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
 }
 
 /// Returns the folder of the environment in its entry.
-pub(in crate::engine::process::prepare) fn environment(entry: &Path) -> PathBuf {
+pub(in crate::process::prepare) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
 /// Returns the interpreter of the environment in an entry.
-pub(in crate::engine::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
+pub(in crate::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
@@ -323,7 +323,7 @@ impl Installer<'_> {
 }
 
 /// Returns true for a package that an installer can get from the index alone: a name, extras and versions, with a
-/// condition behind them. The switches of installers against builds do not count for addresses, files and
+/// condition after them. The switches of installers against builds do not count for addresses, files and
 /// repositories.
 fn is_of_index(package: &str) -> bool {
     const ARCHIVES: [&str; 12] = [

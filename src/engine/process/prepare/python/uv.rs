@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::process::prepare::programs::{SYSTEM_PATH, find_in};
 
-/// The folders below the home of the daemon's user in which installers put it.
+/// The folders below the home of the daemon's user where installers put it.
 const OF_USER: [&str; 2] = [".local/bin", ".cargo/bin"];
 /// The folder of the versions of Python, each with programs of its own, that a shim selects from.
 const VERSIONS: &str = ".pyenv/versions";
@@ -38,7 +38,7 @@ fn find(path: &OsStr, home: Option<&Path>) -> Option<PathBuf> {
         .find(|file| is_uv(file))
 }
 
-/// Returns true for a program that is not a script, and not another one that stands for it.
+/// Returns true for a program that is neither a script nor a stand-in for another program.
 fn is_uv(file: &Path) -> bool {
     let mut start = [0_u8; 4];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut start));

@@ -49,7 +49,7 @@ fn a_compiler_error_is_the_error_and_is_not_cached() {
     assert_eq!(engine.unavailable(), None);
 }
 
-/// Returns an engine whose V is a link in the world to one that lies elsewhere, with its library.
+/// Returns an engine whose V is a link in the world to a V elsewhere, with its library.
 fn with_linked_v(world: &World, elsewhere: &Path) -> CommandEngine {
     fs::create_dir_all(elsewhere.join("vlib/builtin")).expect("created");
     fs::write(elsewhere.join("vlib/builtin/head"), "#!/bin/sh\n").expect("written");

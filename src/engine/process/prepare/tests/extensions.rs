@@ -52,7 +52,7 @@ fn script_file_has_the_extension_of_its_job_if_its_type_has_it() {
     for (asked, name) in [("", "script.x"), (".x", "script.x"), (".y", "script.y")] {
         assert_eq!(run_as(&world, &engine, "basename $0", asked), Ok(name.to_owned()));
     }
-    let message = "invalid job: extension `.z` is no extension of its type: .x, .y".to_owned();
+    let message = "invalid job: extension `.z` is not an extension of its type: .x, .y".to_owned();
     assert_eq!(run_as(&world, &engine, "basename $0", ".z"), Err(message.clone()));
     assert_eq!(engine.check("", ".z"), Ok(Some(message)));
     assert!(engine.check("if", ".y").expect("checked").expect("wrong").contains("script.y"));

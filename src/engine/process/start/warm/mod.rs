@@ -1,4 +1,4 @@
-//! Warm Python: an interpreter that has imported slow modules, of which each job is a fork. This saves
+//! Warm Python: an interpreter that has imported slow modules; each job is a fork of it. This saves
 //! the start of the interpreter, the longest part of a short job. Forks are made ahead of their jobs.
 //!
 //! A fork enters the same sandbox as a cold child, and is watched and ended in the same way: the
@@ -37,7 +37,7 @@ const READ_AT_START: [&str; 7] = ["PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GL
 
 /// Keeps a parent interpreter ready. A clone shares it.
 #[derive(Debug, Clone)]
-pub(in crate::engine::process) struct Warm {
+pub(in crate::process) struct Warm {
     inner: Arc<WarmInner>,
 }
 
@@ -82,8 +82,8 @@ enum ForkStep {
 /// A script that may run as a fork.
 #[derive(Debug, Clone, Copy)]
 pub struct Warmed<'a> {
-    pub(in crate::engine::process) warm: &'a Warm,
-    pub(in crate::engine::process) prepared: &'a Prepared,
+    pub(in crate::process) warm: &'a Warm,
+    pub(in crate::process) prepared: &'a Prepared,
 }
 
 impl Warmed<'_> {
@@ -105,7 +105,7 @@ impl Warmed<'_> {
 
 impl Warm {
     /// For a command of the form `PYTHON OPTIONS {script} ARGUMENTS` with `warm = true`; else `None`.
-    pub(in crate::engine::process) fn new(
+    pub(in crate::process) fn new(
         program: &Path,
         command: &[String],
         options: &CommandOptions,
@@ -133,7 +133,7 @@ impl Warm {
     }
 
     /// Starts the parent if there is none and its backoff is over.
-    pub(in crate::engine::process) fn warm_up(&self) {
+    pub(in crate::process) fn warm_up(&self) {
         let mut state = self.lock();
         if matches!(&*state, ParentState::Gone(until) if Instant::now() >= *until) {
             *state = ParentState::Starting;
@@ -148,7 +148,7 @@ impl Warm {
 
     /// True if a parent and all forks made ahead are ready.
     #[cfg(test)]
-    pub(in crate::engine::process) fn is_ready(&self) -> bool {
+    pub(in crate::process) fn is_ready(&self) -> bool {
         self.spares().len() == SPARES
     }
 
@@ -312,7 +312,7 @@ fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
     }
 }
 
-/// Returns whether all words are options of the interpreter, and none selects what it runs.
+/// Returns whether all words are options of the interpreter, and none selects the program to run.
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -74,7 +74,7 @@ def serve(control, preload, hero, semaphores, cell):
         os.environ.update(job["env"])
 
     def renew_main():
-        """Replaces `__main__` by an empty one, to which the interpreter adds the rest."""
+        """Replaces `__main__` by an empty one; the interpreter adds the rest."""
         main = sys.modules["__main__"] = types.ModuleType("__main__")
         main.__dict__.update(__annotations__={}, __builtins__=builtins)
         return main.__dict__
@@ -184,7 +184,7 @@ def serve(control, preload, hero, semaphores, cell):
             sys.path.insert(1 if sys.path[:1] == [os.path.dirname(script)] else 0, job["modules"])
         gc.enable()
         failed = execute(script) != 0
-        # From here on the interpreter ends by itself. One that was interrupted ends by the signal.
+        # From here on the interpreter ends by itself. An interrupted one ends by the signal.
         if failed and getattr(sys, "last_type", None) is not interrupt:
             raise leave(1)
 

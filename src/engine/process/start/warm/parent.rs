@@ -64,19 +64,19 @@ impl Parent {
     ) -> io::Result<Self> {
         let (unix, kind) = (AddressFamily::Unix, SockType::SeqPacket);
         let (control, its) = socketpair(unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-        // Modules may print when they are imported. Its outputs are pipes like those of jobs, as the
+        // Modules may print when they are imported. Its outputs are pipes like the jobs', as the
         // interpreter remembers what they are.
         let (child, registered) = Registered::start(|| {
             command(program)
                 .args(options)
                 .args(["-c", BOOT])
-                // With `-c` the working directory is the first in which modules are searched.
+                // With `-c` modules are searched in the working directory first.
                 .current_dir("/")
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
                 .env(LOCALE.0, LOCALE.1)
                 .env(UNBUFFERED.0, UNBUFFERED.1)
-                // Not that of the daemon's user: a job's home is empty when it starts.
+                // Not the home of the daemon's user: a job's home is empty when it starts.
                 .env("HOME", "/nonexistent")
                 .env(MARK, Run::blank_mark())
                 .stdin(Stdio::from(its))
@@ -158,7 +158,7 @@ pub(super) struct ForkJob<'a> {
     pub(super) restrictions: &'a Restrictions,
     pub(super) spec: &'a Spec<'a>,
     pub(super) prepared: &'a Prepared,
-    /// The arguments behind the script.
+    /// The arguments after the script.
     pub(super) args: &'a [String],
 }
 

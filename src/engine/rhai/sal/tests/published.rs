@@ -1,5 +1,5 @@
 //! The answers that scripts of the published SAL crates expect. `make test-sal-original` compares more of
-//! them with those of the crates.
+//! them with the crates' answers.
 
 use std::sync::Mutex;
 

@@ -1,6 +1,10 @@
 //! Contents of files of jobs that are too large for Redis: each is a file of a folder, named by its SHA-256.
 //! A content is written before any job names it, and is deleted when no job names it any more.
 
+use hero_config as config;
+use hero_error as error;
+use hero_proto as proto;
+
 mod aged;
 mod folder;
 

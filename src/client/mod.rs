@@ -19,23 +19,32 @@
 //! runtime with I/O and time. The next call restores a lost connection. No call blocks
 //! the runtime or retries by itself: an error says whether a retry makes sense.
 
+extern crate self as client;
+use hero_artifacts as artifacts;
+use hero_config as config;
+use hero_error as error;
+use hero_proto as proto;
+use hero_store as store;
+
 mod actors;
 mod added_cron;
 mod attempts;
 mod audit;
+mod backfill;
 mod backup;
 mod batch_document;
 mod builder;
 mod change_many;
 mod changes;
+mod client_error;
 mod clone;
 mod confirm;
+mod cron_documents;
 mod dead;
 mod delays;
 mod dependents;
 mod documents;
 mod edit;
-mod error;
 mod events;
 mod files;
 mod follow;
@@ -56,7 +65,6 @@ mod placement;
 mod queues;
 mod run;
 mod samples;
-mod scripts;
 mod searches;
 mod short_ids;
 mod stats;
@@ -66,19 +74,22 @@ mod wait;
 
 pub use actors::UntoldShard;
 pub use audit::AuditFilter;
+pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
-pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged};
-pub use dead::DeadTally;
-pub(crate) use delays::set_delay;
+pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
+pub use client_error::ClientError;
+pub use cron_documents::{
+    FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
+    SpreadDocument,
+};
+pub use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{
-    ActorDocument, BatchDocument, FindingDocument, FiringDocument, FunctionDocument,
-    LastFiringDocument, LimitDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
-    QueueDocument, RefusedDocument, StatsDocument, TimesDocument, TypeStatsDocument,
+    ActorDocument, BatchDocument, LimitDocument, QueueDocument, RefusedDocument, StatsDocument,
+    TimesDocument, TypeStatsDocument,
 };
-pub use error::ClientError;
 pub use events::EventFollower;
 pub use files::JobFile;
 pub use follow::{JobFollower, JobNews};
@@ -92,10 +103,6 @@ pub use new_batch::NewBatch;
 pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
-pub use scripts::{check_script, script_functions};
-pub(crate) use scripts::{function_documents, script_groups};
-#[cfg(test)]
-pub(crate) use scripts::{osis_engine, sal_engine};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
 pub use stats::{Counters, TypeStats};
 pub use status::ShardServer;
@@ -136,7 +143,7 @@ pub struct Client {
     job: JobConfig,
     /// The waiters of each shard.
     waiters: Arc<[Waiters]>,
-    /// The name under which Redis keeps what belongs to the brokers of RabbitMQ, if they are configured.
+    /// The name of the brokers of RabbitMQ in Redis's keys, if they are configured.
     broker_scope: Option<Arc<str>>,
     /// The author of its changes, for their record.
     author: Arc<Author>,
@@ -179,7 +186,7 @@ impl Client {
         Ok(self.shards.change_login(redis)?)
     }
 
-    /// Pings Redis, that of every shard.
+    /// Pings the Redis of every shard.
     ///
     /// # Errors
     /// [`ClientError::Store`] if Redis does not answer.

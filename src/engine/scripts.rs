@@ -1,13 +1,65 @@
 //! Scripts: their check without a run, and the documentation of their functions.
 
-use super::documents::{FindingDocument, FunctionDocument};
-use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::{EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
 use crate::engine::Backends;
 use crate::engine::heroscript::{EitherEngine, HeroScriptEngine};
 use crate::engine::process::CommandEngine;
-use crate::engine::rhai::{Finding, Group, RhaiEngine};
+use crate::engine::rhai::{Finding, Function, Group, RhaiEngine};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
+
+/// A mistake in a script.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FindingDocument {
+    /// The file of an imported module that has it; absent for the script itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1; 0 if the text names it.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// The mistake.
+    pub message: String,
+}
+
+impl From<&Finding> for FindingDocument {
+    fn from(found: &Finding) -> Self {
+        let Finding { file, line, column, message } = found.clone();
+        Self { file: file.map(|file| file.display().to_string()), line, column, message }
+    }
+}
+
+/// A function of scripts.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FunctionDocument {
+    /// Its name, after its type if it has one.
+    pub name: String,
+    /// The group of its documentation.
+    pub group: String,
+    /// Its signatures.
+    pub signatures: Vec<String>,
+    /// Its summary.
+    pub says: String,
+    /// An example.
+    pub example: String,
+}
+
+impl FunctionDocument {
+    fn of(group: &str, function: &Function) -> Self {
+        Self {
+            name: function.full_name(),
+            group: group.to_owned(),
+            signatures: function.signatures.iter().map(ToString::to_string).collect(),
+            says: function.summary.to_string(),
+            example: function.example.trim().to_owned(),
+        }
+    }
+}
 
 /// Checks a script without running it. Returns its mistakes. Blocks; a script that runs as a process is checked by the `check`
 /// command of its type.
@@ -15,22 +67,24 @@ use crate::proto::target::ScriptType;
 /// # Errors
 /// [`Exit::Data`] if the type is not configured, [`Exit::Usage`] if it has no check.
 pub fn check_script(
-    config: &Config,
+    types: &BTreeMap<ScriptType, TypeConfig>,
+    (job, osis): (&JobConfig, &OsisConfig),
     script_type: &ScriptType,
     source: &str,
     extension: &str,
 ) -> Result<Vec<FindingDocument>, Error> {
-    let findings = findings(config, script_type, source, extension)?;
+    let findings = findings(types, (job, osis), script_type, source, extension)?;
     Ok(findings.iter().map(Into::into).collect())
 }
 
 fn findings(
-    config: &Config,
+    types: &BTreeMap<ScriptType, TypeConfig>,
+    (job, osis): (&JobConfig, &OsisConfig),
     script_type: &ScriptType,
     source: &str,
     extension: &str,
 ) -> Result<Vec<Finding>, Error> {
-    let Some(of_type) = config.types.get(script_type) else {
+    let Some(of_type) = types.get(script_type) else {
         return Err(Error::new(
             Exit::Data,
             format!("the script type `{script_type}` is not configured"),
@@ -47,18 +101,17 @@ fn findings(
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            let engine = osis_engine(limits, &config.osis)?.with_type(of_type);
+            let engine = osis_engine(limits, osis)?.with_type(of_type);
             Ok(EitherEngine::new(engine, &of_type.modules).check(source, &elsewhere))
         }
         EngineKind::HeroScript => {
-            let backends = Backends { osis: config.osis.clone(), ..Backends::default() };
+            let backends = Backends { osis: osis.clone(), ..Backends::default() };
             let (script_type, modules) = (script_type.clone(), &of_type.modules);
-            let engine =
-                HeroScriptEngine::new(script_type, modules, limits, &config.job, &backends);
+            let engine = HeroScriptEngine::new(script_type, modules, limits, job, &backends);
             Ok(engine.check(source))
         }
         EngineKind::Command => {
-            let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
+            let engine = CommandEngine::new(script_type.clone(), of_type, job);
             if !engine.has_check() {
                 let message = format!(
                     "cannot check a {script_type} script: type.{script_type}.check is not configured"
@@ -76,14 +129,14 @@ fn findings(
 }
 
 /// Creates the engine of osis scripts, without objects.
-pub(crate) fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
+pub fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
     let backends = Backends { osis: osis.clone(), ..Backends::default() };
     let engine = RhaiEngine::osis(named("osis")?, limits, &JobConfig::default());
     Ok(engine.with_backends(&backends))
 }
 
 /// Creates the engine of sal scripts.
-pub(crate) fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
+pub fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
     Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
 }
 
@@ -100,7 +153,7 @@ pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocumen
 }
 
 /// Returns the documentation of functions.
-pub(crate) fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
+pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
     let documents = groups.iter().flat_map(|group| {
         group.functions.iter().map(|function| FunctionDocument::of(group.name, function))
     });
@@ -111,7 +164,7 @@ pub(crate) fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
 ///
 /// # Errors
 /// [`Exit::Usage`] for another script type.
-pub(crate) fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
+pub fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {
         Some("osis") => Ok(osis_engine(&limits, &OsisConfig::default())?.groups().to_vec()),

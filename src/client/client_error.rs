@@ -13,7 +13,7 @@ use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
 use crate::store::StoreError;
 
-/// The reason for which a call failed.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Redis cannot be reached, refuses, or gives an unexpected answer.
@@ -139,7 +139,7 @@ pub enum ClientError {
     PrerequisitesApart {
         /// The first prerequisite.
         first: JobId,
-        /// One that is on another shard.
+        /// A prerequisite on another shard.
         second: JobId,
     },
     /// Its id or a prerequisite is on another shard than it, or than its graph.
@@ -171,9 +171,9 @@ pub enum ClientError {
     /// The jobs of a batch wait for each other in a cycle; the first comes again at the end.
     #[error("jobs wait for each other in a cycle: {}", shown_cycle(.0))]
     Cycle(Vec<String>),
-    /// A job of a graph waits for one that is neither in the graph nor in Redis.
-    #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor one \
-             that exists{}", did_you_mean(.nearest.as_deref()))]
+    /// A job of a graph waits for a job that is neither in the graph nor in Redis.
+    #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor an \
+             existing job{}", did_you_mean(.nearest.as_deref()))]
     UnknownInGraph {
         /// The job's name.
         job: String,
@@ -212,7 +212,7 @@ pub enum ClientError {
     /// Another graph or batch has the id.
     #[error("the id {0} belongs to another graph or batch; leave it out to get a new one")]
     GraphTaken(JobId),
-    /// The name is of no job of the graph, or of one that would not run.
+    /// The name belongs to no job of the graph, or to a job that would not run.
     #[error("cannot retry graph {graph}: `{step}` {why}")]
     Step {
         /// The graph.
@@ -256,7 +256,7 @@ pub enum ClientError {
         /// Its state.
         status: String,
     },
-    /// The job cannot run again before one that failed.
+    /// The job cannot run again before a failed prerequisite.
     #[error(
         "cannot retry job {id}: it needs job {cause}, which failed; \
              retry both: hero job retry --with-dependents {cause}"

@@ -1,0 +1,133 @@
+//! `hero cron history` and `backfill`: the past firings of a periodic job.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::cron_firings::{firing_table, with_offset};
+use super::job::PastZone;
+use super::table::TextTable;
+use super::time::local_zone;
+use super::{Global, output};
+use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
+use crate::config::{Config, time_zone};
+use crate::error::{Error, Exit};
+use crate::proto::text::counted;
+use crate::store::FIRINGS_MAX;
+
+/// The firings of a backfill that an unconfirmed call names.
+const NAMED: usize = 5;
+
+/// List the latest firings of a periodic job, the newest first: at most 100 are kept
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero cron history nightly")]
+pub(super) struct CronHistory {
+    /// The name of the periodic job
+    name: String,
+    /// The most firings, 1 to 100
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = FIRINGS_MAX as u64,
+          value_parser = clap::value_parser!(u64).range(1..=FIRINGS_MAX as u64))]
+    limit: u64,
+}
+
+/// Submit the jobs of a periodic job for its firings in a period of the past, each with its own time
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hero cron backfill nightly --since 2026-11-01 --until 2026-11-07 --dry-run\n  \
+                        hero cron backfill nightly --since 2d --only-missing --yes\n\n\
+                        The jobs are cron-NAME-TIME-fill: a second backfill submits none twice while they are kept. \n\
+                        Unless the overlap of the periodic job is allow, each waits for the one before."
+)]
+pub(super) struct Backfill {
+    /// The name of the periodic job
+    name: String,
+    /// The start of the period: a time such as 2026-11-01 or \"yesterday 18:00\", or a duration ago such as 2d
+    #[arg(long, value_name = "TIME")]
+    since: String,
+    /// The end of the period, as --since; now without it
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Leave out the times for which it fired
+    #[arg(long)]
+    only_missing: bool,
+    /// List the firings, and submit nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Confirm that the jobs are submitted
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    zone: PastZone,
+}
+
+impl CronHistory {
+    pub(super) async fn run(&self, config: &Config, global: &Global) -> Result<ExitCode, Error> {
+        let client = crate::cli::author::open_client(config)?;
+        let crontab = client.whole_crontab(&config.crontab()).await?;
+        let most = usize::try_from(self.limit).unwrap_or(FIRINGS_MAX);
+        let firings = client.cron_firings(&crontab, &self.name, most).await?;
+        let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == self.name);
+        let zone = entry.and_then(|entry| time_zone(entry.schedule.zone()).ok());
+        output::print(
+            global.json,
+            || json!({ "firings": firings }),
+            || firing_table(&firings, &zone.unwrap_or_else(local_zone)).show(global.look()),
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Backfill {
+    pub(super) async fn run(&self, config: &Config, global: &Global) -> Result<ExitCode, Error> {
+        let client = crate::cli::author::open_client(config)?;
+        let now = client.now().await?;
+        let since = self.zone.read("--since", &self.since, now)?;
+        let until = self.until.as_ref().map(|until| self.zone.read("--until", until, now));
+        let until = until.transpose()?.unwrap_or(now);
+        let period = BackfillPeriod { since, until, only_missing: self.only_missing };
+        let crontab = config.crontab();
+        if self.dry_run || !self.yes {
+            let times = client.firings_within(&crontab, &self.name, &period).await?;
+            if !self.dry_run {
+                return Err(unconfirmed(&self.name, &times));
+            }
+            output::print(
+                global.json,
+                || json!({ "due": times.iter().map(ToString::to_string).collect::<Vec<_>>() }),
+                || times.iter().map(|at| format!("{at}\n")).collect(),
+            )?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let done = client.backfill(&crontab, &self.name, &period).await?;
+        output::print(
+            global.json,
+            || json!({ "firings": done }),
+            || table(&done).show(global.look()),
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(done: &[BackfilledFiring]) -> TextTable {
+    let mut table = TextTable::new(&["DUE", "FIRING", "~JOB"]);
+    for of in done {
+        let due = with_offset(&of.due, &local_zone());
+        table.row([due, of.outcome.replace('_', " "), of.job_id.clone()]);
+    }
+    table
+}
+
+fn unconfirmed(name: &str, times: &[Timestamp]) -> Error {
+    let named: Vec<String> = times.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if times.len() > NAMED { ", …" } else { "" };
+    let number = counted(times.len() as u64, "job", "jobs");
+    Error::new(
+        Exit::Usage,
+        format!(
+            "this submits {number} of {name}, of at most {BACKFILL_MAX}: {}{more}; confirm with --yes, or list them with --dry-run",
+            named.join(", ")
+        ),
+    )
+}

@@ -1,0 +1,103 @@
+//! A list of jobs on the screen: the jobs of a queue, or in a state. Redis's jobs are searched, not the rows on the
+//! screen.
+
+use super::panes::{ListRow, any_job};
+use crate::cli::job::States;
+use crate::client::Client;
+use crate::error::Error;
+use crate::proto::queue::Queue;
+use crate::store::{FoundJobs, JobSearch, ListQuery};
+use jiff::Timestamp;
+
+/// The most jobs of the list.
+const JOBS_MAX: usize = 200;
+
+/// The states that keys choose, as `hero job list --status` has them; the first is every state.
+const STATES: [&str; 7] =
+    ["any state", "waiting", "running", "finished", "failed", "cancelled", "replaced"];
+
+/// The jobs that a list shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct JobsWanted {
+    /// Only jobs of this queue.
+    pub(super) queue: Option<Queue>,
+    /// The place in [`STATES`].
+    state: usize,
+    /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
+    pub(super) text: String,
+}
+
+/// The list of jobs on the screen.
+pub(super) struct JobsView {
+    pub(super) wanted: JobsWanted,
+    /// The text of the filter while it is typed.
+    pub(super) typed: String,
+    /// The jobs; none until they were read.
+    pub(super) found: Option<FoundJobs>,
+}
+
+impl JobsWanted {
+    /// Reads the jobs.
+    pub(super) async fn read(&self, client: &Client) -> Result<FoundJobs, Error> {
+        let words = STATES.get(self.state).filter(|_| self.state > 0);
+        let states = States::of_words(words.into_iter().copied())?;
+        let of_queue = self.queue.as_ref().map(|queue| queue.target.script_type().clone());
+        let query = ListQuery {
+            dead: false,
+            statuses: states.stored.clone(),
+            script_type: of_queue,
+            limit: JOBS_MAX,
+            cursor: None,
+        };
+        let text = Some(self.text.trim().to_owned()).filter(|text| !text.is_empty());
+        let search = JobSearch { queue: self.queue.clone(), text, ..JobSearch::default() };
+        Ok(client.find_jobs(&query, &search, |job| states.wants(job)).await?)
+    }
+}
+
+impl JobsView {
+    /// Creates the list of the jobs that wait, of a queue or of all.
+    pub(super) fn new(queue: Option<Queue>) -> Self {
+        let wanted = JobsWanted { queue, state: 1, text: String::new() };
+        Self { wanted, typed: String::new(), found: None }
+    }
+
+    /// Goes `steps` states on.
+    pub(super) fn turn(&mut self, steps: usize) {
+        self.wanted.state = (self.wanted.state + steps) % STATES.len();
+        self.found = None;
+    }
+
+    /// Goes one state back.
+    pub(super) fn turn_back(&mut self) {
+        self.turn(STATES.len() - 1);
+    }
+
+    /// Asks for the jobs with the typed text.
+    pub(super) fn search(&mut self) {
+        self.wanted.text.clone_from(&self.typed);
+        self.found = None;
+    }
+
+    /// Returns the title: the jobs that are shown, and their number.
+    pub(super) fn title(&self) -> String {
+        let mut title = format!("Jobs: {}", STATES[self.wanted.state]);
+        if let Some(queue) = &self.wanted.queue {
+            title.push_str(&format!(", of {queue}"));
+        }
+        if !self.wanted.text.trim().is_empty() {
+            title.push_str(&format!(", with {}", self.wanted.text.trim()));
+        }
+        let Some(found) = &self.found else { return title };
+        let more = if found.next.is_some() { "+" } else { "" };
+        title.push_str(&format!(": {}{more}", found.items.len()));
+        if found.looked >= JobSearch::LOOKED_MAX {
+            title.push_str(&format!(" of the latest {}", found.looked));
+        }
+        title
+    }
+
+    pub(super) fn rows(&self, now: Timestamp) -> Vec<ListRow> {
+        self.found.iter().flat_map(|found| &found.items).map(|job| any_job(job, now)).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! The keys of `[job]`.
+
+use super::row::{HOUR, MIB, PIB, REDIS_STRING, SECOND, TEN_YEARS, TIB, key_table};
+
+key_table! {
+    /// Defaults and limits of every job.
+    JOB = "job";
+
+    /// The time limit of one attempt, for a job that does not set one.
+    timeout: Duration(1, TEN_YEARS);
+
+    /// The longest timeout a job may ask for.
+    timeout_max: Duration(1, TEN_YEARS);
+
+    /// Attempts after the first, for a job that does not set them.
+    retries: Number(0, 1000);
+
+    /// The wait before the first retry. It doubles with each further retry, and varies by a fifth at random, so
+    /// that jobs that failed together are not retried together.
+    retry_backoff: Duration(0, TEN_YEARS);
+
+    /// The longest wait before a retry.
+    retry_backoff_max: Duration(0, TEN_YEARS);
+
+    /// The time after the start of its first attempt for which a script may postpone its job, by `retry_in` or by
+    /// exit code 75 where the job names that code in `--retry-if`. The job fails if its script postpones it later.
+    /// With `0s` none is postponed.
+    postponed_max: Duration(0, TEN_YEARS);
+
+    /// A job that crashed its actor this many times ends in `error`.
+    crash_limit: Number(1, 1000);
+
+    /// Runs an ended job again when a program pushes its id onto the job's own queue, as the older dispatcher did.
+    /// If false, such an id is skipped. `hero job retry` needs neither.
+    requeue_by_push: Flag;
+
+    /// The time that an ended job is kept with its output and log, if it does not set one. Each is kept for longer,
+    /// by up to a twentieth and an hour at most, so that jobs that ended together do not expire together.
+    retention: Duration(SECOND, TEN_YEARS);
+
+    /// The time that a job that ended in `error` is kept with its log, if it does not set one: no less than
+    /// `retention`, and no more than `retention_max`.
+    retention_failed: Duration(SECOND, TEN_YEARS);
+
+    /// The longest retention a job may ask for.
+    retention_max: Duration(SECOND, TEN_YEARS);
+
+    /// The format of the reply to a job that does not set one: `json`, or `plain`, the bare output or error, for
+    /// programs that print what they pop. It must be the same for actors, supervisors and clients.
+    reply_format: OneOf(&["json", "plain"]);
+
+    /// The largest script.
+    script_size_max: Size(1, REDIS_STRING);
+
+    /// The largest output of a job.
+    output_size_max: Size(1, REDIS_STRING);
+
+    /// The fate of a larger one: `truncate` keeps its end, after a line that says so, and `fail` fails the job.
+    /// A job may have its own, and so may a script type.
+    output_overflow: OneOf(&["truncate", "fail"]);
+
+    /// The largest output in the hash of its job. A larger one has a key of its own, which the field `output_key`
+    /// names. Raise it to `output_size_max` for other programs that read only the field `output`.
+    /// ---
+    /// So no script of Redis carries a large output, which would stop Redis for milliseconds. Scripts do carry it
+    /// for a backup and a restore, and while the memory of Redis is full: then it stays in the hash. Every command,
+    /// the API and the clients find it there. Replies do not change. While older programs are served, every output
+    /// stays in the hash.
+    output_inline_max: Size(0, REDIS_STRING);
+
+    /// The largest total output of a job's prerequisites. A job with more ends in `error`.
+    inputs_size_max: Size(1, REDIS_STRING);
+
+    /// The most bytes of the files that a job is given (`--input`, `--stdin`, files of its prerequisites), and of
+    /// the files that its script leaves in `HERO_OUTPUT_DIR`. They are kept in Redis. 0 for none.
+    files_size_max: Size(0, 64 * MIB);
+
+    /// The largest log of an attempt. A larger one keeps its start and its last quarter.
+    log_size_max: Size(1, TIB);
+
+    /// Writes the standard output of a job that runs for more than a second to its log as it comes, up to half of
+    /// `log_size_max`. Shorter jobs cost nothing.
+    live_output: Flag;
+
+    /// The folder in which jobs may have log files. The shipped unit may write there; another folder needs a
+    /// drop-in with `ReadWritePaths=`.
+    /// ---
+    /// If its disk is full or hangs, jobs run on: a warning and the job's log say that the file lacks lines.
+    log_dir: Folder;
+
+    /// Copies the lines of a job's log to the daemon's own log.
+    log_to_journal: Flag;
+
+    /// Records every state transition of every job for `hero events`, about the latest 100000. Off, it costs
+    /// nothing. Each process records its own transitions, so it must be the same for actors, supervisors and
+    /// clients.
+    events: Flag, restart;
+
+    /// The time between SIGTERM and SIGKILL for a child process.
+    kill_grace: Duration(0, HOUR);
+
+    /// The cache of compiled scripts and of the packages that scripts declare. The shipped unit creates it; another
+    /// folder needs a drop-in with `ReadWritePaths=`.
+    cache_dir: Folder;
+
+    /// The size of the cache. The least recently used entry is evicted first.
+    cache_size_max: Size(1, PIB);
+}

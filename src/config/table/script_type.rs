@@ -1,0 +1,150 @@
+//! The keys of `[type.NAME]` and of its packages and limits.
+
+use super::row::{ANY, DAY, GIB, MIB, SECOND, TIB, key_table};
+
+key_table! {
+    /// Script types. A table with the name of a type that comes with Hero changes that type; a missing key keeps
+    /// its default. Any other name defines another type. Names are a letter of a-z, then at most 31 of a-z, 0-9 and
+    /// `_`.
+    ///
+    ///     [type.perl]
+    ///     engine = "command"
+    ///     command = ["/usr/bin/perl", "{script}"]
+    ///     extension = ".pl"
+    ///     check = ["/usr/bin/perl", "-c", "{script}"]
+    ///     output_overflow = "fail"
+    TYPE = "type.NAME";
+
+    /// The engine that runs the scripts: `osis`, Rhai without system access; `sal`, Rhai with system access: files,
+    /// processes, the network; `heroscript`, HeroScript, whose actions call functions in Rhai without system
+    /// access; or `command`, a program, in a process of its own.
+    engine: OneOf(&["osis", "sal", "heroscript", "command"]);
+
+    /// The farthest that a job of the type goes from an instance or group without live actors, unless it has one of
+    /// its own: `none`, `group` (from an instance to its group) or `type`.
+    fallback: OneOf(&["none", "group", "type"]);
+
+    /// The failed jobs that become dead letters: `retried` for jobs with retries that used up their attempts, `all`
+    /// for jobs without retries too. A job that took down too many actors always becomes one.
+    dead_letters: OneOf(&["retried", "all"]);
+
+    /// For a type whose scripts are not sandboxed: the callers of the API, of the page and of the agents' door,
+    /// hero-mcp(1), who may use it, by their names; `*` for all. A token that names the type needs no entry. Not
+    /// sandboxed are `sal`, unless `[sal]` narrows both `read` and `write`, and a type with `sandbox.enabled =
+    /// false`. The command line does not ask: it has the rights of the Redis login.
+    who: Texts;
+
+    /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
+    /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of
+    /// the functions. The action `!!person.define` calls `person_define(parameters)` of the file `person.rhai`.
+    /// ---
+    /// A link out of the folder is rejected. A process that is sandboxed (`actor.sandbox`) needs a restart to use
+    /// other folders. The functions of `heroscript` are read at the start and at a reload.
+    modules: Folders;
+
+    /// For `osis` and `sal`: allows `eval("text")`, which runs a text as a part of the script.
+    eval: Flag;
+
+    /// For `command`, as all that follows: the program and its arguments. `{script}` must be in one of them and
+    /// stands for the script's file, `{binary}` for the program that `compile` builds. A program without a path is
+    /// searched in PATH; so is one whose path does not exist, by its file name.
+    /// ---
+    /// The process gets the script's variables, the job's identity in `HERO_JOB_ID`, `HERO_CALLER_ID`,
+    /// `HERO_CONTEXT_ID`, `HERO_ATTEMPT` and `HERO_ATTEMPTS_LEFT`, the outputs of its prerequisites, if any, in the
+    /// JSON file that `HERO_INPUTS` names, and a private folder, which is its HOME and TMPDIR and is deleted
+    /// afterwards. It can write lines of JSON to the descriptor whose number is in `HERO_FD`:
+    ///
+    /// - `{"progress": 0.4, "text": "reading"}`, the progress, from 0 to 1, with an optional text. A terminal that
+    ///   waits for the job shows a bar, and `hero job show` prints it.
+    /// - `{"log": "a line"}`, a line for the job's log.
+    /// - `{"output": {"any": "value"}}`, the job's output, instead of standard output; a string is taken as plain
+    ///   text, all else as JSON.
+    ///
+    /// Other lines are ignored, and the job's log says how many there were.
+    command: Texts;
+
+    /// The extension of the script's file. It also selects the type of a script that is given as a file on the
+    /// command line.
+    extension: Text;
+
+    /// Further extensions that select the type; the script's file keeps the one of the submitted file.
+    more_extensions: Texts;
+
+    /// Environment variables of every script of the type. A job's own override them.
+    env: Map;
+
+    /// The working directory of scripts. Empty: their own private folder.
+    cwd: FolderOrNone;
+
+    /// The compiler and its arguments, which build the program `{binary}` from `{script}`; `command` then names
+    /// `{binary}`. The program is kept in `job.cache_dir`, so each script is compiled once. Empty: none.
+    compile: Texts;
+
+    /// A program and its arguments that check `{script}` without running it, and fail if it has errors.
+    /// `hero script check` and `hero submit --check` run it where they are called. Empty: none.
+    check: Texts;
+
+    /// The fate of an output over `job.output_size_max`. The default is `job.output_overflow`.
+    output_overflow: OneOf(&["truncate", "fail"]);
+
+    /// For Python, a command whose program is named `python*`: keeps a warm interpreter, and each job is a fork of
+    /// it. Takes some 12 MB. The default for types of your own is false.
+    warm: Flag;
+
+    /// The modules that the warm interpreter imports.
+    preload: Texts;
+}
+
+key_table! {
+    /// The limits of one script, for the engines `osis`, `sal` and `heroscript`; with the last, the operations of
+    /// one action are counted.
+    LIMITS = "type.NAME.limits";
+
+    /// Operations; 0: no limit but the job's timeout.
+    operations: Number(0, ANY);
+
+    /// Depth of nested calls.
+    depth: Number(1, 512);
+
+    /// The longest string; also the bytes of all strings in one array or map.
+    string_size_max: Size(1, GIB);
+
+    /// The length of an array with the arrays in it. Each call of a function on an array takes time for all of its
+    /// elements.
+    array_len_max: Number(1, 1_000_000);
+
+    /// The size of a map with the maps in it.
+    map_len_max: Number(1, 1_000_000);
+
+    /// The memory that the process may add while the script runs. It is measured for the whole process: scripts
+    /// that grow at the same time count together.
+    memory: Size(16 * MIB, TIB);
+}
+
+key_table! {
+    /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
+    /// `job.cache_dir`, with uv if present, else with pip.
+    DEPENDENCIES = "type.NAME.dependencies";
+
+    /// Allows installing packages.
+    enabled: Flag;
+
+    /// The URL of the package index. Empty: the installer's default. `none`: no index. From Linux 6.7 on an
+    /// installer reaches port 443 and the ports of the addresses here, in `find_links` and in `env`; an index that
+    /// only `/etc/pip.conf` names on another port does not answer: name it here.
+    index: Text;
+
+    /// Folders and pages with packages, besides the index.
+    find_links: Texts;
+
+    /// Variables of the installer: `SSL_CERT_FILE`, `HTTPS_PROXY`, `UV_...` and `PIP_...` It may read the files and
+    /// folders that they name.
+    env: Map;
+
+    /// Allows building packages from source, which runs their code, and packages by an address, a file or a
+    /// repository.
+    source_builds: Flag;
+
+    /// The time limit of one installation. The job's own timeout applies as well.
+    build_timeout: Duration(SECOND, DAY);
+}

@@ -1,0 +1,56 @@
+//! Metrics of the periodic jobs that supervisors fire. There are none where none has been fired.
+
+use jiff::Timestamp;
+
+use super::float;
+use super::text::{Exposition, Kind};
+use crate::store::FiredCron;
+use crate::view::Moment;
+
+/// A gauge of each periodic job: its name, its help and its value.
+type CronGauge = (&'static str, &'static str, fn(&FiredCron) -> Option<f64>);
+
+const GAUGES: [CronGauge; 5] = [
+    ("hero_cron_last_success_timestamp_seconds", "When its last job that finished ended.", |of| {
+        of.ends.succeeded.as_ref().map(|(at, _)| seconds(*at))
+    }),
+    ("hero_cron_last_failure_timestamp_seconds", "When its last job that failed ended.", |of| {
+        of.ends.failed.as_ref().map(|(at, ..)| seconds(*at))
+    }),
+    ("hero_cron_last_duration_seconds", "How long its last job that ended ran.", |of| {
+        of.ends.took.map(|took| took.as_secs_f64())
+    }),
+    (
+        "hero_cron_overdue_timestamp_seconds",
+        "From when on it has not succeeded for twice its interval.",
+        |of| of.ends.overdue.map(seconds),
+    ),
+    ("hero_cron_running", "1 if the job of its last firing runs.", |of| {
+        Some(f64::from(u8::from(of.is_running)))
+    }),
+];
+
+/// Writes them. Periodic jobs beyond the bound have no series.
+pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
+    if moment.periodic_jobs.is_empty() {
+        return;
+    }
+    let jobs = || moment.periodic_jobs.iter().take(most);
+    for (metric, help, value) in GAUGES {
+        text.metric(metric, Kind::Gauge, help);
+        for of in jobs() {
+            if let Some(value) = value(of) {
+                text.sample(&[("name", of.name.as_str())], value);
+            }
+        }
+    }
+    let help = "Firings that were missed, as no supervisor ran, and are not made up for.";
+    text.metric("hero_cron_missed", Kind::Counter, help);
+    for of in jobs() {
+        text.sample(&[("name", of.name.as_str())], float(of.ends.missed));
+    }
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    at.as_duration().as_secs_f64()
+}

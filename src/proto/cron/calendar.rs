@@ -1,0 +1,186 @@
+//! Days on which periodic jobs do not fire.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use jiff::civil::{Date, Weekday};
+
+use super::super::target::{IllegalName, name};
+use crate::proto::text::shown;
+
+name!(
+    /// The name of a calendar.
+    CalendarName,
+    "name of a calendar",
+    "1 to 32 of a-z, 0-9, _ and -, the first a letter or digit",
+    |name| (1..=32).contains(&name.len())
+        && !matches!(name[0], b'_' | b'-')
+        && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+);
+
+/// The most entries of a calendar.
+pub const CALENDAR_DAYS_MAX: usize = 1000;
+
+/// The words of the days of the week.
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("MON", Weekday::Monday),
+    ("TUE", Weekday::Tuesday),
+    ("WED", Weekday::Wednesday),
+    ("THU", Weekday::Thursday),
+    ("FRI", Weekday::Friday),
+    ("SAT", Weekday::Saturday),
+    ("SUN", Weekday::Sunday),
+];
+/// A leap year, which has every day of a year.
+const LEAP_YEAR: i16 = 2000;
+
+/// One entry of a calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum FreeDays {
+    /// One day.
+    Date(Date),
+    /// A day of every year.
+    Yearly {
+        /// The month.
+        month: i8,
+        /// The day of the month.
+        day: i8,
+    },
+    /// The days from one to another.
+    Range(Date, Date),
+    /// A day of every week.
+    Weekday(Weekday),
+}
+
+impl FreeDays {
+    /// Returns true for a day that it names.
+    pub fn has(&self, date: Date) -> bool {
+        match *self {
+            Self::Date(day) => day == date,
+            Self::Yearly { month, day } => (month, day) == (date.month(), date.day()),
+            Self::Range(first, last) => (first..=last).contains(&date),
+            Self::Weekday(day) => day == date.weekday(),
+        }
+    }
+}
+
+impl FromStr for FreeDays {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let illegal = || {
+            format!(
+                "`{}` is no day: expected a date such as \"2026-12-25\", a day of every year such as \"12-25\", a range \
+                 such as \"2026-07-01..2026-07-31\", or a day of the week, MON to SUN",
+                shown(text)
+            )
+        };
+        let date =
+            |text: &str| text.trim().parse::<Date>().ok().filter(|_| text.trim().len() == 10);
+        if let Some((first, last)) = text.split_once("..") {
+            let range = date(first).zip(date(last)).filter(|(first, last)| first <= last);
+            return range.map(|(first, last)| Self::Range(first, last)).ok_or_else(illegal);
+        }
+        let word = text.trim().to_ascii_uppercase();
+        if let Some((_, day)) = WEEKDAYS.iter().find(|(known, _)| *known == word) {
+            return Ok(Self::Weekday(*day));
+        }
+        if let Some(date) = date(text) {
+            return Ok(Self::Date(date));
+        }
+        let yearly = word.split_once('-').and_then(|(month, day)| {
+            let (month, day) = (month.parse().ok()?, day.parse().ok()?);
+            Date::new(LEAP_YEAR, month, day).ok()
+        });
+        let yearly = yearly.map(|day| Self::Yearly { month: day.month(), day: day.day() });
+        yearly.ok_or_else(illegal)
+    }
+}
+
+impl fmt::Display for FreeDays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Date(date) => write!(f, "{date}"),
+            Self::Yearly { month, day } => write!(f, "{month:02}-{day:02}"),
+            Self::Range(first, last) => write!(f, "{first}..{last}"),
+            Self::Weekday(day) => {
+                let word = WEEKDAYS.iter().find(|(_, known)| known == day);
+                f.write_str(word.map_or("", |(word, _)| word))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for FreeDays {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<FreeDays> for String {
+    fn from(days: FreeDays) -> Self {
+        days.to_string()
+    }
+}
+
+/// The days on which a periodic job does not fire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calendar {
+    name: CalendarName,
+    days: Arc<[FreeDays]>,
+}
+
+impl Calendar {
+    /// A calendar with these days.
+    pub fn new(name: CalendarName, days: Vec<FreeDays>) -> Self {
+        Self { name, days: days.into() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &CalendarName {
+        &self.name
+    }
+
+    /// Its entries.
+    pub fn days(&self) -> &[FreeDays] {
+        &self.days
+    }
+
+    /// Returns true for a day on which nothing fires.
+    pub fn has(&self, date: Date) -> bool {
+        self.days.iter().any(|days| days.has(date))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entry_is_a_date_a_day_of_every_year_a_range_or_a_weekday() {
+        let has = |entry: &str, date: &str| {
+            let days: FreeDays = entry.parse().expect(entry);
+            days.has(date.parse().expect("a date"))
+        };
+        for (entry, in_it, out_of_it) in [
+            ("2026-12-25", "2026-12-25", "2027-12-25"),
+            ("12-25", "2031-12-25", "2031-12-26"),
+            ("2-29", "2028-02-29", "2028-02-28"),
+            ("2026-07-01..2026-07-31", "2026-07-31", "2026-08-01"),
+            ("sat", "2026-11-28", "2026-11-27"),
+        ] {
+            assert!(has(entry, in_it) && !has(entry, out_of_it), "{entry}");
+            let written: FreeDays = entry.parse().expect(entry);
+            assert_eq!(written.to_string().parse(), Ok(written), "{entry}");
+        }
+        for illegal in ["", "12-32", "2-30", "2026-07-31..2026-07-01", "FUNDAY", "2026-1-1", "1..2"]
+        {
+            let error = illegal.parse::<FreeDays>().expect_err(illegal);
+            assert!(error.contains("is no day: expected a date"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The lateness of a periodic job: firings that were missed, and the time from which it is overdue.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{CAUGHT_UP_MAX, CatchUp, MISSED_AFTER, Schedule};
+
+/// The most missed firings that are counted at once.
+const MISSED_COUNTED_MAX: usize = 10_000;
+
+/// Firings that were missed and are not caught up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissedFirings {
+    /// The due time of the latest.
+    pub latest: Timestamp,
+    /// Their number, at most 10 000.
+    pub number: usize,
+}
+
+/// The time from which a periodic job is overdue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverdueTime {
+    /// The time until its second firing.
+    pub twice: Duration,
+    /// The time from which it is overdue.
+    pub at: Timestamp,
+}
+
+impl Schedule {
+    /// Returns the firings after `last`, the latest that was fired or left out, that are missed at `now` and are
+    /// not caught up; none if no firing was missed.
+    pub fn missed(
+        &self,
+        last: Timestamp,
+        now: Timestamp,
+        catch_up: CatchUp,
+    ) -> Option<MissedFirings> {
+        let until = now.checked_sub(MISSED_AFTER).ok().filter(|until| *until > last)?;
+        let caught_up = match catch_up {
+            CatchUp::Skip => 0,
+            CatchUp::Once => 1,
+            CatchUp::All => CAUGHT_UP_MAX,
+        };
+        let mut found = self.latest(last, until, MISSED_COUNTED_MAX + caught_up);
+        found.truncate(found.len().saturating_sub(caught_up));
+        let latest = *found.last()?;
+        Some(MissedFirings { latest, number: found.len() })
+    }
+
+    /// Returns the time from which a periodic job is overdue that succeeded last at `from`, or counts from then on,
+    /// and whose last job took a time: its second firing after it, when a job of this duration would have ended. A
+    /// supervisor may fire a minute late.
+    pub fn overdue(&self, from: Timestamp, took: Duration) -> Option<OverdueTime> {
+        let second = self.next_after(self.next_after(from)?)?;
+        let twice = Duration::try_from(second.duration_since(from)).ok()?;
+        let at = second.checked_add(took).ok()?.checked_add(MISSED_AFTER).ok()?;
+        Some(OverdueTime { twice, at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    fn schedule(line: &str) -> Schedule {
+        Schedule::new(line, TimeZone::UTC).expect(line)
+    }
+
+    #[test]
+    fn firings_that_nobody_catches_up_are_missed() {
+        let hourly = schedule("@hourly");
+        let (last, now) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T05:00:10Z"));
+        let missed = |catch_up| {
+            let missed = hourly.missed(last, now, catch_up);
+            missed.map(|missed| (missed.latest.to_string(), missed.number))
+        };
+        assert_eq!(missed(CatchUp::Skip), Some(("2026-01-01T04:00:00Z".to_owned(), 4)));
+        assert_eq!(missed(CatchUp::Once), Some(("2026-01-01T03:00:00Z".to_owned(), 3)));
+        assert_eq!(missed(CatchUp::All), None);
+        let soon = at("2026-01-01T01:00:30Z");
+        assert_eq!(hourly.missed(last, soon, CatchUp::Skip), None, "it still fires");
+        let missed = schedule("* * * * * *").missed(Timestamp::UNIX_EPOCH, now, CatchUp::All);
+        assert_eq!(missed.expect("many").number, MISSED_COUNTED_MAX, "bounded");
+    }
+
+    #[test]
+    fn periodic_job_is_overdue_from_its_second_firing_on() {
+        for (line, from, took_s, overdue) in [
+            ("0 3 * * *", "2026-11-23T03:10:00Z", 600, "2026-11-25T03:11:00Z"),
+            // After a Friday the second firing is on Tuesday.
+            ("0 9 * * 1-5", "2026-11-27T09:00:01Z", 1, "2026-12-01T09:01:01Z"),
+            // One that runs for longer than its interval.
+            ("* * * * *", "2026-11-23T12:10:00Z", 600, "2026-11-23T12:23:00Z"),
+        ] {
+            let overdue_at = schedule(line).overdue(at(from), Duration::from_secs(took_s));
+            let overdue_at = overdue_at.expect("it fires");
+            assert_eq!(overdue_at.at, at(overdue), "{line}");
+            assert!(at(from) + overdue_at.twice <= at(overdue), "{line}");
+        }
+    }
+}

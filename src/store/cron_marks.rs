@@ -1,0 +1,258 @@
+//! The lateness of periodic jobs: what supervisors note of it, and what everybody reads.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::submission::{submission, with_fields};
+use super::{Store, StoreError};
+use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
+use crate::proto::job::{Job, JobId, JobStatus, Retention};
+
+/// The most names that are read.
+const NAMES_MAX: isize = 2000;
+
+/// The state of a periodic job by which a supervisor fires it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronMark {
+    /// The time up to which it was fired or left out.
+    pub due: Timestamp,
+    /// True if it is disabled.
+    pub is_disabled: bool,
+    /// The time from which its lateness is counted: its last success, else when it was first seen, enabled or changed.
+    pub from: Timestamp,
+    /// The duration of its last job.
+    pub took: Duration,
+    /// The time from which it is overdue, as noted.
+    pub overdue: Option<Timestamp>,
+}
+
+/// The answer to a backfill of one firing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BackfilledJob {
+    /// Its job was submitted.
+    Submitted,
+    /// It fired for this time, as this job.
+    Fired(String),
+    /// It was backfilled for this time before.
+    Exists,
+    /// This job holds its unique key.
+    LeftOut(String),
+    /// Its job was refused, for this reason.
+    Failed(String),
+}
+
+/// The ends of the jobs of a periodic job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CronEnds {
+    /// The last success: its time and its job.
+    pub succeeded: Option<(Timestamp, String)>,
+    /// The last failure: its time, its job and its error.
+    pub failed: Option<(Timestamp, String, String)>,
+    /// The duration of the last job that ended.
+    pub took: Option<Duration>,
+    /// The time from which it is overdue.
+    pub overdue: Option<Timestamp>,
+    /// The number of firings that were missed, as no supervisor ran, and are not made up for.
+    pub missed: u64,
+}
+
+/// A periodic job that a supervisor fires, as monitoring sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FiredCron {
+    /// Its name.
+    pub name: CronName,
+    /// The ends of its jobs.
+    pub ends: CronEnds,
+    /// True if the job of its last firing runs.
+    pub is_running: bool,
+}
+
+const ENDED_FIELDS: [&str; 7] = [
+    "succeeded_us",
+    "succeeded_id",
+    "failed_us",
+    "failed_id",
+    "failed_why",
+    "took_us",
+    "overdue_us",
+];
+
+/// The fields of a hash, which any program may have written.
+type FieldTexts = Vec<Option<Vec<u8>>>;
+
+impl Store {
+    /// The time now, and the state of each name. A new name counts from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn cron_state<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a CronName>,
+    ) -> Result<(Timestamp, Vec<CronMark>), StoreError> {
+        const DOING: &str = "looking at periodic jobs";
+        let mut script = self.scripts.cron_state.prepare_invoke();
+        for name in names {
+            script.arg(name.as_str());
+        }
+        let state: Vec<String> = self.invoke(DOING, &script).await?;
+        let time = |text: &String| moment(text.as_bytes());
+        let now = state.first().and_then(time).ok_or_else(|| StoreError::unexpected(DOING))?;
+        let mark = |of: &[String]| {
+            let [due, disabled, since, succeeded, took, overdue] = of else { return None };
+            let since = time(since)?;
+            Some(CronMark {
+                due: time(due)?,
+                is_disabled: disabled == "1",
+                from: time(succeeded).map_or(since, |succeeded| succeeded.max(since)),
+                took: took.parse().map_or(Duration::ZERO, Duration::from_micros),
+                overdue: time(overdue),
+            })
+        };
+        let marks = state[1..].chunks(6).map(mark).collect::<Option<Vec<CronMark>>>();
+        Ok((now, marks.ok_or_else(|| StoreError::unexpected(DOING))?))
+    }
+
+    /// Notes from when on a periodic job is overdue, computed from the state that it had. Returns false if that has
+    /// changed meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_cron_overdue(
+        &self,
+        name: &CronName,
+        from: Timestamp,
+        overdue: OverdueTime,
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.cron_overdue.prepare_invoke();
+        script.arg(name.as_str()).arg(from.as_microsecond());
+        script.arg(overdue.twice.as_micros().to_string()).arg(overdue.at.as_microsecond());
+        let noted: u8 = self.invoke("noting when a periodic job is overdue", &script).await?;
+        Ok(noted == 1)
+    }
+
+    /// Notes firings that were missed and are left out. Returns false if another supervisor has noted them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_cron_missed(
+        &self,
+        name: &CronName,
+        last: Timestamp,
+        missed: MissedFirings,
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.cron_missed.prepare_invoke();
+        script.arg(name.as_str()).arg(last.as_microsecond());
+        script.arg(missed.latest.as_microsecond()).arg(missed.number);
+        let noted: u8 = self.invoke("noting missed firings of a periodic job", &script).await?;
+        Ok(noted == 1)
+    }
+
+    /// Submits the job of a periodic job for a time of the past, beside its schedule. `fired` is the id of the job
+    /// of its firing: with it a time for which it fired is left out.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backfill(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        (fired, only_missing): (&JobId, bool),
+        job: &Job,
+        retention: Retention,
+    ) -> Result<BackfilledJob, StoreError> {
+        const DOING: &str = "backfilling a periodic job";
+        let mut script = self.scripts.backfill.prepare_invoke();
+        script.arg(name.as_str()).arg(due.as_microsecond());
+        script.arg(if only_missing { "missing" } else { "" }).arg(fired.as_str());
+        submission(&mut script, &[with_fields(job)], true, retention);
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        match code.as_str() {
+            "submitted" => Ok(BackfilledJob::Submitted),
+            "fired" => Ok(BackfilledJob::Fired(detail)),
+            "exists" => Ok(BackfilledJob::Exists),
+            "left_out" => Ok(BackfilledJob::LeftOut(detail)),
+            "failed" => Ok(BackfilledJob::Failed(detail)),
+            _ => Err(StoreError::unexpected(DOING)),
+        }
+    }
+
+    /// The ends of the jobs of a periodic job.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds, StoreError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
+        pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg("missed");
+        let (ended, own): (FieldTexts, FieldTexts) =
+            self.link.pipeline("looking at the ends of a periodic job", &pipeline).await?;
+        Ok(ends(&ended, own.first()))
+    }
+
+    /// The periodic jobs that supervisors fire, or have fired, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
+        const DOING: &str = "looking at the periodic jobs that are fired";
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.cron_names()).arg(0).arg(NAMES_MAX - 1);
+        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let mut names: Vec<CronName> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        names.sort();
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        for name in &names {
+            pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
+            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&["missed", "id", "ran_id"]);
+        }
+        let fields: Vec<FieldTexts> = self.link.pipeline(DOING, &pipeline).await?;
+        let of_names: Vec<&[FieldTexts]> = fields.chunks(2).collect();
+        let mut pipeline = redis::pipe();
+        for (name, of) in names.iter().zip(&of_names) {
+            for number in [1, 2] {
+                let id = text(of[1].get(number)).and_then(|id| id.parse::<JobId>().ok());
+                let key = id.map_or_else(|| self.keys.cron(name), |id| self.keys.job(&id));
+                pipeline.cmd("HGET").arg(key).arg("status");
+            }
+        }
+        let states: FieldTexts = self.link.pipeline(DOING, &pipeline).await?;
+        let is_started = |state: &Option<Vec<u8>>| {
+            let state = text(Some(state)).and_then(|state| state.parse::<JobStatus>().ok());
+            state == Some(JobStatus::Started)
+        };
+        let crons = names.into_iter().zip(of_names).zip(states.chunks(2));
+        let crons = crons.map(|((name, of), states)| FiredCron {
+            name,
+            ends: ends(&of[0], of[1].first()),
+            is_running: states.iter().any(is_started),
+        });
+        Ok(crons.collect())
+    }
+}
+
+/// Reads the ends of a periodic job from its fields.
+fn ends(ended: &[Option<Vec<u8>>], missed: Option<&Option<Vec<u8>>>) -> CronEnds {
+    let of = |number: usize| text(ended.get(number));
+    let time = |number: usize| of(number).and_then(|text| moment(text.as_bytes()));
+    let id = |number: usize| of(number).unwrap_or_default();
+    CronEnds {
+        succeeded: time(0).map(|at| (at, id(1))),
+        failed: time(2).map(|at| (at, id(3), id(4))),
+        took: of(5).and_then(|us| us.parse().ok()).map(Duration::from_micros),
+        overdue: time(6),
+        missed: text(missed).and_then(|number| number.parse().ok()).unwrap_or_default(),
+    }
+}
+
+fn text(field: Option<&Option<Vec<u8>>>) -> Option<String> {
+    field?.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Reads a time in microseconds.
+fn moment(us: &[u8]) -> Option<Timestamp> {
+    Timestamp::from_microsecond(std::str::from_utf8(us).ok()?.parse().ok()?).ok()
+}

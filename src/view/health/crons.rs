@@ -1,0 +1,42 @@
+//! Periodic jobs that do not succeed.
+
+use super::{Found, ProblemKind, Severity, Subject};
+use crate::proto::text::escape;
+use crate::proto::units::brief;
+use crate::store::{CronEnds, FiredCron};
+use crate::view::Moment;
+
+/// Periodic jobs without a success for twice their interval.
+pub(super) fn overdue(moment: &Moment, found: &mut Found) {
+    for of in &moment.periodic_jobs {
+        if of.ends.overdue.is_none_or(|at| at >= moment.at) {
+            continue;
+        }
+        let FiredCron { name, ends, .. } = of;
+        let since = match &ends.succeeded {
+            Some((at, _)) => {
+                let ago = moment.at.duration_since(*at).unsigned_abs();
+                format!("has not succeeded for {}, twice its interval", brief(ago))
+            }
+            None => "has not succeeded, though it was due twice".to_owned(),
+        };
+        found.add(
+            (ProblemKind::CronOverdue, Severity::Warning),
+            Subject::PeriodicJob(name.clone()),
+            format!("periodic job {name} {since}{}", last_failure(ends)),
+            format!("see its firings, and the log of its last job: hero cron show {name}"),
+        );
+    }
+}
+
+/// The failure after the last success.
+fn last_failure(ends: &CronEnds) -> String {
+    let last = ends.succeeded.as_ref().map(|(at, _)| *at);
+    match &ends.failed {
+        Some((at, id, why)) if Some(*at) > last => {
+            let why = escape(why.lines().next().unwrap_or_default());
+            format!("; job {} failed: {why}", escape(id))
+        }
+        _ => String::new(),
+    }
+}

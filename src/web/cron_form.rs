@@ -1,0 +1,313 @@
+//! `/cron-form`: the form of a periodic job in Redis, empty or filled from one. Its path is beside `/cron/NAME`, as any
+//! word may be a name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::doc::JobDoc;
+use super::error::{PageError, sentence};
+use super::fields::Fields;
+use super::layout::{Nav, WebPage, head};
+use super::links::encoded;
+use super::site::Site;
+use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
+use super::visitor::Visitor;
+use crate::config::format_duration;
+use crate::rpc::{RpcError, Scope};
+
+/// The fields of a periodic job beside the settings of its jobs: the name, the label and the hint.
+const OWN: [(&str, &str, &str); 7] = [
+    ("name", "Name", "Its jobs are cron-NAME-TIME; no file may have it"),
+    (
+        "schedule",
+        "Schedule",
+        "30 3 * * MON-FRI: minute, hour, day, month, day of the week; or @daily",
+    ),
+    ("time_zone", "Time zone", "Such as Europe/Brussels; UTC without one"),
+    ("catch_up", "Missed firings", "What no supervisor fired"),
+    ("overlap", "Overlap", "While the job of the last firing has not ended"),
+    ("spread", "Spread", "The longest delay, such as 10m; the name decides the delay"),
+    ("calendar", "Calendar", "Nothing fires on its days"),
+];
+/// Its choices, the default first.
+const CHOICES: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "catch_up",
+        &[("skip", "Drop them"), ("once", "Make up for the latest"), ("all", "Make up for all")],
+    ),
+    (
+        "overlap",
+        &[("skip", "Drop the firing"), ("allow", "Run both"), ("replace", "Stop the older job")],
+    ),
+];
+
+/// The texts of the form.
+#[derive(Debug, Default)]
+struct CronDraft {
+    /// The name of the periodic job that is changed; empty for a new one.
+    of: String,
+    own: BTreeMap<&'static str, String>,
+    job: JobDraft,
+}
+
+impl CronDraft {
+    fn of_fields(fields: &Fields) -> Self {
+        let own = OWN.iter().map(|(name, ..)| (*name, fields.get(name).trim().to_owned()));
+        let mut draft = Self {
+            of: fields.get("of").to_owned(),
+            own: own.collect(),
+            job: JobDraft::of_fields(fields),
+        };
+        if !draft.of.is_empty() {
+            draft.own.insert("name", draft.of.clone());
+        }
+        // The field of the form belongs to the periodic job.
+        draft.job.remove("name");
+        draft
+    }
+
+    /// Takes the periodic job that the API shows.
+    fn of_document(document: &JobDoc) -> Self {
+        let texts = ["name", "schedule", "time_zone", "catch_up", "overlap", "calendar"];
+        let mut own: BTreeMap<&'static str, String> =
+            texts.map(|name| (name, document.text(name).to_owned())).into();
+        let most = document.get("spread").and_then(|spread| spread.get("most_s")?.as_u64());
+        let most = most.map(|seconds| format_duration(Duration::from_secs(seconds)));
+        own.insert("spread", most.unwrap_or_default());
+        let mut settings = document.get("settings").cloned().unwrap_or_default();
+        settings["script"] = document.text("script").into();
+        settings["script_type"] = document.text("script_type").into();
+        let mut job = JobDraft::of_settings(&JobDoc::from(settings));
+        // The field of its jobs, which the form does not change.
+        job.remove("name");
+        Self { of: document.text("name").to_owned(), own, job }
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.own.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Returns the method that the form asks for, and its parameters. `before` are the settings that it has: one
+    /// whose text was deleted is taken away.
+    fn call(
+        &self,
+        before: Option<&CronDraft>,
+        now: jiff::Timestamp,
+    ) -> Result<(&'static str, Value), DraftError> {
+        let mut job = self.job.members(now)?;
+        if let Some(before) = before {
+            let gone = before.job.fields().filter(|field| !job.contains_key(*field));
+            let gone: Map<String, Value> =
+                gone.map(|field| (field.to_owned(), Value::Null)).collect();
+            job.extend(gone);
+        }
+        let mut params =
+            json!({ "name": self.text("name"), "schedule": self.text("schedule"), "job": job });
+        for name in ["time_zone", "catch_up", "overlap"] {
+            if !self.text(name).is_empty() {
+                params[name] = self.text(name).into();
+            }
+        }
+        let spread = Some(self.text("spread")).filter(|text| !text.is_empty());
+        if let Some(spread) = spread.or(before.map(|_| "0s")) {
+            params["spread"] = spread.into();
+        }
+        if before.is_some() || !self.text("calendar").is_empty() {
+            params["calendar"] = self.text("calendar").into();
+        }
+        Ok((if before.is_some() { "cron.edit" } else { "cron.add" }, params))
+    }
+}
+
+/// The query of the form.
+#[derive(Deserialize)]
+pub(super) struct CronQuery {
+    /// The periodic job that is changed; empty for a new one.
+    #[serde(default)]
+    name: String,
+}
+
+/// Shows the form.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(CronQuery { name }): Query<CronQuery>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Admin, "add or edit periodic jobs")?;
+    let now = site.snapshot(&visitor).await?;
+    let draft =
+        if name.is_empty() { CronDraft::default() } else { read(&site, &visitor, &name).await? };
+    let main = page(&site, &visitor, &draft, &DraftError::default());
+    Ok(site.page(&visitor, &now, &WebPage::still(title(&draft), Nav::PeriodicJobs, main)))
+}
+
+/// Adds or changes the periodic job of a form.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Admin, "add or edit periodic jobs")?;
+    let draft = CronDraft::of_fields(&fields);
+    let now = site.snapshot(&visitor).await?;
+    let before = match draft.of.as_str() {
+        "" => None,
+        of => Some(read(&site, &visitor, of).await?),
+    };
+    let error = match draft.call(before.as_ref(), now.moment.at) {
+        Err(error) => error,
+        Ok((method, params)) => match site.call_or_why(&visitor, method, params).await {
+            Ok(_) => {
+                site.snapshots_are_old();
+                let name = draft.text("name");
+                let done = if before.is_some() { "Changed" } else { "Added" };
+                return Ok(
+                    site.done(&format!("/cron/{}", encoded(name)), &format!("{done} {name}."))
+                );
+            }
+            Err(error) => refusal(error, draft.text("name"))?,
+        },
+    };
+    let main = page(&site, &visitor, &draft, &error);
+    Ok(site.refused(&visitor, &now, &WebPage::still(title(&draft), Nav::PeriodicJobs, main)))
+}
+
+async fn read(site: &Site, visitor: &Visitor, name: &str) -> Result<CronDraft, PageError> {
+    let document = site.ask(visitor, "cron.get", json!({ "name": name })).await?;
+    let document = JobDoc::from(document);
+    if document.text("added_by").is_empty() {
+        let text = format!(
+            "{name} is in the file {}: change that file, and reload the supervisor.",
+            document.text("file")
+        );
+        return Err(PageError::wrong(text));
+    }
+    Ok(CronDraft::of_document(&document))
+}
+
+fn title(draft: &CronDraft) -> &'static str {
+    if draft.of.is_empty() { "Add a periodic job" } else { "Edit a periodic job" }
+}
+
+/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
+fn refusal(error: RpcError, name: &str) -> Result<DraftError, PageError> {
+    let page = PageError::from(error.clone());
+    if !matches!(page.status.as_u16(), 400 | 403 | 409) {
+        return Err(page);
+    }
+    Ok(DraftError { field: field_of(&error.message, name), message: error.message })
+}
+
+/// Returns the field that a message begins with; empty if it names none of the form.
+fn field_of(message: &str, name: &str) -> String {
+    let own = format!("cron {name}: ");
+    let rest = message.strip_prefix(&own).unwrap_or(message);
+    let rest = rest.strip_prefix("invalid job: ").unwrap_or(rest);
+    let is_about_name = message.starts_with("name of a periodic job")
+        || message.starts_with(&format!("cron {name} exists"))
+        || message.starts_with(&format!("cron {name} is in "));
+    if is_about_name {
+        return "name".to_owned();
+    }
+    let is_field = |word: &String| OWN.iter().any(|(own, ..)| own == word) || JobDraft::has(word);
+    let before_colon = rest.split(':').next().unwrap_or_default().replace(' ', "_");
+    let first = rest.split([':', ' ']).next().unwrap_or_default().to_owned();
+    let words = [before_colon, first];
+    let named = words.map(|word| if word == "type" { "script_type".to_owned() } else { word });
+    named.into_iter().find(is_field).unwrap_or_default()
+}
+
+fn page(site: &Site, visitor: &Visitor, draft: &CronDraft, error: &DraftError) -> Markup {
+    let config = site.config();
+    let calendars: Vec<&str> = config.calendars.keys().map(|name| name.as_str()).collect();
+    let types = offered_types(&config, visitor);
+    let links = site.links();
+    let back = if draft.of.is_empty() {
+        "/cron".to_owned()
+    } else {
+        format!("/cron/{}", encoded(&draft.of))
+    };
+    html! {
+        p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
+        (head(title(draft), &html! {}, &html! {}))
+        form.form method="post" action=(links.to("/cron-form")) {
+            (visitor.forgery_field())
+            input type="hidden" name="of" value=(draft.of);
+            @if !error.message.is_empty() {
+                div.note-err #why role="alert" {
+                    p { "Nothing was changed." @if !error.field.is_empty() { " The field: " (error.field) } }
+                    pre { (sentence(&error.message)) }
+                }
+            }
+            div.row { @for (name, label, hint) in OWN { (own_input(draft, error, &calendars, (name, label, hint))) } }
+            (periodic_inputs(&draft.job, &types, error))
+            div.actions {
+                button.main { @if draft.of.is_empty() { "Add" } @else { "Save" } }
+                a href=(links.to(&back)) { "Cancel" }
+            }
+        }
+    }
+}
+
+fn own_input(
+    draft: &CronDraft,
+    error: &DraftError,
+    calendars: &[&str],
+    (name, label, hint): (&str, &str, &str),
+) -> Markup {
+    let text = draft.text(name);
+    let is_wrong = error.field == name;
+    // The settings of its jobs have a field with the id of `name` nowhere.
+    let id = format!("f-{name}");
+    let own_hint = format!("{id}-hint");
+    let described = if is_wrong { format!("why {own_hint}") } else { own_hint.clone() };
+    let choices = CHOICES.iter().find(|(of, _)| *of == name).map(|(_, choices)| *choices);
+    html! {
+        div.f-l {
+            label for=(id) { (label) }
+            @if let Some(choices) = choices {
+                select #(id) name=(name) aria-describedby=(described) {
+                    @for (value, word) in choices { option value=(value) selected[*value == text] { (word) } }
+                }
+            } @else if name == "calendar" {
+                select #(id) name=(name) aria-describedby=(described) {
+                    option value="" selected[text.is_empty()] { "none" }
+                    @for of in calendars { option value=(of) selected[*of == text] { (of) } }
+                }
+            } @else {
+                input #(id) name=(name) value=(text) autocomplete="off" spellcheck="false"
+                    required[matches!(name, "name" | "schedule")]
+                    readonly[name == "name" && !draft.of.is_empty()]
+                    aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described) autofocus[is_wrong];
+            }
+            small #(own_hint) { (hint) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_of_the_api_belongs_to_its_field() {
+        for (message, field) in [
+            ("cron report: schedule: not a cron line: it has 1 field", "schedule"),
+            ("cron report: time_zone: not a time zone of this machine", "time_zone"),
+            ("cron report: invalid job: timeout: larger than the limit", "timeout"),
+            ("cron report: type: `ruby` is not a configured script type", "script_type"),
+            ("cron report: calendar: unknown calendar `x`", "calendar"),
+            ("cron report exists already; hero cron edit report changes it", "name"),
+            ("cron report is in /etc/hero/cron.d/a.toml: change that file, and reload", "name"),
+            ("redis has 200 periodic jobs", ""),
+        ] {
+            assert_eq!(field_of(message, "report"), field, "{message}");
+        }
+    }
+}

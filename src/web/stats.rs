@@ -1,0 +1,249 @@
+//! `/stats`: how many jobs of each type came and ended in a period of the last 30 days, and how long they took.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::doc::JobDoc;
+use super::error::PageError;
+use super::layout::{Nav, WebPage, head};
+use super::links::SiteLinks;
+use super::parts::{columns, count, duration, empty, percent};
+use super::site::Site;
+use super::visitor::Visitor;
+use crate::client::PeriodStats;
+use crate::proto::spoken_time::parse_past_time;
+use crate::rpc::{RpcError, code};
+
+/// The periods that links choose: their start and end, and their words.
+const PERIODS: [(&str, &str, &str); 6] = [
+    ("1h", "", "last hour"),
+    ("24h", "", "last 24 h"),
+    ("today", "", "today"),
+    ("yesterday", "today", "yesterday"),
+    ("7d", "", "last 7 days"),
+    ("30d", "", "last 30 days"),
+];
+
+/// The period without a choice.
+const DEFAULT: &str = "24h";
+
+/// The period that an address names, as it was written.
+struct AskedPeriod {
+    since: String,
+    until: String,
+}
+
+impl AskedPeriod {
+    fn of(asked: &HashMap<String, String>) -> Self {
+        let text = |name: &str| asked.get(name).map(|text| text.trim().to_owned());
+        let given = |name: &str| text(name).filter(|text| !text.is_empty());
+        Self {
+            since: given("since").unwrap_or_else(|| DEFAULT.to_owned()),
+            until: given("until").unwrap_or_default(),
+        }
+    }
+
+    /// Returns why it cannot be read, for the form.
+    fn mistake(&self, now: Timestamp) -> Option<String> {
+        let mut given = [&self.since, &self.until].into_iter().filter(|text| !text.is_empty());
+        given.find_map(|text| {
+            parse_past_time(text, &TimeZone::UTC, now).err().map(|error| error.to_string())
+        })
+    }
+}
+
+/// Shows the numbers of a period.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(asked): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let period = AskedPeriod::of(&asked);
+    let mistake = period.mistake(now.moment.at);
+    let mut params = json!({ "since": period.since });
+    if !period.until.is_empty() {
+        params["until"] = json!(period.until);
+    }
+    let stats = match &mistake {
+        Some(_) => None,
+        None => match site.ask_or_why(&visitor, "stats.get", params).await {
+            Ok(stats) => Some(stats),
+            Err(RpcError { code: code::NOT_FOUND, .. }) => None,
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let links = site.links();
+    let main = html! {
+        p.crumb { a href=(links.to("/")) { "Overview" } }
+        (head("Statistics", &line(stats.as_ref()), &html! {}))
+        (form(links, &period, mistake.as_deref()))
+        @match (&stats, &mistake) {
+            (Some(stats), _) => (table(links, stats)),
+            (None, Some(_)) => {}
+            (None, None) => (empty(&html! { "No numbers: " (PeriodStats::NONE) "." })),
+        }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still("Statistics", Nav::Nowhere, main)))
+}
+
+fn line(stats: Option<&Value>) -> Markup {
+    let time = |name: &str| {
+        stats.and_then(|stats| stats[name].as_str()).and_then(|at| at.parse::<Timestamp>().ok())
+    };
+    html! {
+        @if let (Some(from), Some(to)) = (time("from"), time("to")) {
+            "From " (moment(from)) " to " (moment(to)) ", UTC. "
+        }
+        "A period begins and ends at a sample: of every minute of the last hour, of every hour of the last 30 days."
+    }
+}
+
+/// Returns a time with its day: a period may be of many.
+fn moment(at: Timestamp) -> Markup {
+    html! { time datetime=(format!("{at:.3}")) { (at.strftime("%Y-%m-%d %H:%M")) } }
+}
+
+fn form(links: &SiteLinks, period: &AskedPeriod, mistake: Option<&str>) -> Markup {
+    let chosen = |since: &str, until: &str| period.since == since && period.until == until;
+    html! {
+        form.filters action=(links.to("/stats")) role="search" aria-label="Period" {
+            label {
+                "From "
+                input name="since" size="18" value=(period.since) aria-invalid=[mistake.map(|_| "true")]
+                    aria-describedby="period-hint";
+            }
+            label { "until " input name="until" size="18" placeholder="now" value=(period.until); }
+            button { "Show" }
+        }
+        p #period-hint {
+            @match mistake {
+                Some(mistake) => span.err { (mistake) },
+                None => small.faint { "In UTC: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24 18:00, or RFC 3339." },
+            }
+        }
+        p.zoom.gap {
+            @for (since, until, word) in PERIODS {
+                a href=(links.with("/stats", &[("since", since), ("until", until)]))
+                    aria-current=[chosen(since, until).then_some("true")] { (word) }
+            }
+        }
+    }
+}
+
+fn table(links: &SiteLinks, stats: &Value) -> Markup {
+    let types = stats["types"].as_array().into_iter().flatten().cloned().map(JobDoc::from);
+    let types: Vec<JobDoc> = types.filter(has_jobs).collect();
+    let time = |name: &str| stats[name].as_str().unwrap_or_default();
+    let period = (time("from"), time("to"));
+    html! {
+        @if types.is_empty() {
+            (empty(&html! { "No job came or ended in this period." }))
+        } @else {
+            table.stack.nopick #stats role="table" {
+                caption.sr { "Jobs by script type" }
+                thead role="rowgroup" {
+                    tr role="row" {
+                        (columns(&[
+                            ("", "Type"), ("num", "Submitted"), ("num", "Finished"), ("num", "Failed"),
+                            ("num", "Cancelled"), ("num", "Errors"), ("num", "Waited"), ("num", "95 % below"),
+                            ("num", "Ran"), ("num", "95 % below"),
+                        ]))
+                    }
+                }
+                tbody role="rowgroup" { @for of in &types { (row(links, of, period)) } }
+            }
+        }
+    }
+}
+
+fn has_jobs(of: &JobDoc) -> bool {
+    ["submitted", "finished", "failed", "cancelled", "replaced"]
+        .iter()
+        .any(|name| of.whole(name).is_some_and(|number| number > 0))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
+fn row(links: &SiteLinks, of: &JobDoc, (from, to): (&str, &str)) -> Markup {
+    let number = |name: &str| of.whole(name).unwrap_or_default();
+    let name = of.text("script_type");
+    let (finished, failed) = (number("finished"), number("failed"));
+    let ended = [("type", name), ("ended_since", from), ("ended_until", to)];
+    let failures = links.with("/jobs", &[&[("state", "error")], &ended[..]].concat());
+    let times = |part: &str, name: &str| {
+        let seconds = of.get(part).and_then(|times| times[name].as_f64());
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(duration)
+    };
+    let or_none = |text: Option<String>| html! { @match text { Some(text) => (text), None => span.faint { "–" } } };
+    html! {
+        tr role="row" {
+            td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
+            td.num.m4 role="cell" { (count(number("submitted"))) span.only-n.faint { " submitted" } }
+            td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
+            td.num.mr role="cell" {
+                @if failed == 0 { span.faint { "0" } }
+                @else { a.err href=(failures) { (count(failed)) } }
+                span.only-n.faint { " failed" }
+            }
+            td.num.wide role="cell" { (count(number("cancelled") + number("replaced"))) }
+            td.num.wide role="cell" { (percent(failed as f64, (finished + failed) as f64)) }
+            td.num.wide role="cell" { (or_none(times("wait", "mean_s"))) }
+            td.num.wide role="cell" { (or_none(times("wait", "p95_s"))) }
+            td.num.wide role="cell" { (or_none(times("run", "mean_s"))) }
+            td.num.wide role="cell" { (or_none(times("run", "p95_s"))) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn period(since: &str, until: &str) -> AskedPeriod {
+        let of = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        AskedPeriod::of(&HashMap::from([("since", since), ("until", until)].map(of)))
+    }
+
+    #[test]
+    fn period_that_cannot_be_read_is_told_at_the_form() {
+        let now = "2026-01-31T13:00:00Z".parse().expect("a time");
+        assert_eq!(period(" ", "").since, DEFAULT);
+        assert_eq!(period("yesterday 18:00", "2026-01-31").mistake(now), None);
+        for (since, until) in [("<b>", ""), ("1h", "soon")] {
+            let asked = period(since, until);
+            let mistake = asked.mistake(now).expect("no time");
+            let form = form(&SiteLinks::new("/"), &asked, Some(&mistake)).into_string();
+            assert!(form.contains("is not a time") && !form.contains("<b>"), "{form}");
+        }
+    }
+
+    #[test]
+    fn failures_of_a_period_lead_to_its_jobs() {
+        let times = json!({ "number": 3, "mean_s": 0.25, "p95_s": null });
+        let of = |name: &str, failed| {
+            json!({
+                "script_type": name, "submitted": failed + 2, "finished": failed + 1, "failed": failed,
+                "cancelled": 0, "replaced": 0, "wait": times, "run": times,
+            })
+        };
+        let mut idle = of("idle", 0);
+        idle["submitted"] = json!(0);
+        idle["finished"] = json!(0);
+        let stats = json!({
+            "from": "2026-01-30T00:00:00.000Z", "to": "2026-01-31T00:00:00.000Z",
+            "types": [of("python", 1), of("bash", 0), idle],
+        });
+        let text = table(&SiteLinks::new("/hero"), &stats).into_string();
+        let address =
+            "/hero/jobs?state=error&amp;type=python&amp;ended_since=2026-01-30T00%3A00%3A00.000Z";
+        assert!(text.contains(address) && text.contains("250 ms"), "{text}");
+        assert!(!text.contains("idle") && !text.contains("state=error&amp;type=bash"), "{text}");
+    }
+}
