@@ -36,7 +36,7 @@ pub struct NotifyConfig {
     /// The file of the secret that signs the body, and that stands for `{secret}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
-    /// The certificate authority of the server; by default those of the system.
+    /// The certificate authority of the server; by default the authorities of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_ca_file: Option<PathBuf>,
     /// Addresses that get a mail.

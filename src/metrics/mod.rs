@@ -50,7 +50,7 @@ pub struct Metrics {
     moment: Moment,
     health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
-    /// How often each notification was delivered or failed, by `NAME STATE`.
+    /// The number of attempts to deliver each notification, by their end, by `NAME STATE`.
     notifications: BTreeMap<String, u64>,
 }
 

@@ -20,7 +20,7 @@ const EVENTS_LEN_MAX: usize = 20_000;
 /// The time for which a name is not told again.
 const WANTED_AGAIN_MS: u64 = 24 * 3_600_000;
 
-/// What is kept of all notifications.
+/// The state of all notifications.
 #[derive(Debug, Default)]
 pub struct NotifyLook {
     /// The time by Redis's clock, in ms since 1970.
@@ -29,11 +29,11 @@ pub struct NotifyLook {
     pub states: BTreeMap<NotifyName, NotifyState>,
     /// The number of undelivered messages.
     pub undelivered: usize,
-    /// How often each notification was delivered, failed or is tried again, by `NAME STATE`.
+    /// The number of deliveries of each notification, failures and attempts that are repeated, by `NAME STATE`.
     pub counts: BTreeMap<String, u64>,
     /// The revision of the state.
     revision: String,
-    /// How far the events of each shard are read.
+    /// The place up to which the events of each shard are read.
     read: HashMap<String, String>,
 }
 

@@ -124,7 +124,9 @@ fn nothing_is_written_for_notifications_where_there_are_none() {
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
     fail(&hero, &["--notify", "ops"]);
-    assert_eq!(redis.keys("hero:meta:notify:"), [] as [&str; 0]);
+    for kind in ["NOTIFY_EVENTS", "NOTIFY_WANTED", "NOTIFY_FAILING", "NOTIFY_STATE"] {
+        assert_eq!(redis.all(kind), [] as [&str; 0], "{kind}");
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ key_table! {
     /// `notify-NAME` of the unit does the same.
     secret_file: File;
 
-    /// The certificate authority of the server, in PEM; by default those of the system.
+    /// The certificate authority of the server, in PEM; by default the authorities of the system.
     tls_ca_file: File;
 
     /// The addresses that get a mail.

@@ -13,7 +13,7 @@ const CROWDED: usize = 500;
 /// The messages of one notification that one step makes; further events join the last.
 const PER_STEP: usize = 20;
 
-/// What is kept of one notification between its messages.
+/// The state of one notification between its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotifyState {
@@ -36,7 +36,7 @@ pub struct PlannedMessage {
     pub is_new: bool,
 }
 
-/// What one step decides.
+/// The decisions of one step.
 #[derive(Debug, Default)]
 pub struct MessagePlan {
     /// The time, in ms since 1970.

@@ -149,7 +149,7 @@ async fn ask(
     ended
 }
 
-/// Returns the TLS of a client: by the authorities of a file, else those of the system.
+/// Returns the TLS of a client: by the authorities of a file, else by the authorities of the system.
 pub(super) async fn tls_config(authorities: Option<PathBuf>) -> Result<ClientConfig, String> {
     let read = tokio::task::spawn_blocking(move || {
         let mut roots = RootCertStore::empty();
