@@ -11,6 +11,7 @@ mod check;
 mod connection;
 mod job;
 mod log;
+mod notify;
 mod osis;
 mod places;
 mod row;
@@ -55,6 +56,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     sandbox::SANDBOX,
     unit::LIMIT,
     unit::CALENDAR,
+    notify::NOTIFY,
     unit::UNIT,
     unit::UNIT_ACTORS,
 ];

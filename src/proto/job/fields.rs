@@ -196,6 +196,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("output_overflow", "Output over the limit", Settings),
     row("concurrent", "Concurrent", Settings),
     row("expires", "Expires", Settings).unit(Seconds),
+    row("notify", "Notifications", Settings),
     row("unique_key", "Unique key", Settings),
     row("unique_scope", "Unique within", Settings),
     row("unique_for", "Unique for", Settings).unit(Seconds),

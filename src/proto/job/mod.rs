@@ -15,6 +15,7 @@ mod hash;
 mod id;
 mod json;
 mod last_attempt;
+mod notify_names;
 mod output;
 mod output_overflow;
 mod record;
@@ -41,6 +42,7 @@ pub use files::{
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
+pub use notify_names::NotifyName;
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;
 pub use record::Job;

@@ -164,6 +164,7 @@ local function finish(number)
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12], cron = f[15], reply_format = f[13], entries = entries,
+    is_dead = kind == 'dead',
     holds = not says_no(f[2]) and (ARGV[4] == 'hold' or present(f[14]) and not says_no(f[14])) or false,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   if status == 'finished' and kind == 'apart' then text = take_output(id, staged(id, ARGV[a + 1]), job) end
