@@ -109,7 +109,7 @@ async fn change_chosen(
     };
     let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
     if fields.get("all") == "1" && fields.get("sure") != "1" {
-        let (found, _) = super::all_matching(site, visitor, filter, JOBS_MAX).await?;
+        let found = super::search::all(site, visitor, filter, JOBS_MAX).await?;
         ids = found.jobs.iter().map(|job| job.id().to_owned()).collect();
     }
     ids.sort_unstable();

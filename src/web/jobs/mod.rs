@@ -320,28 +320,13 @@ async fn by_error(
     Ok(site.page(visitor, now, &WebPage::still("Failures", nav(&failed), main)))
 }
 
-async fn all_matching(
-    site: &Site,
-    visitor: &Visitor,
-    filter: &JobFilter,
-    most: usize,
-) -> Result<(JobListPage, Timestamp), PageError> {
-    let now = site.snapshot(visitor).await?.moment.at;
-    let first = JobFilter { cursor: String::new(), ..filter.clone() };
-    let mut found = search::find(site, visitor, &first, now, most).await?;
-    if found.jobs.len() > most {
-        found.jobs.truncate(most);
-    }
-    Ok((found, now))
-}
-
 /// Answers with the list as JSON.
 pub(super) async fn json(
     State(site): State<Site>,
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
     Ok((attachment("application/json", "jobs.json"), text).into_response())
 }
@@ -352,7 +337,7 @@ pub(super) async fn csv(
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }
