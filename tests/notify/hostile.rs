@@ -17,16 +17,16 @@ fn hostile_names_and_errors_break_neither_json_nor_mail() {
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
     wanted(&redis, &["failed"]);
-    let script = "throw \"\\\"}, {\\\"admin\\\": true}\\r\\nBcc: all@example.org\\r\\n.\\r\\nMAIL FROM:<x@y>\\r\\n\" + \"x\".repeat(100000)";
-    let script = script.replace("\"x\".repeat(100000)", "{ let x = \"x\"; x.pad(50000, 'x'); x }");
-    hero.run(&["exec", "-t", "osis", "-e", &script, "--id", "bad", "--caller", "a\r\nX-Evil: 1"])
-        .code(1);
+    let hostile =
+        "\\\"}, {\\\"admin\\\": true}\\r\\nBcc: all@example.org\\r\\n.\\r\\nMAIL FROM:<x@y>\\r\\n";
+    let script = format!("throw \"{hostile}{}\"", "x".repeat(50_000));
+    hero.run(&["exec", "-t", "osis", "-e", &script, "--id", "bad"]).code(1);
     receiver.awaits(1);
     server.awaits(1);
     let body = receiver.received()[0]["body"].as_str().expect("text").to_owned();
     let read: serde_json::Value = serde_json::from_str(&body).expect("JSON");
     assert_eq!(read.as_object().expect("an object").len(), 1, "{read}");
-    assert!(body.len() < 20_000, "{}", body.len());
+    assert!(body.contains("Bcc: all@example.org") && body.len() < 20_000, "{}", body.len());
     let mail = server.received()[0].clone();
     assert_eq!(mail["to"], serde_json::json!(["ops@example.org"]));
     let text = mail["body"].as_str().expect("text");
