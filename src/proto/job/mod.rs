@@ -14,6 +14,7 @@ mod given;
 mod hash;
 mod id;
 mod json;
+mod kept_state;
 mod last_attempt;
 mod output;
 mod output_overflow;
@@ -41,6 +42,7 @@ pub use files::{
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
+pub use kept_state::{KeptState, STATE_BYTES_MAX};
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;
 pub use record::Job;
