@@ -35,6 +35,7 @@ mod graphs;
 mod idle;
 mod inputs;
 mod jobs;
+mod kept_state;
 mod legacy;
 mod lifetimes;
 mod limits;

@@ -10,7 +10,6 @@ mod search;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
