@@ -49,7 +49,7 @@ pub(super) struct LogBuffer {
     is_live: bool,
     /// The secrets that the job asks for, once they were read.
     asked: OnceLock<Secrets>,
-    /// What the script asks for.
+    /// The request of the script.
     pub(super) requests: Requests,
 }
 

@@ -7,7 +7,7 @@ use crate::proto::job::KeptState;
 /// A request of a script.
 #[derive(Debug)]
 pub struct ScriptRequest {
-    /// What it asks for, or why nobody can do that.
+    /// The request, or the reason why nobody can do it.
     pub asked: Result<RequestKind, String>,
     /// Takes the answer.
     pub answers: Arc<dyn Answers>,
