@@ -250,7 +250,7 @@ fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
     run(&["retry", "--limit", "2", "--cancelled"])
         .code(0)
         .stdout("2 jobs retried\n")
-        .says("more jobs match");
+        .says("more match");
     run(&["retry", "--cancelled", "--json"])
         .code(0)
         .stdout("{\"retried\":1,\"left\":0,\"reason\":null}\n");

@@ -154,7 +154,9 @@ impl Measured<'_> {
             let mut steps = COMFORT.into_iter().chain([TIGHT]);
             let narrowed = steps.find_map(|narrowest| self.narrowed(line, room, narrowest));
             let Some(narrowed) = narrowed else { continue };
-            line.iter().for_each(|column| widths[*column] = narrowed[*column]);
+            for column in line {
+                widths[*column] = narrowed[*column];
+            }
         }
         Layout { lines, widths }
     }
@@ -172,15 +174,12 @@ impl Measured<'_> {
         let mut used = terminal;
         for column in others {
             let own = self.least(column, TIGHT);
-            match lines.last_mut().filter(|_| used + GAP + own <= terminal) {
-                Some(line) => {
-                    line.push(column);
-                    used += GAP + own;
-                }
-                None => {
-                    used = own + if lines.is_empty() { 0 } else { INDENT };
-                    lines.push(vec![column]);
-                }
+            if let Some(line) = lines.last_mut().filter(|_| used + GAP + own <= terminal) {
+                line.push(column);
+                used += GAP + own;
+            } else {
+                used = own + if lines.is_empty() { 0 } else { INDENT };
+                lines.push(vec![column]);
             }
         }
         if let Some((_, column)) = main.filter(|(place, _)| *place > 0) {
