@@ -16,6 +16,7 @@ mod foreign;
 mod fuzz;
 mod hostile;
 mod model;
+mod notify;
 mod osis;
 mod reliability;
 mod rpc;

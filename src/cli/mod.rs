@@ -34,6 +34,7 @@ mod mcp;
 mod meant;
 mod metrics;
 mod migrate;
+mod notify;
 mod osis;
 mod output;
 mod progress;
@@ -132,6 +133,8 @@ enum Command {
     Cron(cron::CronCommand),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
+    #[command(subcommand)]
+    Notify(notify::NotifyCommand),
     Audit(audit::Audit),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
@@ -214,6 +217,7 @@ impl Cli {
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Cron(cron) => block_on(cron.run(global)),
+            Command::Notify(notify) => block_on(notify.run(global)),
             Command::Audit(audit) => block_on(audit.run(global)),
             Command::Limit(limit) => block_on(limit.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),

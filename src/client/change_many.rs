@@ -135,7 +135,7 @@ impl JobChange {
 }
 
 impl ManyChanged {
-    /// The most jobs whose reasons are kept.
+    /// The maximum number of jobs whose reasons are kept.
     const PROBLEMS_MAX: usize = 1000;
 
     /// Counts a job that stays as it is.

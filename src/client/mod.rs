@@ -58,6 +58,7 @@ mod logs;
 mod many;
 mod migration;
 mod new_batch;
+mod notifications;
 mod objects;
 mod periodic_jobs;
 mod placement;
@@ -99,6 +100,7 @@ pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGrap
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
+pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};

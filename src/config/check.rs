@@ -7,6 +7,7 @@ use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
 use super::limits::LimitConfig;
+use super::notify::check_notifications;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::table::check_bounds;
 use super::types::{EngineKind, TypeConfig};
@@ -38,6 +39,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
     }
+    check_notifications(&config.notify)?;
     config.check_units()
 }
 

@@ -112,6 +112,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         sal: layer.sal,
         secrets: layer.secrets,
         artifacts: layer.artifacts,
+        notify: layer.notify,
         limits: layer.limits,
         calendars: layer.calendars,
         types: types::resolve(layer.types)?,

@@ -15,6 +15,7 @@ use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
 use super::log::LogConfig;
 use super::metrics::MetricsConfig;
+use super::notify::NotifyConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::secrets::SecretsConfig;
@@ -24,6 +25,7 @@ use super::units;
 use crate::proto::cron::CalendarName;
 use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
+use crate::proto::notification::NotifyName;
 use crate::proto::target::{Group, Instance, ScriptType};
 
 /// The configuration in force: the defaults, overridden by the files.
@@ -55,6 +57,9 @@ pub struct Config {
     pub secrets: SecretsConfig,
     /// `[artifacts]`.
     pub artifacts: ArtifactsConfig,
+    /// `[notify.NAME]`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub notify: BTreeMap<NotifyName, NotifyConfig>,
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
@@ -85,6 +90,7 @@ impl Default for Config {
             sal: SalConfig::default(),
             secrets: SecretsConfig::default(),
             artifacts: ArtifactsConfig::default(),
+            notify: BTreeMap::new(),
             limits: BTreeMap::new(),
             calendars: BTreeMap::new(),
             types: types::defaults(),
@@ -110,6 +116,7 @@ pub(super) struct Layer {
     pub(super) sal: SalConfig,
     pub(super) secrets: SecretsConfig,
     pub(super) artifacts: ArtifactsConfig,
+    pub(super) notify: BTreeMap<NotifyName, NotifyConfig>,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "calendar")]

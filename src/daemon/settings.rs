@@ -37,6 +37,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
             .filter(|(_, of_type)| of_type.fallback != Fallback::None)
             .map(|(name, of_type)| (name.clone(), of_type.fallback))
             .collect(),
+        notify: Arc::new(config.notify.clone()),
         crontab: Arc::new(crontab),
     }
 }

@@ -2,6 +2,7 @@
 
 mod brokers;
 mod crons;
+mod notifications;
 mod text;
 
 pub use text::Format;
@@ -49,6 +50,8 @@ pub struct Metrics {
     moment: Moment,
     health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
+    /// The number of attempts to deliver each notification, by their end, by `NAME STATE`.
+    notifications: BTreeMap<String, u64>,
 }
 
 impl Metrics {
@@ -71,7 +74,10 @@ impl Metrics {
         moment.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
         let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
         let counters = client.counters_of(&types).await?;
-        Ok(Self { moment, health, counters: types.into_iter().zip(counters).collect() })
+        let counters = types.into_iter().zip(counters).collect();
+        // An access list of an older version does not permit the key.
+        let notifications = client.notification_counts().await.unwrap_or_default();
+        Ok(Self { moment, health, counters, notifications })
     }
 
     /// Writes them. The bounds of the configuration keep the number of samples small.
@@ -85,6 +91,7 @@ impl Metrics {
         jobs(&mut text, &types);
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
+        notifications::write(&mut text, &self.notifications, bounds.queues_max);
         crons::write(&mut text, &self.moment, bounds.queues_max);
         brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()

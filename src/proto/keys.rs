@@ -12,6 +12,7 @@ mod graphs;
 mod legacy;
 mod limits;
 mod lua;
+mod notify;
 mod objects;
 mod outputs;
 mod status;
@@ -453,6 +454,13 @@ mod tests {
             (keys.events(), "hero:meta:job:events"),
             (keys.tokens(), "hero:meta:api:tokens"),
             (keys.audit(), "hero:meta:api:audit"),
+            (keys.notify_events(), "hero:meta:notify:events"),
+            (keys.notify_wanted(), "hero:meta:notify:wanted"),
+            (keys.notify_state(), "hero:meta:notify:state"),
+            (keys.notify_messages(), "hero:meta:notify:messages"),
+            (keys.notify_due(), "hero:meta:notify:due"),
+            (keys.notify_recent(), "hero:meta:notify:recent"),
+            (keys.notify_trouble(), "hero:meta:notify:trouble"),
             (keys.amqp_ended("prod_@/"), "hero:meta:amqp:ended:prod_@/"),
             (keys.amqp_bell("prod_@/"), "hero:meta:amqp:ended:@prod_@/"),
             (keys.amqp_shutdown("prod_@/"), "hero:meta:amqp:shutdown:prod_@/"),

@@ -15,6 +15,7 @@ pub mod json_text;
 pub mod keys;
 pub mod legacy;
 pub mod message;
+pub mod notification;
 pub mod object;
 pub mod pattern;
 pub mod pauses;

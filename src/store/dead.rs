@@ -9,7 +9,7 @@ use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::ScriptType;
 
-/// The most ids that are looked up in one round trip.
+/// The maximum number of ids that are looked up in one round trip.
 const IDS_PER_CALL: usize = 1000;
 
 impl Store {

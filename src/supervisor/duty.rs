@@ -9,7 +9,8 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use super::whole_crontab::WholeCrontab;
-use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
+use crate::config::{ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, SupervisorConfig};
+use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
@@ -38,6 +39,8 @@ pub struct SupervisorSettings {
     /// The farthest that jobs of a script type may fall back unless they say; only the types where
     /// they may.
     pub fallbacks: BTreeMap<ScriptType, Fallback>,
+    /// The notifications.
+    pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,
 }

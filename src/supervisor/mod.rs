@@ -6,6 +6,7 @@ mod awaited_jobs;
 mod control_fan_out;
 mod cron_in_force;
 mod dead_boots;
+mod deliver;
 mod dependents;
 mod due_jobs;
 mod durability;
@@ -23,6 +24,8 @@ mod legacy_queues;
 mod legacy_stops;
 mod long_waits;
 mod look;
+mod notify_deliveries;
+mod notify_events;
 mod object_indexes;
 mod orphaned_entries;
 mod periodic_jobs;
@@ -173,6 +176,8 @@ struct Duties<'a> {
 impl Duties<'_> {
     /// Starts the duties that are not of jobs alone: the home shard has everything else.
     fn start_those_of_home(&mut self) {
+        self.start::<notify_deliveries::NotifyDeliveries>();
+        self.start::<notify_events::NotifyEvents>();
         self.start::<object_indexes::ObjectIndexes>();
         self.start::<periodic_jobs::PeriodicJobs>();
         self.start::<unused_contents::UnusedContents>();

@@ -12,6 +12,7 @@ use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::{ActorState, SupervisorPresence};
+use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
@@ -43,6 +44,8 @@ pub struct Moment {
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
     pub brokers: Vec<BrokerPresence>,
+    /// The latest attempt of each notification whose latest attempt failed.
+    pub failing_notifications: Vec<DeliveryRecord>,
     /// The periodic jobs that supervisors fire.
     pub periodic_jobs: Vec<FiredCron>,
     /// The live actors by name.
@@ -113,6 +116,7 @@ impl Moment {
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
+        let notifications = client.deliveries(1).await.unwrap_or_default();
         let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
@@ -136,6 +140,7 @@ impl Moment {
             wrong_types,
             supervisors,
             brokers,
+            failing_notifications: notifications.failing,
             periodic_jobs,
             actor_counts: counted(&actors),
             actors,
@@ -316,6 +321,7 @@ pub(crate) mod tests {
                 cron: None,
             }],
             brokers: Vec::new(),
+            failing_notifications: Vec::new(),
             periodic_jobs: Vec::new(),
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),

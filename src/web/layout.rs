@@ -26,6 +26,7 @@ pub(super) enum Nav {
     Objects,
     Brokers,
     LogRecords,
+    Notifications,
     Audit,
     Submit,
     /// None of them.
@@ -199,7 +200,10 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                 }
             }
             @if visitor.may(Scope::Admin) && !visitor.is_bound() {
-                ul { (entry(Nav::Audit, "/audit", "Audit", html! {})) }
+                ul {
+                    (entry(Nav::Notifications, "/notifications", "Notifications", html! {}))
+                    (entry(Nav::Audit, "/audit", "Audit", html! {}))
+                }
             }
             @if visitor.may(Scope::Submit) {
                 div.sep {}

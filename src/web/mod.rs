@@ -25,6 +25,7 @@ mod limits;
 mod links;
 mod live;
 mod login;
+mod notifications;
 mod objects;
 mod overview;
 mod parts;
@@ -82,6 +83,7 @@ fn routes(site: Site) -> Router {
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
+        .route("/notifications", get(notifications::list))
         .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))

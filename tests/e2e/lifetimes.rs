@@ -316,7 +316,8 @@ fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
     for filter in [["--host", &host], ["--actor", "osis:default:1"], ["--ended-since", "1h"]] {
         assert_eq!(ids(&filter), ["done", "failed"], "{filter:?}");
     }
-    for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"]] {
+    for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"], ["--ended-until", "1h"]]
+    {
         assert!(ids(&filter).is_empty(), "{filter:?}");
     }
 }

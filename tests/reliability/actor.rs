@@ -102,7 +102,7 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     assert_eq!(listed.lines().count(), 3, "{listed}");
     assert_eq!(status(&redis, "a"), "error");
     // The same by the commands of jobs, of which these are presets.
-    let by_filter = ["job", "retry", "--dead", "--kind", "no luck"];
+    let by_filter = ["job", "retry", "--dead", "--kind", "no luck…"];
     hero.run(&[&by_filter[..], &["--dry-run"]].concat())
         .code(0)
         .says("2 dead letters would be retried");

@@ -79,6 +79,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("cron.run", json!({ "name": "more" }), "cron.run"),
         ("cron.backfill", json!({ "name": "more", "since": "2d" }), "cron.backfill"),
         ("cron.delete", json!({ "name": "more" }), "cron.delete"),
+        ("notify.test", json!({ "name": "ops" }), "notify.test"),
         ("actor.drain", actor.clone(), "actor.drain"),
         ("actor.resume", actor.clone(), "actor.resume"),
         ("job.clear", json!({ "yes": true }), "job.clear"),
@@ -89,12 +90,18 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
 
 #[test]
 fn every_method_that_changes_something_leaves_a_record() {
-    let all_dead = |hero: Hero| hero.add("[type.osis]\ndead_letters = \"all\"\n");
+    let all_dead = |hero: Hero| {
+        hero.add("[type.osis]\ndead_letters = \"all\"\n[notify.ops]\njournal = true\n")
+    };
     let api = Api::with(&["osis-default-1"], all_dead);
     let document = api.call("rpc.discover", json!({}));
     let changes = changes(&api);
-    let covered: BTreeSet<&str> =
-        changes.iter().map(|(method, ..)| *method).chain(MAKE_NEW).chain(["audit.list"]).collect();
+    let covered: BTreeSet<&str> = changes
+        .iter()
+        .map(|(method, ..)| *method)
+        .chain(MAKE_NEW)
+        .chain(["audit.list", "notify.list"])
+        .collect();
     for method in document["methods"].as_array().expect("methods") {
         let name = method["name"].as_str().expect("a name");
         let changes = method.get("x-scope").is_some_and(|scope| scope != "read");

@@ -98,6 +98,8 @@ const TABLE: &[Row] = &[
     Row("actor.ping", Thing::None, Named::actor, "0-0000", "0---00"),
     Row("actor.resume", Thing::None, Named::actor, "--00--", "------"),
     Row("actor.stop", Thing::None, Named::actor, "--00--", "------"),
+    Row("notify.list", Thing::None, nothing, "------", "------"),
+    Row("notify.test", Thing::None, |_| json!({ "name": "ops" }), "------", "------"),
     Row("audit.list", Thing::None, nothing, "------", "------"),
     Row("batch.submit", Thing::None, |of| json!([[of.job()]]), "++++++", "++++++"),
     Row("clear_all_jobs", Thing::Ended, yes, "------", "------"),

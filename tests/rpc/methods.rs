@@ -222,7 +222,7 @@ fn dead_letters_are_listed_retried_and_deleted() {
     }
     let list = api.call("dead.list", json!({ "error": "no luck" }));
     assert_eq!(list, printed(&api, &["dead", "list"]));
-    let same = json!({ "dead": true, "kind": "no luck", "limit": 3 });
+    let same = json!({ "dead": true, "kind": "no luck…", "limit": 3 });
     assert_eq!(api.call("job.list", same)["jobs"], list["jobs"], "{list}");
     let groups = api.call("job.errors", json!({ "dead": true }));
     assert_eq!(groups["groups"][0]["jobs"], 3, "{groups}");

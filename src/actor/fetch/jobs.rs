@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
 use super::inputs::{JobInputs, ReadInputs};
+use super::keeping::Keeping;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
+use crate::actor::requests::Requests;
 use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
@@ -36,6 +38,8 @@ pub(super) struct Jobs {
     pub(super) running: HashMap<JobId, Arc<RunningJob>>,
     /// Notified when a running job has written log lines.
     pub(super) log_written: Arc<Notify>,
+    /// Notified when the script of a running job asks for something.
+    pub(super) asked: Arc<Notify>,
     /// Notified when a task of the process is kept for a claim.
     pub(super) task_kept: Arc<Notify>,
     /// The number of this boot in the handover of each actor.
@@ -68,6 +72,7 @@ impl Jobs {
             slots: boot.actors.iter().enumerate().map(slots).collect(),
             running: HashMap::new(),
             log_written: Arc::default(),
+            asked: Arc::default(),
             task_kept,
             boots,
             outcomes: sender,
@@ -140,8 +145,9 @@ impl Jobs {
     /// Creates the log of a job.
     pub(super) fn new_log(&self, id: &JobId, settings: &ActorSettings) -> LogBuffer {
         let job = &settings.job;
-        let log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
+        let mut log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
             .with_output(job.live_output);
+        log.requests = Requests::new(Arc::clone(&self.asked));
         if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
     }
 
@@ -176,6 +182,13 @@ impl Jobs {
         if self.early_stops.len() < EARLY_STOPS_MAX {
             self.early_stops.push(id);
         }
+    }
+
+    /// Takes the states that scripts want to be kept.
+    pub(super) fn take_states(&self) -> Vec<Keeping> {
+        let running = self.running.values();
+        let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
+        taken.map(|(run, kept)| Keeping { run: Arc::clone(run), kept }).collect()
     }
 
     /// Stops all running jobs.

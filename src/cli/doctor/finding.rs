@@ -56,7 +56,8 @@ impl From<Problem> for DoctorFinding {
             | Subject::Queue(_)
             | Subject::Queues
             | Subject::Jobs
-            | Subject::DeadLetters => FindingArea::Jobs,
+            | Subject::DeadLetters
+            | Subject::Notification(_) => FindingArea::Jobs,
             Subject::Broker(..) | Subject::AmqpQueue(_) => FindingArea::Brokers,
         };
         let state = match severity {

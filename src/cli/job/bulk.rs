@@ -81,7 +81,9 @@ impl JobChoice {
                     }
                     let told = client.change_job(id, change).await?;
                     // A dead letter that runs again is told by what was done, not by its new state.
-                    let by_word = self.only_dead && told.len() == 1;
+                    let with_others =
+                        matches!(change, JobChange::Retry { with_dependents: true, .. });
+                    let by_word = self.only_dead && !with_others;
                     let word = |of: Result<String, ClientError>| match of {
                         Ok(_) if by_word => Ok(change.done().to_owned()),
                         other => other,
@@ -161,7 +163,7 @@ impl JobChoice {
     }
 }
 
-/// Counts what was done, and says why the rest stays.
+/// Counts the changed jobs, and says why the rest stays.
 fn sentence(done: &str, changed: &ManyChanged, change: &JobChange) -> String {
     let done = format!("{done} {}", change.done());
     match changed.reason() {

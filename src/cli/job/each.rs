@@ -11,7 +11,7 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
-/// is that of the first failure.
+/// comes from the first failure.
 pub(super) async fn apply(
     client: &Client,
     ids: &[String],

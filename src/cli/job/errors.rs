@@ -23,7 +23,7 @@ use crate::store::{JobSearch, JobSummary, ListQuery};
 #[command(
     after_help = "Examples:\n  hero job errors\n  hero job errors --type python --since 24h\n\n\
                         The latest 10000 failed jobs are looked at.\n\
-                        To run all jobs of one kind again: hero job retry --kind 'ERROR AS PRINTED'"
+                        To retry all of one kind: hero job retry --kind 'ERROR AS PRINTED'"
 )]
 pub(in crate::cli) struct JobErrors {
     /// Only jobs of this script type

@@ -40,6 +40,9 @@ pub(super) struct JobFilters {
     /// Only jobs that ended since then
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) ended_since: Option<String>,
+    /// Only jobs that ended until then
+    #[arg(long, value_name = "DURATION|TIME")]
+    pub(super) ended_until: Option<String>,
     #[command(flatten)]
     pub(super) zone: PastZone,
     /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE
@@ -156,7 +159,7 @@ impl JobFilters {
             || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 11] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 12] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
@@ -166,6 +169,7 @@ impl JobFilters {
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
             ("--ended-since", self.ended_since.as_ref()),
+            ("--ended-until", self.ended_until.as_ref()),
             ("--actor", self.actor.as_ref()),
             ("--host", self.host.as_ref()),
             ("--type", self.script_type.as_ref()),
@@ -211,6 +215,7 @@ impl JobFilters {
             since: time("--since", self.since.as_deref())?,
             until: time("--until", self.until.as_deref())?,
             ended_since: time("--ended-since", self.ended_since.as_deref())?,
+            ended_until: time("--ended-until", self.ended_until.as_deref())?,
             actor: self.actor.clone(),
             host: self.host.clone(),
             queue: self.queue.as_deref().map(parsed).transpose()?,

@@ -23,7 +23,7 @@ use crate::store::{JobSearch, JobSummary};
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n  \
-                        hero job list --ended-since 'yesterday 18:00' --host web-1\n\n\
+                        hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
                         state: --limit 1 is a waiting job, if any waits.\n\
                         The command for the next page, if there is one, is on standard error.")]

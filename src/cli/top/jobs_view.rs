@@ -43,11 +43,10 @@ impl JobsWanted {
         let states = States::of_words(words.into_iter().copied())?;
         let of_queue = self.queue.as_ref().map(|queue| queue.target.script_type().clone());
         let query = ListQuery {
-            dead: false,
             statuses: states.stored.clone(),
             script_type: of_queue,
             limit: JOBS_MAX,
-            cursor: None,
+            ..ListQuery::default()
         };
         let text = Some(self.text.trim().to_owned()).filter(|text| !text.is_empty());
         let search = JobSearch { queue: self.queue.clone(), text, ..JobSearch::default() };

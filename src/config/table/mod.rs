@@ -8,11 +8,12 @@ mod api;
 mod bounds;
 mod changes;
 mod check;
+mod connection;
 mod job;
 mod log;
+mod notify;
 mod osis;
 mod places;
-mod redis;
 mod row;
 mod sal;
 mod sandbox;
@@ -26,7 +27,7 @@ pub use row::{KeyKind, KeyRow, KeyTable};
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
     log::LOG,
-    redis::REDIS,
+    connection::REDIS,
     supervisor::SUPERVISOR,
     job::JOB,
     actor::ACTOR,
@@ -55,6 +56,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     sandbox::SANDBOX,
     unit::LIMIT,
     unit::CALENDAR,
+    notify::NOTIFY,
     unit::UNIT,
     unit::UNIT_ACTORS,
 ];

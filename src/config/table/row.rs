@@ -11,7 +11,7 @@ pub struct KeyTable {
     pub rows: &'static [KeyRow],
     /// True if the file may have several, `[[NAME]]`.
     pub is_list: bool,
-    /// True if a reload applies none of its keys.
+    /// True if its keys need a restart.
     pub needs_restart: bool,
 }
 

@@ -7,6 +7,7 @@
 pub mod child;
 mod deadline;
 mod end;
+mod fed_program;
 mod prepare;
 mod proc;
 mod run_tool;
@@ -19,6 +20,7 @@ pub(crate) use deadline::poll_until;
 use end::job_output;
 pub(crate) use end::{Ending, Explainer, with_path};
 pub(crate) use end::{ask_to_end, failed_message, output_text};
+pub use fed_program::{FedProgram, feed_program};
 pub(crate) use prepare::remove_leftovers;
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, variable_names};
 pub(crate) use prepare::{check_variable, environment};

@@ -126,6 +126,15 @@ impl Service {
         self.wait()
     }
 
+    /// Blocks until it has ended; after `until`, ends it as [`Service::terminate`] does.
+    ///
+    /// # Errors
+    /// The errors of waiting for it.
+    pub fn wait_for(&mut self, until: Instant, grace: Duration) -> io::Result<ExitStatus> {
+        self.wait_until(until)?;
+        self.terminate(grace)
+    }
+
     /// Blocks until it has exited or `until` has passed; does not reap it, so that the id of its
     /// group is not reused.
     fn wait_until(&self, until: Instant) -> io::Result<()> {

@@ -51,6 +51,7 @@ fn engine_of(
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
         fallback: crate::proto::target::Fallback::None,
+        dead_letters: crate::config::DeadLetters::default(),
         who: Vec::new(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
@@ -96,6 +97,7 @@ impl Job {
             context_id: "",
             attempt: 1,
             attempts_left: 0,
+            state: None,
             source,
             extension: "",
             env: &self.env,

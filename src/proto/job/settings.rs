@@ -242,6 +242,10 @@ macro_rules! job_settings {
             output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
                 value_name: "truncate|fail",
             }
+            /// A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude it
+            notify as notify(name: &str): Vec<NotifyName> = Vec::<NotifyName>::new() => {
+                value_name: "NAME",
+            }
             /// Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
             /// disk, or its replicas have them (`redis.ack`)
             durable as durable(durable: bool): bool = false => {}

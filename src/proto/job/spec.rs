@@ -10,6 +10,7 @@ use super::bounds::{InvalidJob, JobBounds};
 use super::exit_codes::ExitCodes;
 use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
+use super::notify_names::NotifyName;
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;

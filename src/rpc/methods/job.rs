@@ -19,7 +19,7 @@ use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
 pub(super) fn methods() -> Vec<Method> {
-    vec![
+    let methods = [
         Method::new(
             "job.submit",
             Scope::Submit,
@@ -68,6 +68,13 @@ pub(super) fn methods() -> Vec<Method> {
             job_files::files,
         ),
         Method::new("job.file", Scope::Read, "Returns a file of a job.", job_files::file),
+    ];
+    methods.into_iter().chain(changes()).collect()
+}
+
+/// The methods that change jobs or delete them.
+fn changes() -> [Method; 5] {
+    [
         Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
         Method::new(
             "job.delete",

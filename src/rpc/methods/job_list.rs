@@ -133,7 +133,7 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
     })
 }
 
-/// Groups failed jobs; `limit` counts the groups.
+/// Groups failed jobs; `limit` bounds the groups.
 pub(super) async fn errors(
     context: CallContext,
     given: ListJobs,

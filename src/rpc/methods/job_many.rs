@@ -16,9 +16,9 @@ use crate::client::{JobChange, ManyChanged, UnchangedJob};
 use crate::proto::job::JobId;
 use crate::store::{JobSummary, ListQuery};
 
-/// The most jobs that one call names, or that its filter finds.
+/// The maximum number of jobs that one call names, or that its filter finds.
 const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
-/// The most dead letters that a filter finds.
+/// The maximum number of dead letters that a filter finds.
 const DEAD_MAX: usize = 100_000;
 
 pub(super) fn methods() -> [Method; 1] {

@@ -18,6 +18,7 @@ mod job_many;
 mod job_retry;
 mod job_types;
 mod limit;
+mod notify;
 mod object;
 mod older;
 mod params;
@@ -46,6 +47,7 @@ pub(super) fn all() -> Vec<Method> {
     all.extend(cron::methods());
     all.extend(dead::methods());
     all.extend(limit::methods());
+    all.extend(notify::methods());
     all.extend(object::methods());
     all.extend(script::methods());
     all.extend(system::methods());

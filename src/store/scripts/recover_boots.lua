@@ -15,7 +15,8 @@ local done, left = 0, 0
 despite_full_memory()
 
 local function give_up(id, script_type, f, text, is_dead)
-  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
+  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14],
+    is_dead = is_dead }
   redis.call('HDEL', JOB .. id, 'exit_code')
   local hostname = hostname_of(f[2])
   if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end

@@ -16,7 +16,8 @@ local noticed, put_back, given_up, ended = 0, 0, 0, {}
 despite_full_memory()
 
 local function give_up(id, script_type, f, text, is_dead)
-  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
+  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14],
+    is_dead = is_dead }
   end_job(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
   note(id, script_type, 'ended in error: ' .. text .. (is_dead and '; it is a dead letter' or ''))

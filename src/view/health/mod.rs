@@ -7,6 +7,7 @@ mod crons;
 mod daemons;
 mod groups;
 mod jobs;
+mod notifications;
 mod problem;
 mod queues;
 mod servers;
@@ -82,6 +83,7 @@ impl NamespaceHealth {
         jobs::rising(moment, rules, &mut found);
         jobs::due(moment, &mut found);
         brokers::all(moment, rules, &mut found);
+        notifications::all(moment, &mut found);
         daemons::holding(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);

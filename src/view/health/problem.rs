@@ -139,6 +139,8 @@ kinds! {
     AmqpDeadLetters = "amqp_dead_letters",
     /// A broker has lost log events.
     LogEventsLost = "log_events_lost",
+    /// A notification cannot be delivered.
+    NotificationFails = "notification_fails",
     /// Daemons have other versions than this program.
     VersionsDiffer = "versions_differ",
 }
@@ -170,6 +172,8 @@ pub enum Subject {
     Broker(String, String),
     /// One queue of RabbitMQ.
     AmqpQueue(String),
+    /// One notification.
+    Notification(String),
 }
 
 impl fmt::Display for Subject {
@@ -190,6 +194,7 @@ impl fmt::Display for Subject {
             Self::DeadLetters => f.write_str("dead letters"),
             Self::Broker(unit, host) => write!(f, "broker {unit} on {host}"),
             Self::AmqpQueue(name) => write!(f, "RabbitMQ queue {name}"),
+            Self::Notification(name) => write!(f, "notification {name}"),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::proto::cron::CronInForce;
+use crate::proto::notification::{DeliveryRecord, NotifyMessage};
 use crate::store::{BrokerPresence, CronEnds, FiredCron, LastHour};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
@@ -36,6 +37,12 @@ fn cron(changed: &[&str], refused: &[&str]) -> CronInForce {
     CronInForce::new(BTreeMap::new(), lines(changed), lines(refused))
 }
 
+fn failing_notification() -> DeliveryRecord {
+    let message =
+        NotifyMessage::new("ops-1".to_owned(), "ops".parse().expect("legal"), String::new());
+    message.record(String::new(), "no route", true)
+}
+
 /// A periodic job that has been overdue for a second.
 fn overdue(succeeded: Option<&str>) -> FiredCron {
     let at = |text: &str| text.parse().expect("a time");
@@ -62,7 +69,12 @@ fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
     let hour =
         |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
-    let cases: [(Change<'_>, Severity, &str); 23] = [
+    let cases: [(Change<'_>, Severity, &str); 24] = [
+        (
+            &|of| of.failing_notifications = vec![failing_notification()],
+            Warning,
+            "notification ops cannot be delivered and is tried again: no route",
+        ),
         (
             &|of| {
                 of.supervisors.clear();

@@ -57,7 +57,8 @@ fn row(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let jobs = filter.address(links, filter.path(), &[("kind", &group.kind)]);
+    let of_kind = JobFilter { kind: group.kind.clone(), ..filter.clone() };
+    let jobs = of_kind.address(links, of_kind.path(), &[]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
     html! {

@@ -82,9 +82,14 @@ impl JobFilter {
         !self.dead.is_empty()
     }
 
-    /// Returns the path of the list: dead letters have their own.
+    /// Returns the path of the list. Dead letters have a path of their own.
     pub(super) fn path(&self) -> &'static str {
         if self.is_of_dead() { "/dead" } else { "/jobs" }
+    }
+
+    /// Returns the word for what a list has.
+    pub(super) fn noun(&self) -> &'static str {
+        if self.is_of_dead() { "dead letter" } else { "job" }
     }
 
     /// Returns the number of rows of a page.

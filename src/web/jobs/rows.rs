@@ -28,7 +28,7 @@ impl RowLook {
     }
 }
 
-/// The most tags of a job in a list.
+/// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.

@@ -56,6 +56,7 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
         (Subject::Broker(..) | Subject::AmqpQueue(_), _) => {
             Some(("Show brokers", links.to("/brokers")))
         }
+        (Subject::Notification(_), _) => Some(("Show notifications", links.to("/notifications"))),
         (Subject::Jobs, ProblemKind::FailuresRise) => errors("15m"),
         (Subject::Jobs, ProblemKind::JobsFailed) => errors("1h"),
         (

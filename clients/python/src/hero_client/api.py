@@ -77,72 +77,45 @@ class BackfilledFiring(TypedDict):
     """Its job, or the job for which it is left out."""
 
 
-class ChangedDead(TypedDict):
-    """The number of dead letters that were retried or deleted."""
-    done: int
-    """The number of those that were."""
-    left: int
-    """The number of those that could not be: another job holds their unique key, a prerequisite failed or is gone,
-    or they are not dead letters any more."""
-    problems: List[UnchangedDead]
-    """The reasons, for dead letters that were named."""
-
-
 class ChangedPeriodicJob(TypedDict):
     """A periodic job that was added, changed or deleted."""
     name: str
     """Its name."""
 
 
-class _DeadLetterRequired(TypedDict):
-    id: str
-    """The id; a random UUID without one."""
-
-
-class DeadLetter(_DeadLetterRequired, total=False):
-    """A dead letter in a list."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or as the configuration says."""
-    error: str
-    """The reason why it ended in `error`, or why its last attempt failed."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
-    group: str
-    """The group of actors that may run it; any group without one."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    attempt: int
-    """Attempts so far, the running one included."""
-    crashes: int
-    """The number of actors that died running it."""
-    exit_code: int
-    """The exit code, where a process ran."""
-    actor: str
-    """The actor that runs it, or ran it last."""
-    caller_id: str
-    """The name of the submitter."""
-    context_id: str
-    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
-    `HERO_CONTEXT_ID`."""
-    created_at: str
-    """The time when it was stored."""
-    finished_at: str
-    """The time when it became terminal."""
-
-
-class DeadLetters(TypedDict):
-    """A page of dead letters."""
-    jobs: List[DeadLetter]
-    """The dead letters. A caller with bounds may get less than a page with more to come."""
-    next: Optional[str]
-    """The cursor of the next page, if there may be one."""
-
-
 class Deleted(TypedDict):
     """A number of deleted things."""
     deleted: int
     """The number of those that were deleted."""
+
+
+class DeliveryList(TypedDict):
+    """LatestDeliveries of notifications."""
+    deliveries: List[DeliveryRecord]
+    """The ends of deliveries, the newest first."""
+    failing: List[DeliveryRecord]
+    """The latest attempt of each notification whose latest attempt failed."""
+
+
+class _DeliveryRecordRequired(TypedDict):
+    at: str
+    """The time, RFC 3339."""
+    notification: str
+    """The notification."""
+    id: str
+    """The id of the message, the same in each attempt."""
+    state: str
+    """The state: `delivered`, `retrying` or `failed`."""
+    title: str
+    """The title of the message."""
+    attempts: int
+    """The attempts."""
+
+
+class DeliveryRecord(_DeliveryRecordRequired, total=False):
+    """The end of a delivery, or its latest attempt."""
+    error: str
+    """The reason for which the last attempt failed."""
 
 
 class Documented(TypedDict):
@@ -161,6 +134,34 @@ class EditedValues(TypedDict, total=False):
     """The earliest time to start."""
     changes: Dict[str, Any]
     """Further settings: members as in a job to submit, such as a corrected `script`; null removes one."""
+
+
+class ErrorGroupDocument(TypedDict):
+    """Failures of one kind."""
+    kind: str
+    """The error without numbers, ids, paths and quoted texts."""
+    jobs: int
+    """The number of jobs."""
+    cancelled: bool
+    """True if these jobs were stopped or replaced."""
+    types: Dict[str, int]
+    """The script types of the jobs, each with their number."""
+    last_job: str
+    """The latest of the jobs."""
+    last_error: str
+    """The error of that job, cut."""
+    last_at: Optional[str]
+    """The end of that job, in RFC 3339."""
+
+
+class ErrorGroupsDocument(TypedDict):
+    """The latest failures, by the kind of their error."""
+    groups: List[ErrorGroupDocument]
+    """The kinds, the most frequent first."""
+    looked: int
+    """The number of failed jobs that were looked at, the latest."""
+    more: bool
+    """True if there are more failed jobs than were looked at."""
 
 
 class FileContent(TypedDict):
@@ -438,6 +439,9 @@ class Job(_JobRequired, total=False):
     seconds."""
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    notify: List[str]
+    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
+    it."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -482,6 +486,10 @@ class Job(_JobRequired, total=False):
     """The exit code, where a process ran."""
     hostname: str
     """The machine of the actor, if the job ended in `error`."""
+    kept_state: str
+    """The state that its script has kept for the next attempt, as JSON."""
+    kept_state_at: str
+    """The time at which its script kept it."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     cron: str
@@ -691,6 +699,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     seconds."""
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    notify: List[str]
+    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
+    it."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -801,6 +812,11 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
     host: Optional[str]
     """Only jobs that ran last, and ended, on this machine."""
+    kind: Optional[str]
+    """Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted
+    texts, or an error of the kind."""
+    dead: bool
+    """Only dead letters: jobs that used up their attempts, or took down too many actors."""
 
 
 class ListedFiles(TypedDict):
@@ -851,6 +867,8 @@ class ListedJob(_ListedJobRequired, total=False):
     `HERO_CONTEXT_ID`."""
     attempt: int
     """Attempts so far, the running one included."""
+    crashes: int
+    """The number of actors that died running it."""
     actor: str
     """The actor that runs it, or ran it last."""
     hostname: str
@@ -871,6 +889,8 @@ class ListedJob(_ListedJobRequired, total=False):
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
+    exit_code: int
+    """The exit code, where a process ran."""
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
@@ -916,6 +936,8 @@ class _ManyChangedDocumentRequired(TypedDict):
     """The number of jobs that were changed."""
     left: int
     """The number of jobs that stay as they are."""
+    problems: List[UnchangedJob]
+    """The jobs that stay as they are, with their reasons; at most 1000."""
     more: bool
     """True if more jobs match."""
 
@@ -1224,6 +1246,14 @@ class Switched(TypedDict):
     """Set if that changed it."""
 
 
+class TestResult(TypedDict):
+    """The result of a test."""
+    id: str
+    """The id of the message."""
+    delivery: Optional[DeliveryRecord]
+    """Its delivery; none if no supervisor has tried it in time."""
+
+
 class TimesDocument(TypedDict):
     """Times of attempts."""
     number: int
@@ -1293,10 +1323,10 @@ class TypeStatsDocument(TypedDict):
     """The times that attempts ran."""
 
 
-class UnchangedDead(TypedDict):
-    """A dead letter that stays as it is."""
+class UnchangedJob(TypedDict):
+    """A job that stays as it is."""
     id: str
-    """The id of the job."""
+    """The id of the job, as it was given."""
     problem: str
     """The reason."""
 
@@ -1341,7 +1371,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_overdue: A periodic job has not succeeded for twice its interval.
@@ -1357,8 +1387,8 @@ letters in the last hour. dead_letters_kept: Dead letters are kept. failures_ris
 jobs_due: Scheduled jobs are due, and nobody dispatches them. actors_hold: Actors claim no jobs, as their machines
 are overloaded or full. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has
 no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A
-queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. versions_differ: Daemons have
-other versions than this program."""
+queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. notification_fails: A
+notification cannot be delivered. versions_differ: Daemons have other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
@@ -1457,19 +1487,19 @@ class Methods:
         answer: Id = self._call("cron.run", _given({"name": name}))
         return answer
 
-    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ChangedDead = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
-    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
-        """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadLetters = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+        """Lists dead letters, the newest first, page by page."""
+        answer: JobPage = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
         return answer
 
-    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ChangedDead = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
     def graph_delete(self, *, id: str) -> GraphChange:
@@ -1540,6 +1570,11 @@ class Methods:
         answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
+    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+        """Groups the latest failed jobs that job.list finds by the kind of their error."""
+        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        return answer
+
     def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = self._call("job.file", _given({"id": id, "name": name}))
@@ -1555,9 +1590,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1604,6 +1639,17 @@ class Methods:
     def limit_list(self) -> LimitList:
         """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = self._call("limit.list", _given({}))
+        return answer
+
+    def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
+        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        answer: DeliveryList = self._call("notify.list", _given({"limit": limit}))
+        return answer
+
+    def notify_test(self, *, name: str) -> TestResult:
+        """Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its
+        delivery."""
+        answer: TestResult = self._call("notify.test", _given({"name": name}))
         return answer
 
     def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:
@@ -1771,19 +1817,19 @@ class AsyncMethods:
         answer: Id = await self._call("cron.run", _given({"name": name}))
         return answer
 
-    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ChangedDead = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
-    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
-        """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadLetters = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+        """Lists dead letters, the newest first, page by page."""
+        answer: JobPage = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
         return answer
 
-    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ChangedDead = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
     async def graph_delete(self, *, id: str) -> GraphChange:
@@ -1854,6 +1900,11 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
+    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+        """Groups the latest failed jobs that job.list finds by the kind of their error."""
+        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        return answer
+
     async def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = await self._call("job.file", _given({"id": id, "name": name}))
@@ -1869,9 +1920,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1918,6 +1969,17 @@ class AsyncMethods:
     async def limit_list(self) -> LimitList:
         """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = await self._call("limit.list", _given({}))
+        return answer
+
+    async def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
+        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        answer: DeliveryList = await self._call("notify.list", _given({"limit": limit}))
+        return answer
+
+    async def notify_test(self, *, name: str) -> TestResult:
+        """Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its
+        delivery."""
+        answer: TestResult = await self._call("notify.test", _given({"name": name}))
         return answer
 
     async def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:

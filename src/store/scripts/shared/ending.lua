@@ -1,6 +1,6 @@
 -- Ends jobs.
--- needs: wrong_type time names job counters index events legacy
--- rarely: rhailib amqp graph_end cron_end
+-- needs: wrong_type time names job counters index events legacy wanted
+-- rarely: rhailib amqp graph_end cron_end notify
 
 -- `ready` is the reply as JSON, where its actor has made it: for a long reply, since to escape a
 -- megabyte here takes 15 ms, or for an output that is not UTF-8.
@@ -72,7 +72,7 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply, has_files and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
+-- ready_reply, has_files, is_dead and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
 -- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, which takes its entry of the
 -- index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
@@ -99,6 +99,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     enter(status, job.script_type, id, at + for_ms * 1000)
   end
   count(job.script_type, status == 'finished' and 'finished' or intended_end(text) or 'failed')
+  if wanted_kinds(at) then rarely().tell_outcome(id, job.script_type, status, text, job.is_dead, at) end
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
     push_reply(id, status, text, job.ready_reply, job.reply_format, job.holds)

@@ -1,5 +1,5 @@
 -- Jobs that foreign actors end by writing their hash.
--- needs: time names job counters index events legacy rhailib amqp graph_end cron_end ending dependents
+-- needs: time names job counters index events legacy rhailib amqp graph_end cron_end ending dependents notify
 
 -- Does what belongs to an end that a foreign actor wrote.
 local function note_foreign_end(id, script_type, at, retention)
@@ -12,6 +12,7 @@ local function note_foreign_end(id, script_type, at, retention)
   local for_ms = set_expiry(id, f[1], f[4], retention)
   enter(f[1], script_type, id, at + for_ms * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or intended_end(f[6]) or 'failed')
+  tell_outcome(id, script_type, f[1], f[6], false, at)
   release_unique(id, f[2], f[1] == 'finished' and at)
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
   -- An old worker replies only in its own spelling, if at all.

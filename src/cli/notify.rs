@@ -1,0 +1,140 @@
+//! `hero notify`: the notifications, their latest deliveries, and a test.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::table::TextTable;
+use super::time::{local_text, local_zone};
+use super::{Global, output};
+use crate::client::LatestDeliveries;
+use crate::config::NotifyConfig;
+use crate::error::{Error, Exit};
+use crate::proto::notification::{DeliveryRecord, NotifyName};
+
+/// The time that a test waits for a supervisor.
+const TEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// List the notifications of the configuration and their latest deliveries, or test one
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero notify list\n  hero notify test ops\n\n\
+                        A notification is a table [notify.NAME] of the configuration of the supervisors.")]
+pub(super) enum NotifyCommand {
+    /// List the notifications of this configuration, those that fail, and the latest deliveries
+    #[command(after_help = "Examples:\n  hero notify list\n  hero notify list --limit 200 --json")]
+    List(ListDeliveries),
+    /// Send a test by a notification, and wait for its delivery
+    #[command(after_help = "Examples:\n  hero notify test ops")]
+    Test(TestNotification),
+}
+
+/// The deliveries to list.
+#[derive(Debug, Args)]
+pub(super) struct ListDeliveries {
+    /// The most deliveries, the latest
+    #[arg(long, default_value_t = 20, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+}
+
+/// The notification to test.
+#[derive(Debug, Args)]
+pub(super) struct TestNotification {
+    /// The name, of [notify.NAME]
+    name: NotifyName,
+}
+
+impl NotifyCommand {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        match self {
+            Self::List(list) => list.run(global).await,
+            Self::Test(test) => test.run(global).await,
+        }
+    }
+}
+
+impl ListDeliveries {
+    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let LatestDeliveries { recent, failing } =
+            global.client()?.deliveries(self.limit.into()).await?;
+        let configured = config.notify.iter();
+        let document = || {
+            let configured = configured.clone().map(
+                |(name, notify)| json!({ "name": name, "ways": notify.ways(), "on": notify.on }),
+            );
+            let configured: Vec<_> = configured.collect();
+            json!({ "configured": configured, "failing": failing, "deliveries": recent })
+        };
+        let text = || {
+            let mut parts = Vec::new();
+            if !config.notify.is_empty() {
+                parts.push(notifications(config.notify.iter()).show(global.look()));
+            }
+            if !failing.is_empty() {
+                parts.push(format!("Failing:\n{}", deliveries(&failing).show(global.look())));
+            }
+            if recent.is_empty() {
+                parts.push("no notification was delivered yet\n".to_owned());
+            } else {
+                parts.push(deliveries(&recent).show(global.look()));
+            }
+            parts.join("\n")
+        };
+        output::print(global.json, document, text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl TestNotification {
+    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        let id = client.test_notification(&self.name).await?;
+        let delivery = client.await_delivery(&id, TEST_PATIENCE).await?;
+        let Some(record) = delivery else {
+            let name = &self.name;
+            let message = format!(
+                "no supervisor has sent the test of {name} within 30 s: is [notify.{name}] in the configuration of \
+                 the supervisors, and does one run? hero status; hero check"
+            );
+            return Err(Error::new(Exit::GaveUp, message));
+        };
+        let is_delivered = record.error.is_empty();
+        if !is_delivered && !global.json {
+            let message = format!("the test of {} was not delivered: {}", self.name, record.error);
+            return Err(Error::new(Exit::JobError, message));
+        }
+        let text = || format!("{} was told; message {id}\n", self.name);
+        output::print(global.json, || json!(record), text)?;
+        Ok(ExitCode::from(u8::from(!is_delivered)))
+    }
+}
+
+fn notifications<'c>(
+    configured: impl Iterator<Item = (&'c NotifyName, &'c NotifyConfig)>,
+) -> TextTable {
+    let mut table = TextTable::new(&["NAME", "WAYS", "~ON"]);
+    for (name, notify) in configured {
+        let on: Vec<&str> = notify.on.iter().map(|kind| kind.as_str()).collect();
+        table.row([name.to_string(), notify.ways().join(", "), on.join(", ")]);
+    }
+    table
+}
+
+fn deliveries(records: &[DeliveryRecord]) -> TextTable {
+    let mut table = TextTable::new(&["WHEN", "NAME", "STATE", "ATTEMPTS", "~TOLD", "?~ERROR"]);
+    let zone = local_zone();
+    for record in records {
+        table.row([
+            local_text(&record.at, &zone),
+            record.notification.clone(),
+            record.state.clone(),
+            record.attempts.to_string(),
+            record.title.clone(),
+            record.error.clone(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,357 @@
+//! `[notify.NAME]`: who is told what, and how.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Password, empty_is_none, password_of};
+use super::error::{ConfigError, Fault, KeyPath};
+use super::sandbox::SandboxConfig;
+use super::units;
+use crate::proto::cron::CronName;
+use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyName};
+use crate::proto::target::{Group, ScriptType};
+
+/// The most notifications.
+const NOTIFICATIONS_MAX: usize = 100;
+/// The most entries of a list, and the longest of them in bytes.
+const LIST_MAX: usize = 100;
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// `[notify.NAME]`: one notification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct NotifyConfig {
+    /// The URL that gets a POST request for each message; `{secret}` in it is replaced by the secret.
+    #[serde(with = "empty_is_none")]
+    pub webhook: Option<String>,
+    /// Headers of that request; `{secret}` in a value is replaced by the secret.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The template of its body, which is JSON: `{{ title }}` inserts a value; without one the whole message.
+    #[serde(with = "empty_is_none")]
+    pub template: Option<String>,
+    /// The file of the secret that signs the body, and that stands for `{secret}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_file: Option<PathBuf>,
+    /// The certificate authority of the server; by default the authorities of the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_ca_file: Option<PathBuf>,
+    /// Addresses that get a mail.
+    pub mail: Vec<String>,
+    /// The sender of mails.
+    pub from: String,
+    /// The server for mails, `smtps://USER@HOST:PORT` or `smtp://…`; without one `sendmail` takes them.
+    #[serde(with = "empty_is_none")]
+    pub smtp: Option<String>,
+    /// The program that takes mails.
+    pub sendmail: PathBuf,
+    /// A program with its arguments, sandboxed, that gets the message on its standard input as JSON.
+    pub command: Vec<String>,
+    /// The folders that it may read in addition.
+    pub read: Vec<PathBuf>,
+    /// The folders that it may write in addition.
+    pub write: Vec<PathBuf>,
+    /// Allows it network connections.
+    pub network: bool,
+    /// Writes each message to the log of the supervisor.
+    pub journal: bool,
+    /// The events that are told.
+    pub on: Vec<NotifyKind>,
+    /// Only jobs of these script types.
+    pub types: Vec<ScriptType>,
+    /// Only jobs for these groups.
+    pub groups: Vec<Group>,
+    /// Only jobs of these callers.
+    pub callers: Vec<String>,
+    /// Only jobs with one of these tags.
+    pub tags: Vec<String>,
+    /// Only jobs of these periodic jobs.
+    pub crons: Vec<CronName>,
+    /// Only jobs that name this notification.
+    pub named: bool,
+    /// The shortest time between two messages; events between them are told by one. Zero sends each at once.
+    #[serde(with = "units::duration")]
+    pub every: Duration,
+    /// The longest time that an attempt to deliver may take.
+    #[serde(with = "units::duration")]
+    pub timeout: Duration,
+}
+
+impl Default for NotifyConfig {
+    fn default() -> Self {
+        Self {
+            webhook: None,
+            headers: BTreeMap::new(),
+            template: None,
+            secret_file: None,
+            tls_ca_file: None,
+            mail: Vec::new(),
+            from: "hero".to_owned(),
+            smtp: None,
+            sendmail: PathBuf::from("/usr/sbin/sendmail"),
+            command: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            network: false,
+            journal: false,
+            on: vec![NotifyKind::Failed],
+            types: Vec::new(),
+            groups: Vec::new(),
+            callers: Vec::new(),
+            tags: Vec::new(),
+            crons: Vec::new(),
+            named: false,
+            every: Duration::from_mins(5),
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl NotifyConfig {
+    /// Returns the kind by which it tells an event; `None` if it does not tell it. A job that names it passes all filters.
+    pub fn tells(&self, name: &NotifyName, event: &NotifyEvent) -> Option<NotifyKind> {
+        let is_named = event.names.iter().any(|of| of == name.as_str());
+        if event.kind == Some(NotifyKind::Test) {
+            return event.kind.filter(|_| is_named);
+        }
+        let fits = || {
+            let is_among = |list: &[String], word: &String| list.is_empty() || list.contains(word);
+            let group = if event.group.is_empty() { "default" } else { &event.group };
+            !self.named
+                && (self.types.is_empty()
+                    || self.types.iter().any(|of| of.as_str() == event.script_type))
+                && (self.groups.is_empty() || self.groups.iter().any(|of| of.as_str() == group))
+                && is_among(&self.callers, &event.caller)
+                && (self.tags.is_empty() || self.tags.iter().any(|tag| event.tags.contains(tag)))
+                && (self.crons.is_empty() || self.crons.iter().any(|of| of.as_str() == event.cron))
+        };
+        (is_named || fits()).then(|| event.kinds().find(|kind| self.on.contains(kind))).flatten()
+    }
+
+    /// Returns the ways by which it tells: `webhook`, `mail`, `command`, `journal`.
+    pub fn ways(&self) -> Vec<&'static str> {
+        let ways = [
+            (self.webhook.is_some(), "webhook"),
+            (!self.mail.is_empty(), "mail"),
+            (!self.command.is_empty(), "command"),
+            (self.journal, "journal"),
+        ];
+        ways.into_iter().filter(|(is_on, _)| *is_on).map(|(_, way)| way).collect()
+    }
+
+    /// Returns the sandbox of its program.
+    pub fn sandbox(&self) -> SandboxConfig {
+        let (read, write) = (self.read.clone(), self.write.clone());
+        SandboxConfig { read, write, network: self.network, ..SandboxConfig::default() }
+    }
+
+    /// Reads the secret from its file, else from the systemd credential `notify-NAME`; `None` without either.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`].
+    pub fn secret(&self, name: &NotifyName) -> Result<Option<Password>, ConfigError> {
+        let credential = format!("notify-{name}");
+        password_of("the secret of a notification from", self.secret_file.as_deref(), &credential)
+    }
+
+    fn check(&self, path: &KeyPath) -> Result<(), Fault> {
+        let wrong = |key: &str, message: &str| Err(Fault::new(path.then(key), message));
+        if self.ways().is_empty() {
+            return Err(Fault::new(path.clone(), "needs webhook, mail, command or journal"));
+        }
+        if let Some(url) = &self.webhook {
+            let is_url = url.starts_with("https://") || url.starts_with("http://");
+            let is_text = url.bytes().all(|byte| byte.is_ascii_graphic());
+            if !(is_url && is_text && url.len() <= TEXT_BYTES_MAX) {
+                return wrong("webhook", "must be a url https://HOST/PATH or http://HOST/PATH");
+            }
+        }
+        if let Some(place) = self.headers.iter().position(|(name, value)| !is_header(name, value)) {
+            let name = self.headers.keys().nth(place).map_or("", String::as_str);
+            let message = "is no header: its name has letters, digits and hyphens, its value is one line; \
+                           host, content-length and the signature are set by Hero";
+            return Err(Fault::new(path.then("headers").then(name), message));
+        }
+        if self.mail.iter().chain([&self.from]).any(|address| !is_address(address)) {
+            let key = if is_address(&self.from) { "mail" } else { "from" };
+            return wrong(key, "must have addresses such as ops@example.org");
+        }
+        if let Some(server) = &self.smtp
+            && !(server.starts_with("smtps://") || server.starts_with("smtp://"))
+        {
+            return wrong("smtp", "must be a url smtps://USER@HOST:PORT or smtp://HOST:PORT");
+        }
+        if self.smtp.as_ref().is_some_and(|server| has_password(server)) {
+            return wrong("smtp", "has a password: put it into the file of secret_file");
+        }
+        let program = self.command.first().map(Path::new);
+        if program.is_some_and(|program| !program.is_absolute()) {
+            return wrong("command", "must begin with the absolute path of a program");
+        }
+        for (key, file) in [("secret_file", &self.secret_file), ("tls_ca_file", &self.tls_ca_file)]
+        {
+            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
+                return wrong(key, "must be an absolute path");
+            }
+        }
+        self.sandbox().check(path)?;
+        if !self.sendmail.is_absolute() {
+            return wrong("sendmail", "must be an absolute path");
+        }
+        if self.on.is_empty() || self.on.contains(&NotifyKind::Test) {
+            let words: Vec<&str> = NotifyKind::ALL.map(NotifyKind::as_str).to_vec();
+            return wrong("on", &format!("must name some of {}", words.join(", ")));
+        }
+        let texts = self.mail.iter().chain(&self.command).chain(&self.callers).chain(&self.tags);
+        let is_long = [self.mail.len(), self.command.len(), self.callers.len(), self.tags.len()]
+            .into_iter()
+            .any(|length| length > LIST_MAX);
+        if is_long
+            || texts.into_iter().any(|text| text.len() > TEXT_BYTES_MAX || text.contains('\0'))
+        {
+            return Err(Fault::new(path.clone(), "has a list or a text that is too long"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks all notifications.
+///
+/// # Errors
+/// The first [`Fault`].
+pub(super) fn check_notifications(
+    notifications: &BTreeMap<NotifyName, NotifyConfig>,
+) -> Result<(), Fault> {
+    if notifications.len() > NOTIFICATIONS_MAX {
+        let message = format!("must be at most {NOTIFICATIONS_MAX} tables");
+        return Err(Fault::new(KeyPath::of(&["notify"]), message));
+    }
+    notifications
+        .iter()
+        .try_for_each(|(name, notify)| notify.check(&KeyPath::of(&["notify", name.as_str()])))
+}
+
+/// Returns whether a header may be set, and is one line.
+fn is_header(name: &str, value: &str) -> bool {
+    const OWN: [&str; 6] = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "hero-signature",
+        "hero-message-id",
+    ];
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(is_name)
+        && !OWN.contains(&name.to_ascii_lowercase().as_str())
+        && value.len() <= TEXT_BYTES_MAX
+        && value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
+/// Returns whether a text is an address of mail: no blanks, no option of a program, one line.
+fn is_address(address: &str) -> bool {
+    let is_of = |byte: u8| byte.is_ascii_alphanumeric() || b"!#%&*+-/=?^_{|}~.@".contains(&byte);
+    (1..=254).contains(&address.len())
+        && !address.starts_with('-')
+        && address.bytes().all(is_of)
+        && address.bytes().filter(|byte| *byte == b'@').count() <= 1
+}
+
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::from_toml("h".as_ref(), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn notification_tells_what_fits_all_its_filters_or_names_it() {
+        let text = "[notify.ops]\njournal = true\non = [\"dead\", \"failed\"]\ntypes = [\"bash\"]\n\
+                    groups = [\"default\"]\ntags = [\"a\"]\ncallers = [\"ann\"]\ncrons = [\"nightly\"]\n\
+                    [notify.mine]\njournal = true\nnamed = true\n";
+        let config = read(text).expect("legal");
+        assert_eq!(read(&config.to_toml().expect("text")).expect("reads back"), config);
+        let event = NotifyEvent {
+            kind: Some(NotifyKind::Failed),
+            script_type: "bash".to_owned(),
+            tags: vec!["b".to_owned(), "a".to_owned()],
+            caller: "ann".to_owned(),
+            cron: "nightly".to_owned(),
+            ..NotifyEvent::default()
+        };
+        let tells = |name: &str, event: &NotifyEvent| {
+            let name: NotifyName = name.parse().expect("legal");
+            config.notify[&name].tells(&name, event)
+        };
+        assert_eq!(tells("ops", &event), Some(NotifyKind::Failed));
+        assert_eq!(tells("mine", &event), None);
+        let dead = NotifyEvent { special: Some(NotifyKind::Dead), ..event.clone() };
+        assert_eq!(tells("ops", &dead), Some(NotifyKind::Dead));
+        for other in [
+            NotifyEvent { script_type: "osis".to_owned(), ..event.clone() },
+            NotifyEvent { group: "web".to_owned(), ..event.clone() },
+            NotifyEvent { tags: Vec::new(), ..event.clone() },
+            NotifyEvent { caller: "bob".to_owned(), ..event.clone() },
+            NotifyEvent { cron: String::new(), ..event.clone() },
+        ] {
+            assert_eq!(tells("ops", &other), None, "{other:?}");
+            let named = NotifyEvent { names: vec!["ops".to_owned(), "mine".to_owned()], ..other };
+            assert_eq!(tells("ops", &named), Some(NotifyKind::Failed));
+            assert_eq!(tells("mine", &named), Some(NotifyKind::Failed));
+        }
+        let finished = NotifyEvent { kind: Some(NotifyKind::Finished), ..event.clone() };
+        assert_eq!(tells("ops", &finished), None);
+    }
+
+    #[test]
+    fn mistakes_are_reported_with_their_place() {
+        let journal = "[notify.ops]\njournal = true\n";
+        for (text, said) in [
+            (
+                "[notify.ops]".to_owned(),
+                "h:1:9: notify.ops needs webhook, mail, command or journal",
+            ),
+            ("[notify.Ops]\njournal = true".to_owned(), "h:1:9: "),
+            (
+                format!("{journal}webhook = \"file:///x\""),
+                "h:3:11: notify.ops.webhook must be a url",
+            ),
+            (format!("{journal}webhook = \"https://h/a b\""), "h:3:11: notify.ops.webhook must be"),
+            (
+                format!("{journal}[notify.ops.headers]\nHost = \"x\""),
+                "h:4:8: notify.ops.headers.Host is no",
+            ),
+            (
+                format!("{journal}[notify.ops.headers]\nx = \"a\\r\\nb: c\""),
+                "h:4:5: notify.ops.headers.x is no",
+            ),
+            (
+                format!("{journal}mail = [\"-oQ/tmp\"]"),
+                "h:3:8: notify.ops.mail must have addresses",
+            ),
+            (
+                format!("{journal}mail = [\"a@b\\nBcc: c@d\"]"),
+                "h:3:8: notify.ops.mail must have addresses",
+            ),
+            (format!("{journal}smtp = \"smtp://u:p@h\""), "h:3:8: notify.ops.smtp has a password"),
+            (format!("{journal}command = [\"sh\"]"), "h:3:11: notify.ops.command must begin with"),
+            (format!("{journal}on = [\"test\"]"), "h:3:6: notify.ops.on must name some of failed"),
+            (format!("{journal}on = [\"broken\"]"), "h:3:7: "),
+        ] {
+            let error = read(&text).expect_err(&text);
+            assert!(error.starts_with(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Runs a program of the configuration once, with a text as its standard input.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::child::{self, Ended, Origin, Spec, Watch};
+use super::end::failed_message;
+use super::prepare::{Scratch, basic_environment};
+use crate::config::SandboxConfig;
+use crate::engine::Cancel;
+use crate::error::reason;
+use crate::sandbox::Sandbox;
+
+/// The bytes that are kept of what it writes.
+const OUTPUT_BYTES_MAX: u64 = 16 << 10;
+/// The time to end after the deadline, before it is killed.
+const KILL_GRACE: Duration = Duration::from_secs(1);
+
+/// A program to run. Its environment has what any program needs, and nothing of this process.
+pub struct FedProgram<'a> {
+    /// The file of the program, then its arguments.
+    pub command: &'a [String],
+    /// Its standard input.
+    pub input: &'a [u8],
+    /// Its sandbox.
+    pub sandbox: &'a SandboxConfig,
+    /// The time after which it is ended.
+    pub timeout: Duration,
+}
+
+/// Runs a program to its end. Blocks.
+///
+/// # Errors
+/// The reason why it could not be started, or did not end with 0 in time.
+pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
+    let Some((program, args)) = fed.command.split_first() else { return Ok(()) };
+    let failed = |error: std::io::Error| format!("cannot run {program}: {}", reason(&error));
+    let scratch = Scratch::new().map_err(failed)?;
+    let input = scratch.file("message.json", fed.input).map_err(failed)?;
+    let input = File::open(input).map_err(failed)?;
+    let sandbox = Sandbox::of_type(fed.sandbox);
+    let read: &[PathBuf] = &[];
+    let spec = Spec {
+        program: Path::new(program).to_owned(),
+        args: args.iter().map(Into::into).collect(),
+        env: basic_environment(scratch.path()).into_iter().collect(),
+        cwd: scratch.path(),
+        home: scratch.path(),
+        sandbox: &sandbox,
+        stdin: Some(&input),
+        read,
+    };
+    let watch = Watch {
+        cancel: &Cancel::new(),
+        deadline: Instant::now() + fed.timeout,
+        kill_grace: KILL_GRACE,
+        stdout_bytes_max: OUTPUT_BYTES_MAX,
+        stderr_bytes_max: OUTPUT_BYTES_MAX,
+        log: None,
+        keeps_stdout_end: true,
+        log_stdout: false,
+        channel: false,
+    };
+    let report = child::run(&spec, &watch, Origin::Cold).map_err(failed)?;
+    match report.ended {
+        Ended::Itself if report.status.success() => Ok(()),
+        Ended::Itself => Err(failed_message(report.status, &report.stderr_tail)),
+        Ended::Timeout => Err(format!("{program} did not end in time")),
+        ended => Err(format!("{program} was ended by its sandbox: {ended:?}")),
+    }
+}

@@ -1,0 +1,51 @@
+//! The notifications that a job names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::json;
+
+use super::value::{FieldKind, Give, HashValue};
+use crate::proto::target::{IllegalName, name};
+
+name!(
+    /// The name of a notification, in the configuration and in the jobs that ask for it.
+    NotifyName,
+    "name of a notification",
+    "a letter a-z or digit, then at most 31 of a-z, 0-9, _ and -",
+    |name| matches!(name.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
+        && name.len() <= 32
+        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+);
+
+/// The most notifications of a job.
+const NAMES_MAX: usize = 8;
+
+impl HashValue for Vec<NotifyName> {
+    const KIND: FieldKind = FieldKind::Texts;
+
+    fn read(text: &str) -> Result<Self, String> {
+        let names: Vec<String> =
+            serde_json::from_str(text).map_err(|_| "is not a JSON array of strings".to_owned())?;
+        names.iter().map(|name| parsed(name)).collect()
+    }
+
+    fn write(&self) -> String {
+        json!(self).to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        (self.len() > NAMES_MAX).then(|| format!("has more than {NAMES_MAX} names"))
+    }
+}
+
+impl Give<&str> for Vec<NotifyName> {
+    fn give(&mut self, name: &str) -> Result<(), String> {
+        self.push(parsed(name)?);
+        self.fault().map_or(Ok(()), Err)
+    }
+}
+
+fn parsed(name: &str) -> Result<NotifyName, String> {
+    name.parse().map_err(|error: IllegalName| error.to_string())
+}

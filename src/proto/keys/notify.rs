@@ -1,0 +1,40 @@
+//! The keys of notifications.
+
+use super::Keys;
+
+impl Keys {
+    /// Stream, capped: events for notifications, written by the scripts that end jobs.
+    pub fn notify_events(&self) -> String {
+        self.key(format_args!("meta:notify:events"))
+    }
+
+    /// Hash, TTL: the kinds of events that supervisors want, each with the time until which, in ms since 1970.
+    pub fn notify_wanted(&self) -> String {
+        self.key(format_args!("meta:notify:wanted"))
+    }
+
+    /// Hash: the state of each notification, and how far each shard's events are read.
+    pub fn notify_state(&self) -> String {
+        self.key(format_args!("meta:notify:state"))
+    }
+
+    /// Hash: messages that are not delivered, JSON by id.
+    pub fn notify_messages(&self) -> String {
+        self.key(format_args!("meta:notify:messages"))
+    }
+
+    /// Sorted set: ids of these messages, by when they are due.
+    pub fn notify_due(&self) -> String {
+        self.key(format_args!("meta:notify:due"))
+    }
+
+    /// List: the latest ends of deliveries, JSON, the newest first.
+    pub fn notify_recent(&self) -> String {
+        self.key(format_args!("meta:notify:recent"))
+    }
+
+    /// Hash: the notifications whose last attempt to deliver failed, JSON by name.
+    pub fn notify_trouble(&self) -> String {
+        self.key(format_args!("meta:notify:trouble"))
+    }
+}

@@ -1,0 +1,193 @@
+//! One thing that a notification tells: the end of a job.
+
+use serde::{Deserialize, Serialize};
+
+use crate::proto::text::text_of;
+
+/// The longest error of a job in an event, in bytes.
+const ERROR_BYTES_MAX: usize = 1000;
+/// The longest other text, in bytes.
+const WORD_BYTES_MAX: usize = 256;
+
+/// A kind of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifyKind {
+    /// A job ended in `error`, and nobody stopped or replaced it.
+    Failed,
+    /// A job used up its attempts: it is a dead letter.
+    Dead,
+    /// A job finished whose like had failed before: the same name, or else the same type and group.
+    Recovered,
+    /// A job finished.
+    Finished,
+    /// A test by `hero notify test`.
+    Test,
+}
+
+impl NotifyKind {
+    /// All kinds that a configuration may name.
+    pub const ALL: [Self; 4] = [Self::Failed, Self::Dead, Self::Recovered, Self::Finished];
+
+    /// Returns its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Recovered => "recovered",
+            Self::Finished => "finished",
+            Self::Test => "test",
+        }
+    }
+
+    /// Returns the kind of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain([Self::Test]).find(|kind| kind.as_str() == word)
+    }
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotifyEvent {
+    /// Its kind.
+    #[serde(rename = "event")]
+    pub kind: Option<NotifyKind>,
+    /// The time, RFC 3339.
+    pub at: String,
+    /// The job.
+    #[serde(rename = "job")]
+    pub id: String,
+    /// Its script type.
+    #[serde(rename = "type")]
+    pub script_type: String,
+    /// Its group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its caller.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub caller: String,
+    /// Its tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The periodic job that it is a firing of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cron: String,
+    /// The graph or batch that it belongs to.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub graph: String,
+    /// Its error, the first 1000 bytes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// Its exit code.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub exit_code: String,
+    /// The machine.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hostname: String,
+    /// The number of its attempts.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub attempts: String,
+    /// The notifications that the job names.
+    #[serde(skip)]
+    pub names: Vec<String>,
+    /// A more special kind, beside its own: the job is a dead letter, or has recovered.
+    #[serde(skip)]
+    pub special: Option<NotifyKind>,
+}
+
+impl NotifyEvent {
+    /// Reads the fields of an entry of the stream; `None` if it is of an unknown kind.
+    pub fn read<'f>(at: String, fields: impl Iterator<Item = (&'f str, Vec<u8>)>) -> Option<Self> {
+        let mut event = Self { at, ..Self::default() };
+        for (name, value) in fields {
+            let text = text_of(&value);
+            let word = || bounded(&text, WORD_BYTES_MAX);
+            match name {
+                "event" => event.kind = NotifyKind::from_word(&text),
+                "id" => event.id = word(),
+                "cron" => event.cron = word(),
+                "type" => event.script_type = word(),
+                "group" => event.group = word(),
+                "name" => event.name = word(),
+                "caller" => event.caller = word(),
+                "graph" => event.graph = word(),
+                "exit_code" => event.exit_code = word(),
+                "hostname" => event.hostname = word(),
+                "attempts" => event.attempts = word(),
+                "error" => event.error = bounded(&text, ERROR_BYTES_MAX),
+                "special" => event.special = NotifyKind::from_word(&text),
+                "tags" => event.tags = list(&text),
+                "notify" => event.names = list(&text),
+                _ => {}
+            }
+        }
+        event.kind.is_some().then_some(event)
+    }
+
+    /// Returns its kinds, the most special first.
+    pub fn kinds(&self) -> impl Iterator<Item = NotifyKind> {
+        self.special.into_iter().chain(self.kind)
+    }
+
+    /// Returns the name of its job, or else what it is.
+    pub fn job(&self) -> String {
+        let Self { name, script_type, id, .. } = self;
+        match (name.as_str(), id.as_str()) {
+            ("", id) => format!("{script_type} job {id}"),
+            (name, "") => name.to_owned(),
+            (name, id) => format!("{name} ({script_type} job {id})"),
+        }
+    }
+}
+
+/// Reads a list of words in JSON; a text that is none counts as empty.
+fn list(text: &str) -> Vec<String> {
+    const WORDS_MAX: usize = 16;
+    let words: Vec<String> = serde_json::from_str(text).unwrap_or_default();
+    words.iter().take(WORDS_MAX).map(|word| bounded(word, WORD_BYTES_MAX)).collect()
+}
+
+/// Returns the start of a text, up to so many bytes.
+fn bounded(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes_max);
+    format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: &[(&str, &str)]) -> Option<NotifyEvent> {
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_bytes().to_vec()));
+        NotifyEvent::read("2026-01-01T00:00:00Z".to_owned(), fields)
+    }
+
+    #[test]
+    fn an_entry_becomes_an_event_within_bounds() {
+        let long = "ä".repeat(4000);
+        let event = read(&[
+            ("event", "failed"),
+            ("id", "cron-nightly-backup-20260101T030000Z"),
+            ("cron", "nightly-backup"),
+            ("type", "bash"),
+            ("error", &long),
+            ("tags", r#"["a","b"]"#),
+            ("notify", "no list"),
+            ("special", "dead"),
+            ("new", "a later version's"),
+        ])
+        .expect("an event");
+        assert_eq!(event.cron, "nightly-backup");
+        assert!(event.error.len() <= ERROR_BYTES_MAX + 3 && event.error.ends_with('…'));
+        assert_eq!((event.tags.len(), event.names.len()), (2, 0));
+        assert_eq!(event.kinds().collect::<Vec<_>>(), [NotifyKind::Dead, NotifyKind::Failed]);
+        assert!(read(&[("event", "exploded")]).is_none());
+    }
+}

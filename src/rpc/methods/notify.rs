@@ -1,0 +1,84 @@
+//! `notify.*`: notifications, the latest deliveries and a test.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::method::{CallContext, Method};
+use super::params::{Spelled, page_size};
+use crate::client::LatestDeliveries;
+use crate::proto::notification::{DeliveryRecord, NotifyName};
+
+/// The most deliveries of one call.
+const DELIVERIES_MAX: usize = 500;
+/// The longest wait for the result of a test.
+const TEST_PATIENCE: Duration = Duration::from_secs(15);
+
+pub(super) fn methods() -> [Method; 2] {
+    [
+        Method::new(
+            "notify.list",
+            Scope::Admin,
+            "Lists the latest deliveries of notifications, the newest first, and the notifications that fail.",
+            list,
+        ),
+        Method::new(
+            "notify.test",
+            Scope::Admin,
+            "Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its delivery.",
+            test,
+        ),
+    ]
+}
+
+/// The deliveries to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DeliveriesToList {
+    /// The most deliveries, up to 500; 50 without it.
+    limit: Option<usize>,
+}
+
+/// LatestDeliveries of notifications.
+#[derive(Serialize, JsonSchema)]
+struct DeliveryList {
+    /// The ends of deliveries, the newest first.
+    deliveries: Vec<DeliveryRecord>,
+    /// The latest attempt of each notification whose latest attempt failed.
+    failing: Vec<DeliveryRecord>,
+}
+
+async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryList, RpcError> {
+    context.needs_no_bounds("read deliveries of notifications")?;
+    let limit = page_size(given.limit, DELIVERIES_MAX)?;
+    let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
+    Ok(DeliveryList { deliveries: recent, failing })
+}
+
+/// A notification to test.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NotificationToTest {
+    /// Its name, `[notify.NAME]`.
+    name: Spelled<NotifyName>,
+}
+
+/// The result of a test.
+#[derive(Serialize, JsonSchema)]
+struct TestResult {
+    /// The id of the message.
+    id: String,
+    /// Its delivery; none if no supervisor has tried it in time.
+    delivery: Option<DeliveryRecord>,
+}
+
+async fn test(context: CallContext, given: NotificationToTest) -> Result<TestResult, RpcError> {
+    context.needs_no_bounds("test a notification")?;
+    let Spelled(name) = given.name;
+    let id = context.client.test_notification(&name).await?;
+    let delivery = context.client.await_delivery(&id, TEST_PATIENCE).await?;
+    Ok(TestResult { id, delivery })
+}

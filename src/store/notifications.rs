@@ -1,0 +1,269 @@
+//! Notifications: reads the events that scripts write, and keeps the messages that tell them until they are
+//! delivered. The messages are on the home shard; each shard has events of its own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use redis::streams::{StreamId, StreamRangeReply};
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::notification::{
+    DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState,
+};
+
+/// The time for which supervisors want events after they have last said so.
+const WANTED_FOR_MS: u64 = 7 * 24 * 3_600_000;
+/// The length of the stream, as in `notify.lua`.
+const EVENTS_LEN_MAX: usize = 20_000;
+/// The time for which a name is not told again.
+const WANTED_AGAIN_MS: u64 = 24 * 3_600_000;
+
+/// The state of all notifications.
+#[derive(Debug, Default)]
+pub struct NotifyLook {
+    /// The time by Redis's clock, in ms since 1970.
+    pub now_ms: u64,
+    /// The state of each notification.
+    pub states: BTreeMap<NotifyName, NotifyState>,
+    /// The number of undelivered messages.
+    pub undelivered: usize,
+    /// The number of deliveries of each notification, failures and attempts that are repeated, by `NAME STATE`.
+    pub counts: BTreeMap<String, u64>,
+    /// The revision of the state.
+    revision: String,
+    /// The place up to which the events of each shard are read.
+    read: HashMap<String, String>,
+}
+
+/// Events of one shard.
+#[derive(Debug, Default)]
+pub struct ReadEvents {
+    /// The events, each with its place: unique among all shards.
+    pub events: Vec<(String, NotifyEvent)>,
+    /// The place up to which they are read; `None` if there was none.
+    pub until: Option<String>,
+    /// The field of the state that has it.
+    field: String,
+}
+
+/// The word by which scripts know that the events of jobs which name a notification are wanted.
+pub fn wanted_if_named(kind: &str) -> String {
+    format!("{kind} named")
+}
+
+impl Store {
+    /// Reads what is kept of all notifications.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_look(&self) -> Result<NotifyLook, StoreError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("TIME");
+        pipeline.cmd("HGETALL").arg(self.keys.notify_state());
+        pipeline.cmd("HLEN").arg(self.keys.notify_messages());
+        let ((s, us), state, undelivered): ((u64, u64), HashMap<String, Vec<u8>>, usize) =
+            self.link.pipeline("reading the state of notifications", &pipeline).await?;
+        let mut look = NotifyLook {
+            now_ms: s * 1000 + us / 1000,
+            undelivered,
+            revision: "0".to_owned(),
+            ..NotifyLook::default()
+        };
+        for (field, value) in state {
+            let text = String::from_utf8_lossy(&value).into_owned();
+            if field == "revision" {
+                look.revision = text;
+            } else if field.starts_with("read:") {
+                look.read.insert(field, text);
+            } else if let Some(of) = field.strip_prefix("count:") {
+                look.counts.insert(of.to_owned(), text.parse().unwrap_or_default());
+            } else if let Some(Ok(name)) = field.strip_prefix("to:").map(str::parse) {
+                look.states.insert(name, serde_json::from_str(&text).unwrap_or_default());
+            }
+        }
+        Ok(look)
+    }
+
+    /// Reads up to `limit` events of this shard that are not read, and says which kinds are wanted from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_events(
+        &self,
+        look: &NotifyLook,
+        wanted: &[String],
+        limit: usize,
+    ) -> Result<ReadEvents, StoreError> {
+        let field = format!("read:{}", self.shard.number());
+        let from = look.read.get(&field).map_or_else(|| "-".to_owned(), |read| format!("({read}"));
+        let mut pipeline = redis::pipe();
+        let events = pipeline.cmd("XRANGE").arg(self.keys.notify_events());
+        events.arg(from).arg("+").arg("COUNT").arg(limit);
+        pipeline.cmd("HGETALL").arg(self.keys.notify_wanted());
+        let (entries, told): (StreamRangeReply, HashMap<String, u64>) =
+            self.link.pipeline("reading events for notifications", &pipeline).await?;
+        let soon = look.now_ms + WANTED_FOR_MS - WANTED_AGAIN_MS;
+        let untold = wanted.iter().filter(|word| told.get(*word).is_none_or(|until| *until < soon));
+        let untold: Vec<&String> = untold.collect();
+        if !untold.is_empty() {
+            self.want_events(&untold, look.now_ms + WANTED_FOR_MS).await?;
+        }
+        let until = entries.ids.last().map(|entry| entry.id.clone());
+        let events = entries.ids.iter().filter_map(|entry| self.notify_event(entry)).collect();
+        Ok(ReadEvents { events, until, field })
+    }
+
+    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<(), StoreError> {
+        let mut pipeline = redis::pipe();
+        let set = pipeline.cmd("HSET").arg(self.keys.notify_wanted());
+        for word in words {
+            set.arg(*word).arg(until_ms);
+        }
+        set.ignore();
+        let expire = pipeline.cmd("PEXPIRE").arg(self.keys.notify_wanted());
+        expire.arg(WANTED_FOR_MS).ignore();
+        self.link.pipeline("asking for events", &pipeline).await
+    }
+
+    fn notify_event(&self, entry: &StreamId) -> Option<(String, NotifyEvent)> {
+        let ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
+        let at = Timestamp::from_millisecond(ms).map(|at| format!("{at:.3}")).unwrap_or_default();
+        let fields = entry.map.iter().map(|(name, value)| {
+            (name.as_str(), redis::from_redis_value_ref(value).unwrap_or_default())
+        });
+        let place = match self.shard.number() {
+            0 => entry.id.clone(),
+            shard => format!("s{shard}-{}", entry.id),
+        };
+        Some((place, NotifyEvent::read(at, fields)?))
+    }
+
+    /// Returns the messages of these ids, each with when it is due in ms since 1970.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_messages(
+        &self,
+        ids: &[String],
+    ) -> Result<Vec<(NotifyMessage, u64)>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HMGET").arg(self.keys.notify_messages()).arg(ids);
+        for id in ids {
+            pipeline.cmd("ZSCORE").arg(self.keys.notify_due()).arg(id);
+        }
+        let answers: Vec<redis::Value> =
+            self.link.pipeline("reading messages of notifications", &pipeline).await?;
+        let mut answers = answers.into_iter();
+        let texts = answers.next().map(redis::from_redis_value::<Vec<Option<Vec<u8>>>>);
+        let texts = texts.and_then(Result::ok).unwrap_or_default();
+        let scores =
+            answers.map(|score| redis::from_redis_value::<Option<f64>>(score).ok().flatten());
+        let messages = texts.into_iter().zip(scores).filter_map(|(text, score)| {
+            let message = serde_json::from_slice(&text?).ok()?;
+            let due = Duration::try_from_secs_f64(score? / 1e6).ok()?;
+            Some((message, millis(due)))
+        });
+        Ok(messages.collect())
+    }
+
+    /// Writes what one step has decided, and how far it has read. Returns false if another supervisor was first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_plan(
+        &self,
+        look: &NotifyLook,
+        plan: &MessagePlan,
+        read: &[ReadEvents],
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.notify_plan.prepare_invoke();
+        let read = read.iter().filter_map(|of| Some((of.field.clone(), of.until.clone()?)));
+        let states = plan.states.iter().map(|(name, state)| {
+            (format!("to:{name}"), serde_json::to_string(state).unwrap_or_default())
+        });
+        let fields: Vec<(String, String)> = read.chain(states).collect();
+        script.arg(&look.revision).arg(fields.len());
+        for (field, value) in fields {
+            script.arg(field).arg(value);
+        }
+        for planned in plan.messages.values() {
+            let text = serde_json::to_string(&planned.message).unwrap_or_default();
+            script.arg(&planned.message.id).arg(planned.due_ms);
+            script.arg(if planned.is_new { "new" } else { "join" }).arg(text);
+        }
+        let written: u8 = self.invoke("planning notifications", &script).await?;
+        Ok(written == 1)
+    }
+
+    /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_take(
+        &self,
+        limit: usize,
+        lease: Duration,
+    ) -> Result<Vec<NotifyMessage>, StoreError> {
+        let mut script = self.scripts.notify_take.prepare_invoke();
+        script.arg(limit).arg(millis(lease));
+        let texts: Vec<Vec<u8>> = self.invoke("taking messages of notifications", &script).await?;
+        Ok(texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect())
+    }
+
+    /// Records what became of an attempt to deliver a message. Returns false if another supervisor recorded its end.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_done(
+        &self,
+        message: &NotifyMessage,
+        record: &DeliveryRecord,
+        again_ms: Option<u64>,
+    ) -> Result<bool, StoreError> {
+        let text = |json: Result<String, _>| json.unwrap_or_default();
+        let mut script = self.scripts.notify_done.prepare_invoke();
+        script.arg(&message.id).arg(message.to.as_str()).arg(&record.state);
+        script.arg(text(serde_json::to_string(record)));
+        if let Some(wait_ms) = again_ms {
+            script.arg(wait_ms).arg(text(serde_json::to_string(message)));
+        }
+        let written: u8 = self.invoke("recording a delivery", &script).await?;
+        Ok(written == 1)
+    }
+
+    /// Asks for a test of a notification. Returns the id of its message.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn notify_test(&self, name: &NotifyName) -> Result<String, StoreError> {
+        let mut command = redis::cmd("XADD");
+        command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
+        command.arg("event").arg("test").arg("name").arg("a test of this notification");
+        command.arg("notify").arg(serde_json::json!([name]).to_string());
+        let place: String =
+            self.link.query("asking for a test of a notification", &command).await?;
+        Ok(format!("{name}-{place}"))
+    }
+
+    /// Lists the latest ends of deliveries, the newest first, and the notifications whose last attempt failed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn deliveries(
+        &self,
+        limit: usize,
+    ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>), StoreError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("LRANGE").arg(self.keys.notify_recent()).arg(0).arg(limit.max(1) - 1);
+        pipeline.cmd("HGETALL").arg(self.keys.notify_trouble());
+        let (recent, trouble): (Vec<Vec<u8>>, BTreeMap<String, Vec<u8>>) =
+            self.link.pipeline("reading deliveries of notifications", &pipeline).await?;
+        let read = |text: &Vec<u8>| serde_json::from_slice(text).ok();
+        Ok((recent.iter().filter_map(read).collect(), trouble.values().filter_map(read).collect()))
+    }
+}

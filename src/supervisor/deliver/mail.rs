@@ -1,0 +1,158 @@
+//! Sends a message as a mail, by a server or by the machine's `sendmail`.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::time::{Duration, Instant};
+
+use hyper::Uri;
+use lettre::message::{Mailbox, header};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls, TlsParameters};
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+
+use super::secret;
+use crate::config::NotifyConfig;
+use crate::engine::process::{Service, ServiceSpec};
+use crate::error::reason;
+use crate::proto::notification::NotifyMessage;
+
+/// The time to end after the deadline, before `sendmail` is killed.
+const KILL_GRACE: Duration = Duration::from_secs(1);
+
+/// Sends a mail to all addresses.
+///
+/// # Errors
+/// The reason why it was not taken.
+pub(super) async fn send(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
+    let mail = mail(notify, message)?;
+    match &notify.smtp {
+        Some(server) => by_server(notify, message, server, mail).await,
+        None => by_program(notify, &mail).await,
+    }
+}
+
+/// Makes the mail. Its subject is one line without control characters, and the crate encodes all headers.
+fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
+    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    let host = if host.is_empty() { "localhost".to_owned() } else { host };
+    let mailbox = |address: &str| {
+        let whole =
+            if address.contains('@') { address.to_owned() } else { format!("{address}@{host}") };
+        let parsed = whole.parse().map_err(|_| format!("{whole} is no address of mail"));
+        parsed.map(|address| Mailbox::new(None, address))
+    };
+    let mut mail = Message::builder()
+        .from(mailbox(&notify.from)?)
+        .subject(format!("hero: {}", message.title()))
+        .message_id(Some(format!("<{}@{host}>", message.id)))
+        .header(header::ContentType::TEXT_PLAIN)
+        .date_now();
+    for address in &notify.mail {
+        mail = mail.to(mailbox(address)?);
+    }
+    mail.body(message.text()).map_err(|error| format!("the mail cannot be made: {error}"))
+}
+
+async fn by_server(
+    notify: &NotifyConfig,
+    message: &NotifyMessage,
+    server: &str,
+    mail: Message,
+) -> Result<(), String> {
+    let url: Uri = server.parse().map_err(|_| "notify.smtp is no url".to_owned())?;
+    let host = url.host().ok_or("notify.smtp has no host")?.trim_matches(['[', ']']).to_owned();
+    let is_tls = url.scheme_str() == Some("smtps");
+    let user = url.authority().and_then(|of| of.as_str().rsplit_once('@')).map(|(user, _)| user);
+    let password = secret(notify, &message.to).await?;
+    let authorities = match notify.tls_ca_file.clone() {
+        Some(file) => {
+            let shown = file.display().to_string();
+            let read = tokio::task::spawn_blocking(move || std::fs::read(file)).await;
+            let read = read.map_err(|error| error.to_string())?;
+            let read = read.map_err(|error| format!("cannot read {shown}: {}", reason(&error)))?;
+            let parsed = Certificate::from_pem(&read);
+            Some(parsed.map_err(|error| format!("cannot read {shown}: {error}"))?)
+        }
+        None => None,
+    };
+    let wrong = |error: lettre::transport::smtp::Error| format!("TLS with {host}: {error}");
+    let mut tls = TlsParameters::builder(host.clone());
+    if let Some(certificate) = authorities {
+        tls = tls.certificate_store(CertificateStore::None).add_root_certificate(certificate);
+    }
+    let tls = tls.build_rustls().map_err(wrong)?;
+    let (tls, port) = match (is_tls, user) {
+        (true, _) => (Tls::Wrapper(tls), 465),
+        // A password is never sent in the clear.
+        (false, Some(_)) => (Tls::Required(tls), 587),
+        (false, None) => (Tls::Opportunistic(tls), 25),
+    };
+    let mut transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&host)
+        .port(url.port_u16().unwrap_or(port))
+        .tls(tls)
+        .timeout(Some(notify.timeout));
+    if let (Some(user), Some(password)) = (user, &password) {
+        let credentials = Credentials::new(user.replace("%40", "@"), password.expose().to_owned());
+        transport = transport.credentials(credentials);
+    }
+    let sent = transport.build().send(mail).await;
+    sent.map(drop).map_err(|error| format!("the server {host} did not take the mail: {error}"))
+}
+
+async fn by_program(notify: &NotifyConfig, mail: &Message) -> Result<(), String> {
+    let (notify, mail) = (notify.clone(), mail.formatted());
+    let ran = tokio::task::spawn_blocking(move || {
+        let program = notify.sendmail.display().to_string();
+        let failed = |error: std::io::Error| format!("cannot run {program}: {}", reason(&error));
+        let input = || -> std::io::Result<File> {
+            let mut file = tempfile::tempfile()?;
+            // Such a program reads lines as this system ends them.
+            file.write_all(&without_returns(&mail))?;
+            file.rewind()?;
+            Ok(file)
+        };
+        let args = ["-i", "--"].into_iter().map(Into::into);
+        let spec = ServiceSpec {
+            program: notify.sendmail.clone().into(),
+            args: args.chain(notify.mail.iter().map(Into::into)).collect(),
+            input: Some(input().map_err(failed)?),
+            own_group: true,
+            ..ServiceSpec::default()
+        };
+        let mut service = Service::start(spec).map_err(failed)?;
+        let status = service.wait_for(Instant::now() + notify.timeout, KILL_GRACE);
+        match status.map_err(failed)? {
+            status if status.success() => Ok(()),
+            status => Err(format!("{program} ended with {status}")),
+        }
+    });
+    ran.await.map_err(|error| error.to_string())?
+}
+
+fn without_returns(mail: &[u8]) -> Vec<u8> {
+    mail.iter().copied().filter(|byte| *byte != b'\r').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::notification::{NotifyEvent, NotifyKind};
+
+    #[test]
+    fn hostile_name_adds_no_header_and_no_recipient() {
+        let at = "2026-01-01T00:00:00Z".to_owned();
+        let mut message =
+            NotifyMessage::new("ops-1-0".to_owned(), "ops".parse().expect("legal"), at);
+        let name = "x\r\nBcc: all@example.org\r\n\r\nbody\n.\n".to_owned();
+        let event = NotifyEvent { error: name.clone(), name, ..NotifyEvent::default() };
+        message.add(NotifyKind::Failed, &event);
+        let to = vec!["ops@example.org".to_owned()];
+        let notify = NotifyConfig { mail: to, ..NotifyConfig::default() };
+        let mail = mail(&notify, &message).expect("a mail");
+        let text = String::from_utf8(mail.formatted()).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        assert!(!head.to_lowercase().contains("\r\nbcc"), "{head}");
+        assert_eq!(mail.envelope().to().len(), 1);
+        assert!(!body.contains("\r\n.\r\n"), "{body}");
+    }
+}

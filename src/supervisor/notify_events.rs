@@ -1,0 +1,78 @@
+//! Duty: turns what has happened to jobs into messages of `[notify.NAME]`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tracing::debug;
+
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::config::NotifyConfig;
+use crate::proto::notification::{MessagePlan, NotifyKind};
+use crate::store::{NotifyLook, ReadEvents, StoreError, wanted_if_named};
+
+/// The events of one shard per round; if more are there, the next round follows at once.
+const PER_ROUND: usize = 500;
+
+/// Makes messages of events.
+pub(super) struct NotifyEvents;
+
+impl Duty for NotifyEvents {
+    const NAME: &'static str = "reading events for notifications";
+
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
+        let notify = &round.settings.notify;
+        if notify.is_empty() {
+            return Ok(Next::After(round.long_pause()));
+        }
+        let wanted: BTreeSet<String> = notify.values().flat_map(wanted_words).collect();
+        let wanted: Vec<String> = wanted.into_iter().collect();
+        let look = round.store.notify_look().await?;
+        let look_ref = &look;
+        let wanted = &wanted;
+        let read =
+            round.system.each(|store| store.notify_events(look_ref, wanted, PER_ROUND)).await?;
+        let is_full = read.iter().any(|of| of.events.len() >= PER_ROUND);
+        if read.iter().any(|of| of.until.is_some()) && !tell(round, look, &read).await? {
+            debug!("another supervisor has read the same events");
+        }
+        Ok(Next::After(if is_full {
+            Duration::ZERO
+        } else {
+            round.settings.supervisor.sweep_interval
+        }))
+    }
+}
+
+/// Decides which messages tell these events, and writes them. Returns false if another supervisor was first.
+async fn tell(round: &Round, look: NotifyLook, read: &[ReadEvents]) -> Result<bool, StoreError> {
+    let mut plan = MessagePlan::new(look.now_ms, look.states.clone(), look.undelivered);
+    for (message, due_ms) in round.store.notify_messages(&plan.gathering()).await? {
+        plan.keeps(message, due_ms);
+    }
+    for (place, event) in read.iter().flat_map(|of| &of.events) {
+        for (name, notify) in &*round.settings.notify {
+            if let Some(kind) = notify.tells(name, event) {
+                // A person waits for the result of a test.
+                let every = if kind == NotifyKind::Test { Duration::ZERO } else { notify.every };
+                let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
+                plan.tell(name, kind, event, place, every_ms);
+            }
+        }
+    }
+    round.store.notify_plan(&look, &plan, read).await
+}
+
+/// Returns the words by which scripts know the events that a notification needs.
+fn wanted_words(notify: &NotifyConfig) -> Vec<String> {
+    let word = |kind: &NotifyKind| match kind {
+        NotifyKind::Failed | NotifyKind::Dead | NotifyKind::Test => "failed",
+        // All jobs that finish are looked at.
+        NotifyKind::Recovered => "recovered",
+        NotifyKind::Finished => "finished",
+    };
+    let is_of_named = |word: &str| notify.named && word != "recovered";
+    let words = notify.on.iter().map(word);
+    words
+        .map(|word| if is_of_named(word) { wanted_if_named(word) } else { word.to_owned() })
+        .collect()
+}

@@ -1,0 +1,22 @@
+//! Notifications that are not delivered.
+
+use super::{Found, ProblemKind, Severity, Subject};
+use crate::proto::text::shown;
+use crate::view::Moment;
+
+/// Each notification whose latest attempt failed.
+pub(super) fn all(moment: &Moment, found: &mut Found) {
+    for record in &moment.failing_notifications {
+        let subject = Subject::Notification(shown(&record.notification));
+        let then = match record.state.as_str() {
+            "failed" => "was given up",
+            _ => "is tried again",
+        };
+        let text = format!("{subject} cannot be delivered and {then}: {}", shown(&record.error));
+        let remedy = format!(
+            "see all: hero notify list; once it is mended: hero notify test {}",
+            shown(&record.notification)
+        );
+        found.add((ProblemKind::NotificationFails, Severity::Warning), subject, text, remedy);
+    }
+}

@@ -1,0 +1,26 @@
+"""A mail server of Python's library: writes each mail to a file of the folder, in order. Usage: mail_server.py FOLDER [PORT]"""
+import asyncore
+import json
+import os
+import smtpd
+import sys
+
+FOLDER = sys.argv[1]
+
+
+class Server(smtpd.SMTPServer):
+    number = 0
+
+    def process_message(self, peer, sender, recipients, data, **options):
+        name = os.path.join(FOLDER, "%06d" % Server.number)
+        Server.number += 1
+        with open(name, "w") as file:
+            json.dump({"from": sender, "to": recipients, "body": data.decode()}, file)
+        os.rename(name, name + ".json")
+
+
+server = Server(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0), None)
+with open(os.path.join(FOLDER, "port.new"), "w") as file:
+    file.write(str(server.socket.getsockname()[1]))
+os.rename(os.path.join(FOLDER, "port.new"), os.path.join(FOLDER, "port"))
+asyncore.loop()
