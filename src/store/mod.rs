@@ -56,6 +56,7 @@ mod queues;
 mod raw_speed;
 mod recovery;
 mod redis_state;
+mod refused_keys;
 mod restore;
 mod samples;
 mod schedule;

@@ -16,7 +16,7 @@ use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::{counts, story, verdict};
-use crate::engine::{Cancel, StopReason};
+use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::target::ActorId;
 use crate::store::{Attempt, Counts, GivenBack, Verdict};
@@ -105,7 +105,7 @@ impl Jobs {
             let timeout = verdict::timeout_of(&job, &settings.job)?;
             Ok((job, given?, timeout))
         });
-        let (job, JobInputs { outputs, files }, timeout) = checked?;
+        let (job, JobInputs { outputs, gone, files }, timeout) = checked?;
         let cancel = Cancel::new();
         if let Some(place) = self.early_stops.iter().position(|early| *early == id) {
             self.early_stops.swap_remove(place);
@@ -113,6 +113,12 @@ impl Jobs {
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
         let log = self.new_log(&id, settings).hiding(secrets);
+        for id in gone {
+            log.remark(&format!(
+                "hero: prerequisite {id} is gone with its output: it was deleted, or its retention is over; its \
+                 input is null"
+            ));
+        }
         let run = Arc::new(RunningJob {
             job,
             claimed_at,

@@ -51,6 +51,10 @@ pub(super) struct JobFilters {
     /// Only jobs that ran last, and ended, on this machine
     #[arg(long, value_name = "NAME")]
     pub(super) host: Option<String>,
+    /// Only jobs of this queue, as hero queue list prints it: type:bash:group:gpu, with :prio:0 or :prio:2 at its end for
+    /// urgent jobs and those in the background
+    #[arg(long, value_name = "QUEUE")]
+    pub(super) queue: Option<String>,
     /// Only jobs of this caller
     #[arg(long, value_name = "TEXT")]
     pub(super) caller: Option<String>,
@@ -149,6 +153,7 @@ impl JobFilters {
     /// Returns true if any filter is given.
     pub(super) fn is_given(&self) -> bool {
         self.texts().iter().any(|(_, text)| text.is_some())
+            || self.queue.is_some()
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
             || self.dead
@@ -213,6 +218,7 @@ impl JobFilters {
             ended_until: time("--ended-until", self.ended_until.as_deref())?,
             actor: self.actor.clone(),
             host: self.host.clone(),
+            queue: self.queue.as_deref().map(parsed).transpose()?,
             ..JobSearch::default()
         })
     }
@@ -225,6 +231,7 @@ impl JobFilters {
         let texts = self.texts().into_iter();
         let given = texts.filter_map(|(option, text)| Some((option, text?.as_str())));
         let given = given.chain(self.zone.name().map(|name| ("--timezone", name)));
+        let given = given.chain(self.queue.as_deref().map(|queue| ("--queue", queue)));
         for (option, text) in given.chain(states).chain(tags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {
