@@ -124,7 +124,7 @@ fn notifications<'c>(
 }
 
 fn deliveries(records: &[DeliveryRecord]) -> TextTable {
-    let mut table = TextTable::new(&["WHEN", "NAME", "STATE", "ATTEMPTS", "~TOLD", "?~ERROR"]);
+    let mut table = TextTable::new(&["WHEN", "NAME", "*STATE", "ATTEMPTS", "~TOLD", "!ERROR"]);
     let zone = local_zone();
     for record in records {
         table.row([

@@ -27,6 +27,10 @@ impl JobFilters {
             .by("submitted since", self.since.as_ref())
             .by(if self.since.is_some() { "until" } else { "submitted until" }, self.until.as_ref())
             .by("ended since", self.ended_since.as_ref())
+            .by(
+                if self.ended_since.is_some() { "until" } else { "ended until" },
+                self.ended_until.as_ref(),
+            )
     }
 }
 
