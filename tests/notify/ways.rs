@@ -85,7 +85,7 @@ fn program_gets_the_message_in_its_sandbox_and_no_secret() {
     let read = |name: &str| fs::read_to_string(told.join(name)).expect("a file");
     let message: Value = serde_json::from_str(&read("message")).expect("JSON");
     assert_eq!(message["events"][0]["job"], "bad");
-    let seen = read("env") + &read("secret");
+    let seen = [read("env"), read("secret")].concat();
     assert!(!seen.contains("hunter2"), "{seen}");
     assert!(!seen.contains("HERO_CONFIG") && seen.contains("Permission denied"), "{seen}");
     wait_until("the journal has it", || supervisor.err().contains("failed: osis job bad"));
