@@ -89,6 +89,35 @@ class Deleted(TypedDict):
     """The number of those that were deleted."""
 
 
+class DeliveryList(TypedDict):
+    """LatestDeliveries of notifications."""
+    deliveries: List[DeliveryRecord]
+    """The ends of deliveries, the newest first."""
+    failing: List[DeliveryRecord]
+    """The latest attempt of each notification whose latest attempt failed."""
+
+
+class _DeliveryRecordRequired(TypedDict):
+    at: str
+    """The time, RFC 3339."""
+    notification: str
+    """The notification."""
+    id: str
+    """The id of the message, the same in each attempt."""
+    state: str
+    """The state: `delivered`, `retrying` or `failed`."""
+    title: str
+    """The title of the message."""
+    attempts: int
+    """The attempts."""
+
+
+class DeliveryRecord(_DeliveryRecordRequired, total=False):
+    """The end of a delivery, or its latest attempt."""
+    error: str
+    """The reason for which the last attempt failed."""
+
+
 class Documented(TypedDict):
     """Functions of scripts."""
     functions: List[FunctionDocument]
@@ -410,6 +439,9 @@ class Job(_JobRequired, total=False):
     seconds."""
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    notify: List[str]
+    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
+    it."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -663,6 +695,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     seconds."""
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    notify: List[str]
+    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
+    it."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -1207,6 +1242,14 @@ class Switched(TypedDict):
     """Set if that changed it."""
 
 
+class TestResult(TypedDict):
+    """The result of a test."""
+    id: str
+    """The id of the message."""
+    delivery: Optional[DeliveryRecord]
+    """Its delivery; none if no supervisor has tried it in time."""
+
+
 class TimesDocument(TypedDict):
     """Times of attempts."""
     number: int
@@ -1324,7 +1367,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_overdue: A periodic job has not succeeded for twice its interval.
@@ -1340,8 +1383,8 @@ letters in the last hour. dead_letters_kept: Dead letters are kept. failures_ris
 jobs_due: Scheduled jobs are due, and nobody dispatches them. actors_hold: Actors claim no jobs, as their machines
 are overloaded or full. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has
 no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A
-queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. versions_differ: Daemons have
-other versions than this program."""
+queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. notification_fails: A
+notification cannot be delivered. versions_differ: Daemons have other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
@@ -1592,6 +1635,17 @@ class Methods:
     def limit_list(self) -> LimitList:
         """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = self._call("limit.list", _given({}))
+        return answer
+
+    def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
+        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        answer: DeliveryList = self._call("notify.list", _given({"limit": limit}))
+        return answer
+
+    def notify_test(self, *, name: str) -> TestResult:
+        """Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its
+        delivery."""
+        answer: TestResult = self._call("notify.test", _given({"name": name}))
         return answer
 
     def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:
@@ -1911,6 +1965,17 @@ class AsyncMethods:
     async def limit_list(self) -> LimitList:
         """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = await self._call("limit.list", _given({}))
+        return answer
+
+    async def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
+        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        answer: DeliveryList = await self._call("notify.list", _given({"limit": limit}))
+        return answer
+
+    async def notify_test(self, *, name: str) -> TestResult:
+        """Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its
+        delivery."""
+        answer: TestResult = await self._call("notify.test", _given({"name": name}))
         return answer
 
     async def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:
