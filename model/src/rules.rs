@@ -14,10 +14,11 @@ pub(crate) const ONE_PLACE: &str = "a job stands in one place";
 pub(crate) const ONE_END: &str = "a job ends once";
 
 /// The rules of every state.
-pub(crate) const RULES: [(&str, Rule); 8] = [
+pub(crate) const RULES: [(&str, Rule); 9] = [
     (ONE_PLACE, |_, s| (0..JOBS).all(|id| stands_in_one_place(s, id))),
     (ONE_END, |_, s| s.jobs.iter().all(|job| job.ends <= 1)),
     ("only the owner of a job records its end", |_, s| !s.broken.fence_of_ends),
+    ("only the owner of a job keeps its state", |_, s| !s.broken.fence_of_states),
     ("a boot without a lease claims nothing", |_, s| !s.broken.fence_of_claims),
     ("a job starts after its prerequisite has finished", |_, s| !s.broken.order),
     ("who hears of pushes knows of each pushed id", |_, s| {
@@ -105,7 +106,7 @@ fn urgency(step: Step) -> Option<u8> {
         Step::Renew(_) | Step::GiveBack(_) | Step::Appear(_) | Step::HangBell => 1,
         Step::Submit(_) | Step::Write(_) | Step::Push(_) => 2,
         Step::Hear | Step::Adopt(_) => 3,
-        Step::Finish(_) | Step::Claim(_) | Step::Wake(_) => 4,
+        Step::Finish(_) | Step::Keep(_) | Step::Claim(_) | Step::Wake(_) => 4,
         Step::TurnEnds(_) => 5,
         Step::RecoverPops => 6,
     })

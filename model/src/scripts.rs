@@ -9,6 +9,8 @@ pub enum Part {
     FenceOfClaims,
     /// An end is recorded only while the job is in the running set of the boot.
     FenceOfEnds,
+    /// A state is kept only while the job is in the running set of the boot.
+    FenceOfStates,
     /// A claim takes ids alone that have a ready entry.
     ReadyEntry,
     /// A claim that leaves ready jobs behind passes the token on.
@@ -223,6 +225,13 @@ impl Protocol {
         }
         s.broken.fence_of_ends |= s.jobs[id].owner != Some(boot);
         Self::end(s, id, Status::Finished);
+    }
+
+    /// `keep_state.lua`. A state says nothing here but who kept it.
+    pub fn keep_state(&self, s: &mut State, boot: BootId, id: Id) {
+        if s.boots[boot].running.contains(&id) || !self.has(Part::FenceOfStates) {
+            s.broken.fence_of_states |= s.jobs[id].owner != Some(boot);
+        }
     }
 
     /// `requeue.lua`, of all jobs that a boot owns.

@@ -142,6 +142,8 @@ pub struct Broken {
     pub fence_of_claims: bool,
     /// A boot has recorded an end of a job that it did not own.
     pub fence_of_ends: bool,
+    /// A boot has kept a state of a job that it did not own.
+    pub fence_of_states: bool,
     /// A job has started before its prerequisite had finished.
     pub order: bool,
 }

@@ -25,6 +25,8 @@ pub enum Step {
     Adopt(usize),
     /// An actor that does not know what it has claimed gives all of it back.
     GiveBack(usize),
+    /// An actor keeps the state of its job.
+    Keep(usize),
     /// An actor records the end of its job.
     Finish(usize),
     /// The same, and the answer is lost: it will send it again.
@@ -73,7 +75,7 @@ pub enum StandsFor {
 }
 
 /// Every step by its name, with what it stands for.
-pub const STEPS: [(&str, StandsFor); 26] = [
+pub const STEPS: [(&str, StandsFor); 27] = [
     ("Submit", StandsFor::Script("submit")),
     ("Write", StandsFor::Command("HSET")),
     ("Push", StandsFor::Command("RPUSH, or LPUSH for the last job")),
@@ -83,6 +85,7 @@ pub const STEPS: [(&str, StandsFor); 26] = [
     ("ClaimUnanswered", StandsFor::Script("claim")),
     ("Adopt", StandsFor::Script("adopt")),
     ("GiveBack", StandsFor::Script("requeue")),
+    ("Keep", StandsFor::Script("keep_state")),
     ("Finish", StandsFor::Script("finish")),
     ("FinishUnanswered", StandsFor::Script("finish")),
     ("Renew", StandsFor::Script("heartbeat")),
@@ -221,6 +224,7 @@ impl Protocol {
             | Step::ClaimUnanswered(actor)
             | Step::Adopt(actor)
             | Step::GiveBack(actor)
+            | Step::Keep(actor)
             | Step::Finish(actor)
             | Step::FinishUnanswered(actor)
             | Step::Renew(actor)
@@ -258,6 +262,10 @@ impl Protocol {
             (Step::GiveBack(_), _) => {
                 Self::requeue(s, boot);
                 Doing::Looks
+            }
+            (Step::Keep(_), Doing::Runs(id)) => {
+                self.keep_state(s, boot, id);
+                doing
             }
             (Step::Finish(_), Doing::Runs(id)) => {
                 self.finish(s, boot, id);
@@ -306,7 +314,7 @@ fn steps_of_actor(s: &State, number: usize, steps: &mut Vec<Step>) {
         Doing::Looks => steps.push(Step::Claim(number)),
         Doing::Adopts => steps.push(Step::Adopt(number)),
         Doing::Unsure => steps.push(Step::GiveBack(number)),
-        Doing::Runs(_) => steps.push(Step::Finish(number)),
+        Doing::Runs(_) => steps.extend([Step::Keep(number), Step::Finish(number)]),
         Doing::Down => {}
     }
     if s.left.losses > 0 {

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, own_line};
+use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, number_of, own_line};
 use super::log_writer::LogFile;
+use super::requests::Requests;
 use super::secrets::Secrets;
-use crate::engine::{Failure, Log, Stream, Success, Usage};
+use crate::engine::{Failure, Log, ScriptRequest, Stream, Success, Usage};
 use crate::proto::job::{JobId, NamedFiles};
 use crate::store::LogEntry;
 
@@ -48,6 +49,8 @@ pub(super) struct LogBuffer {
     is_live: bool,
     /// The secrets that the job asks for, once they were read.
     asked: OnceLock<Secrets>,
+    /// The request of the script.
+    pub(super) requests: Requests,
 }
 
 impl LogBuffer {
@@ -63,6 +66,7 @@ impl LogBuffer {
             secrets: Secrets::default(),
             is_live: false,
             asked: OnceLock::new(),
+            requests: Requests::default(),
         }
     }
 
@@ -297,13 +301,6 @@ impl LogBuffer {
     }
 }
 
-fn number_of(stream: Stream) -> u8 {
-    match stream {
-        Stream::Stdout => 1,
-        Stream::Stderr => 2,
-    }
-}
-
 impl Log for LogBuffer {
     fn line(&self, stream: Stream, line: &str) {
         self.add(number_of(stream), line, true);
@@ -390,6 +387,10 @@ impl Log for LogBuffer {
         if was_empty {
             self.written.notify_one();
         }
+    }
+
+    fn request(&self, request: ScriptRequest) {
+        self.requests.add(request, |text| self.hide(text) != text);
     }
 }
 

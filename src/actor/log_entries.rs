@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::log_unfinished::UnfinishedLine;
-use crate::engine::Usage;
+use crate::engine::{Stream, Usage};
 use crate::proto::job::{FILES_NOT_KEPT, NamedFiles};
 use crate::proto::text::counted;
 use crate::store::LogEntry;
@@ -128,6 +128,14 @@ impl Entries {
             entries.insert(0, LogEntry::Missing { lines: self.missing });
         }
         entries
+    }
+}
+
+/// The number of a stream in the log.
+pub(super) fn number_of(stream: Stream) -> u8 {
+    match stream {
+        Stream::Stdout => 1,
+        Stream::Stderr => 2,
     }
 }
 

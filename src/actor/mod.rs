@@ -22,6 +22,7 @@ mod log_writer;
 mod machine;
 mod objects;
 mod process;
+mod requests;
 mod running_job;
 mod secret_store;
 mod secrets;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tracing::warn;
 
@@ -18,6 +18,10 @@ use super::secret_store::SecretStore;
 use super::secrets::Secrets;
 use crate::engine::{Engine, Failure, Script};
 use crate::failpoint;
+use crate::proto::job::Job;
+
+/// The longest time that the end of a run waits until its script was answered: Redis may be away.
+const SETTLE_MAX: Duration = Duration::from_secs(60);
 
 /// The settings of the threads of one actor.
 #[derive(Clone)]
@@ -170,12 +174,8 @@ fn run_one(
         caller_id: &job.spec.caller_id,
         context_id: &job.spec.context_id,
         attempt: job.attempt,
-        attempts_left: job
-            .spec
-            .retries
-            .unwrap_or_default()
-            .saturating_add(1)
-            .saturating_sub(job.attempt),
+        attempts_left: attempts_left(job),
+        state: job.kept_state.as_deref(),
         source: &job.spec.script,
         extension: &job.spec.extension,
         env: &job.spec.env_vars,
@@ -195,12 +195,18 @@ fn run_one(
         None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, cancel, log)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
+    log.requests.settle(cancel, SETTLE_MAX);
     let result = log.hide_in_result(result);
     if let Err(reason) = log.close() {
         lines_are_missing(&run, &reason);
     }
     failpoint::reached(failpoint::AFTER_RUN);
     RunOutcome { run, result, took: started.elapsed() }
+}
+
+/// Returns how many attempts may follow this one.
+fn attempts_left(job: &Job) -> u32 {
+    job.spec.retries.unwrap_or_default().saturating_add(1).saturating_sub(job.attempt)
 }
 
 /// Returns the line of the log before an attempt. A job that a person has retried has more attempts than it
@@ -230,14 +236,11 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::sync::mpsc;
 
     use super::*;
     use crate::actor::log_buffer::LogBuffer;
     use crate::engine::{Cancel, InputFiles, Inputs, Log, StopReason, Success};
-    use crate::proto::job::Job;
     use crate::proto::target::ScriptType;
 
     /// Panics if the script says so.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
@@ -82,6 +83,9 @@ impl ActorList {
         let actors = client.actor_documents(script_type.as_ref()).await?;
         let table = || table(&actors, Timestamp::now()).show(global.look());
         output::print(global.json, || json!({ "actors": actors }), table)?;
+        Sought::new("live actor")
+            .by("of type", script_type.as_ref())
+            .tell(global, actors.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -141,7 +145,7 @@ impl PingActors {
 
 fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
     let titles =
-        ["~ACTOR", "~*STATE", ">RUNNING", ">TASKS", "~HOST", "?>PID", ">UP", ">SEEN", "?VERSION"];
+        ["!ACTOR", "~*STATE", ">RUNNING", ">TASKS", "~HOST", "?>PID", ">UP", ">SEEN", "?VERSION"];
     let mut table = TextTable::new(&titles);
     for ActorDocument { actor, presence, .. } in actors {
         let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::job::PastZone;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use super::{Global, output};
@@ -56,18 +57,20 @@ impl Audit {
             limit: self.limit as usize,
         };
         let records = client.audit(&filter).await?;
-        if records.is_empty() && !global.json {
-            output::note("hero: no change is recorded that fits; hero audit --help");
-            return Ok(ExitCode::SUCCESS);
-        }
         let text = || table(&records).show(global.look());
         output::print(global.json, || json!({ "records": records }), text)?;
+        Sought::new("change is recorded")
+            .by("of", self.what.as_ref())
+            .by("by", self.who.as_ref())
+            .by("since", self.since.as_ref())
+            .by("until", self.until.as_ref())
+            .tell(global, records.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn table(records: &[AuditRecord]) -> TextTable {
-    let mut table = TextTable::new(&["WHEN", "~WHO", "WHAT", "~TO", "?~FROM", "?BY"]);
+    let mut table = TextTable::new(&["WHEN", "WHO", "WHAT", "!TO", "?~FROM", "?BY"]);
     let zone = local_zone();
     for record in records {
         table.row([

@@ -18,6 +18,7 @@ _hero_values() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind=
     case "$before" in
         --status) kind=states ;;
+        --queue) kind=queues ;;
         -t|--type) kind=types ;;
         *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
             "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;

@@ -14,6 +14,8 @@ use super::cron_edit::{Add, Delete, Edit, user};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
+use super::look::OutputLook;
+use super::sought::Sought;
 use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
@@ -81,7 +83,7 @@ impl CronCommand {
         let config = global.config()?;
         match self {
             Self::List => list(&config, global).await,
-            Self::Show(ShowOne { name }) => show(&config, &name, global.json).await,
+            Self::Show(ShowOne { name }) => show(&config, &name, global).await,
             Self::Add(add) => add.run(&config, global.json).await,
             Self::Edit(edit) => edit.run(&config, global.json).await,
             Self::Delete(delete) => delete.run(&config, global.json).await,
@@ -109,16 +111,20 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
         || json!({ "cron": documents, "problems": problems }),
         || table(&documents, now).show(global.look()),
     )?;
+    Sought::new("periodic job")
+        .by("in Redis or in", Some(config.supervisor.cron_dir.display()))
+        .tell(global, documents.is_empty());
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
 
-async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
+async fn show(config: &Config, name: &str, global: &Global) -> Result<ExitCode, Error> {
     let client = crate::cli::author::open_client(config)?;
     let crontab = client.whole_crontab(&config.crontab()).await?;
     let found = client.periodic_job_history(&crontab, name).await?;
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
-    output::print(json, || json!(found), || format!("{}{settings}", readable(&found)))?;
+    let text = || format!("{}{settings}", readable(&found, global.look()));
+    output::print(global.json, || json!(found), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -158,10 +164,10 @@ async fn enable(
 
 fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
     let titles = [
-        "~NAME",
+        "!NAME",
         "SCHEDULE",
-        "?TIME ZONE",
-        "~NEXT",
+        "TIME ZONE",
+        "NEXT",
         ">DUE",
         "?LAST",
         "*STATUS",
@@ -197,7 +203,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.
-fn readable(found: &PeriodicJobHistoryDocument) -> String {
+fn readable(found: &PeriodicJobHistoryDocument, look: OutputLook) -> String {
     let (job, zone) = (&found.job, zone_of(&found.job));
     let mut state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
     if let Some(why) = &job.not_in_force {
@@ -242,7 +248,7 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
     }
     if !found.history.is_empty() {
         text.push_str("\nhistory:\n");
-        for line in firing_table(&found.history, &zone).render().lines() {
+        for line in firing_table(&found.history, &zone).show(look.indented(2)).lines() {
             let _ = writeln!(text, "  {line}");
         }
     }

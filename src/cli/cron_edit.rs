@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Arg, Args};
 use serde_json::{Map, Value, json};
 
 use super::given::Given;
@@ -13,17 +13,17 @@ use super::script::ScriptSource;
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronChange;
-use crate::proto::job::{JobSpec, SETTINGS};
+use crate::proto::job::{Entrance, JobSpec, SETTINGS};
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
 #[command(override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>>")]
+#[command(mut_args(without_refused))]
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
                         --retries 2 report.py -- north\n\n\
-                        It takes the options of hero submit that a periodic job may have: not --id, --at, --after, \n\
-                        --after-any, --no-reply, --reply-format, --input and --stdin. FILE and the files of --params and\n\
-                        --env-file are read now."
+                        FILE and the files of --params and --env-file are read now; --input and --stdin, of hero submit, \n\
+                        are not taken: a periodic job keeps no files."
 )]
 pub(super) struct Add {
     /// The name of the periodic job, which no file has
@@ -40,6 +40,7 @@ pub(super) struct Add {
 
 /// Change a periodic job in Redis: given options replace its own
 #[derive(Debug, Args)]
+#[command(mut_args(without_refused))]
 #[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
                         hero cron edit report new_report.py")]
 pub(super) struct Edit {
@@ -94,6 +95,13 @@ struct CronOptions {
     given: Given,
     #[command(flatten)]
     refused: NoFiles,
+}
+
+/// Hides an option that no periodic job may have: it is understood, and refused with the reason.
+fn without_refused(option: Arg) -> Arg {
+    let of = SETTINGS.iter().find(|setting| setting.word == option.get_id().as_str());
+    let is_refused = of.is_some_and(|of| of.absent_at(Entrance::PeriodicJob).is_some());
+    if is_refused { option.hide(true) } else { option }
 }
 
 /// Options of `hero submit` that a periodic job cannot have: its definition keeps no files.

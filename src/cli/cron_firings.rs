@@ -14,7 +14,7 @@ pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
 
 /// Returns firings as a table, in the time zone of their periodic job.
 pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
-    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
+    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "#JOB", "*STATUS", "!WHY"]);
     for firing in firings {
         table.row([
             with_offset(&firing.due, zone),

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::cron_firings::{firing_table, with_offset};
 use super::job::PastZone;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::time::local_zone;
 use super::{Global, output};
@@ -75,6 +76,7 @@ impl CronHistory {
             || json!({ "firings": firings }),
             || firing_table(&firings, &zone.unwrap_or_else(local_zone)).show(global.look()),
         )?;
+        Sought::new("firing").by("of", Some(&self.name)).tell(global, firings.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }

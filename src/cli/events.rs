@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::job::PastZone;
+use super::sought::Sought;
 use super::time::{local, local_zone};
 use super::{Global, output};
 use crate::client::{Client, ClientError};
@@ -76,10 +77,11 @@ impl EventsCommand {
             None => None,
         };
         let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
+        let mut has_events = false;
         loop {
             let events = client.events(after.as_deref(), Self::PAGE).await?;
             for event in events.iter().filter(|event| self.wants(event)) {
-                unknown = None;
+                (unknown, has_events) = (None, true);
                 if as_json {
                     document.push(json_of(event));
                 } else {
@@ -96,6 +98,12 @@ impl EventsCommand {
         }
         if as_json {
             output::json(&json!({ "events": document }))?;
+        } else if !has_events {
+            let sought = Sought::new("event")
+                .by("of job", self.job.as_ref())
+                .by("of type", self.script_type.as_ref())
+                .by("since", self.since.as_ref());
+            output::note(&format!("hero: {}", sought.text()));
         }
         Ok(ExitCode::SUCCESS)
     }

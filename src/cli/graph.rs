@@ -11,6 +11,7 @@ use serde_json::json;
 use super::correction::GraphCorrection;
 use super::exec::{SIGNALLED, parsed};
 use super::progress::Bar;
+use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
 use super::{Global, output};
@@ -159,6 +160,7 @@ impl GraphList {
             return Ok(ExitCode::SUCCESS);
         }
         output::text(&list(&items, Timestamp::now()).show(global.look()))?;
+        Sought::new("graph or batch").tell(global, items.is_empty());
         if let Some(next) = next {
             output::note(&format!(
                 "more: hero graph list --limit {} --cursor {next}",
@@ -171,7 +173,7 @@ impl GraphList {
 
 fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
     let mut table =
-        TextTable::new(&["#ID", "~NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
+        TextTable::new(&["#ID", "!NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
     for graph in graphs {
         let created: Option<Timestamp> = graph.created_at.parse().ok();
         table.row([
@@ -215,6 +217,7 @@ impl GraphShow {
             return Ok(ExitCode::SUCCESS);
         }
         output::text(&format!("{}\n{}", head(&graph), rows(&jobs).show(global.look())))?;
+        Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
         if let Some(next) = next {
             let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
             let limit = self.page.limit;
@@ -248,7 +251,7 @@ fn head(graph: &GraphInfo) -> String {
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {
-    let mut table = TextTable::new(&["#ID", "~NAME", "*STATUS", "~ERROR"]);
+    let mut table = TextTable::new(&["#ID", "~NAME", "*STATUS", "!ERROR"]);
     for JobOfGraph { member, job } in jobs {
         let field = |name| job.as_ref().and_then(|job| job.fields.get(name)).cloned();
         let state = match job {

@@ -35,6 +35,8 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
   hero.params, hero.inputs     its parameters, the outputs of its prerequisites:
                                in Rhai params and INPUTS
   hero.result(\"orders\")        the output of one prerequisite, as a value
+  hero.checkpoint(value)       keeps a state for the next attempt of the job
+  hero.state                   the state that was kept; in Rhai state()
   hero.retry_in(\"5m\", \"busy\")  ends it, and runs it again later
   hero.discard(\"no such id\")   ends it in an error that is not retried
 Other programs write a line to the descriptor HERO_FD: {\"progress\": 0.5},

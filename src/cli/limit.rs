@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::sought::Sought;
 use super::table::TextTable;
 use super::{Global, output};
 use crate::client::LimitDocument;
@@ -15,7 +16,8 @@ use crate::error::Error;
 #[command(after_help = "Example:\n  hero limit list\n\n\
                         A limit is a table of /etc/hero/hero.toml on the machines of the actors:\n  \
                         [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
-                        running = 4")]
+                        running = 4         # at once, over all machines\n  \
+                        rate = \"20/s\"       # starts per time")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
@@ -36,12 +38,13 @@ impl LimitCommand {
             || json!({ "limits": limits }),
             || table(&limits).show(global.look()),
         )?;
+        Sought::new("limit is configured, and none holds jobs").tell(global, limits.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn table(limits: &[LimitDocument]) -> TextTable {
-    let mut titles = vec!["~LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
+    let mut titles = vec!["!LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
     titles.extend(limits.iter().any(|limit| limit.shard.is_some()).then_some(">SHARD"));
     let mut table = TextTable::new(&titles);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();

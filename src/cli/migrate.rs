@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::look::OutputLook;
 use super::table::TextTable;
 use super::time::brief;
 use super::{Global, output};
@@ -62,7 +63,7 @@ impl MigrateCommand {
             blockers.extend(others.iter().map(unserved));
         }
         let report = MigrationReport { migration, queues, circles, others, blockers };
-        output::print(global.json, || report.document(), || report.text())?;
+        output::print(global.json, || report.document(), || report.text(global.look()))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -77,10 +78,10 @@ impl MigrationReport {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, look: OutputLook) -> String {
         let mut text = String::new();
         for table in [self.queue_table(), self.circle_table(), self.other_table()] {
-            text += &table.map(|table| table.render() + "\n").unwrap_or_default();
+            text += &table.map(|table| table.show(look) + "\n").unwrap_or_default();
         }
         text += &["next phase: ", self.next(), "\n"].concat();
         if !self.queues.is_empty() {
@@ -94,9 +95,9 @@ impl MigrationReport {
 
     fn queue_table(&self) -> Option<TextTable> {
         let mut table = TextTable::new(&[
-            "LEGACY QUEUE",
+            "!LEGACY QUEUE",
             "TYPE",
-            "TARGET",
+            "~TARGET",
             ">DEPTH",
             ">STOPS",
             ">LAST PUSH",
@@ -124,7 +125,7 @@ impl MigrationReport {
 
     fn circle_table(&self) -> Option<TextTable> {
         let mut table = TextTable::new(&[
-            "CIRCLE",
+            "!CIRCLE",
             "TYPE",
             ">DEPTH",
             ">LATE",
@@ -154,7 +155,7 @@ impl MigrationReport {
     }
 
     fn other_table(&self) -> Option<TextTable> {
-        let mut table = TextTable::new(&["NOT CONFIGURED", ">DEPTH"]);
+        let mut table = TextTable::new(&["!NOT CONFIGURED", ">DEPTH"]);
         for (list, length) in &self.others {
             table.row([list.clone(), length.map(|length| length.to_string()).unwrap_or_default()]);
         }

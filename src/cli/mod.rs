@@ -42,6 +42,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod sections;
+mod sought;
 mod stage;
 mod stats;
 mod status;

@@ -37,7 +37,7 @@ impl ScriptSource {
         match (&self.eval, self.path()) {
             (Some(code), _) => Ok(code.clone()),
             (None, Some(path)) => {
-                let file = File::open(path).map_err(|error| not_a_file(path, &error))?;
+                let file = File::open(path).map_err(|error| unreadable(path, &error))?;
                 read_text(file, path, bytes_max)
             }
             (None, None) => read_text(io::stdin().lock(), Path::new("standard input"), bytes_max),
@@ -74,6 +74,7 @@ impl ScriptSource {
         };
         let extension = path.extension().map(|ext| format!(".{}", ext.to_string_lossy()));
         let Some(extension) = extension else {
+            is_there(path)?;
             return Err(usage(format!("{} has no extension", path.display())));
         };
         let mut found = types_of(&extension, config);
@@ -83,7 +84,10 @@ impl ScriptSource {
         }
         match found.as_slice() {
             [one] => Ok(one.clone()),
-            [] => Err(usage(format!("no script type has the extension {extension}"))),
+            [] => {
+                is_there(path)?;
+                Err(usage(format!("no script type has the extension {extension}")))
+            }
             several => {
                 let several: Vec<&str> = several.iter().map(ScriptType::as_str).collect();
                 let several = several.join(" and ");
@@ -118,14 +122,9 @@ impl ScriptSource {
     }
 }
 
-/// Returns the error of a script that cannot be read. A text in its place was meant for --eval.
-fn not_a_file(path: &Path, error: &io::Error) -> Error {
-    let mut of_file = unreadable(path, error);
-    let text = path.to_string_lossy();
-    if error.kind() == io::ErrorKind::NotFound && text.contains([' ', '(', ';', '=', '\n']) {
-        of_file.message += "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
-    }
-    of_file
+/// Refuses a missing file: a text in its place is no file with a wrong extension.
+fn is_there(path: &Path) -> Result<(), Error> {
+    path.metadata().map(drop).map_err(|error| unreadable(path, &error))
 }
 
 /// Rejects a script type that is not configured.
@@ -186,8 +185,9 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::NotFound => {
             let text = path.to_string();
             // Nobody names a file so: it is code.
-            let is_code = text.contains(|c: char| c.is_whitespace() || "();'\"".contains(c));
-            let hint = if is_code { "; to run code: -e CODE (--eval)" } else { "" };
+            let is_code = text.contains(|c: char| c.is_whitespace() || "();='\"".contains(c));
+            let hint = "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
+            let hint = if is_code { hint } else { "" };
             Error::new(Exit::NotFound, format!("no such file: {text}{hint}"))
         }
         io::ErrorKind::PermissionDenied => {

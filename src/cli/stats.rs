@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::job::PastZone;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
@@ -65,6 +66,7 @@ impl Stats {
             || json!(StatsDocument::of(&stats, took)),
             || table(&stats, took).show(global.look()),
         )?;
+        Sought::new("job was counted yet").tell(global, stats.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 

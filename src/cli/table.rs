@@ -1,20 +1,20 @@
 //! Tables for the terminal: aligned columns, control characters escaped.
 
+mod layout;
+
 use std::collections::BTreeSet;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use self::layout::{Column, GAP, INDENT, Layout, Measured};
 use super::look::OutputLook;
 use crate::proto::text::escape;
 
-/// The least width of a cell that is cut.
-const CUT_MIN: usize = 8;
-/// Cells below this width are cut only once all optional columns are left out.
-const CUT_COMFORT: usize = 32;
 /// The first part of an id that is shown at a terminal, longer if it is not unique in its table.
 const ID_SHOWN: usize = 8;
-/// The space between columns.
-const GAP: usize = 2;
+
+/// An empty cell.
+const NOTHING: &str = "-";
 
 /// Rows below a line of titles.
 pub(super) struct TextTable {
@@ -22,45 +22,11 @@ pub(super) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-/// A column. All but its title and its alignment matter at a terminal only.
-#[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
-struct Column {
-    title: &'static str,
-    /// Aligned to the right, for numbers.
-    right: bool,
-    /// Ids; the first part is shown.
-    id: bool,
-    /// Cut where the table is too wide.
-    cut: bool,
-    /// Left out where the table is still too wide.
-    optional: bool,
-    /// States, which have colours.
-    state: bool,
-}
-
-impl Column {
-    fn of(title: &'static str) -> Self {
-        let mut column = Self { title, ..Self::default() };
-        loop {
-            let mark = match column.title.chars().next() {
-                Some('>') => &mut column.right,
-                Some('#') => &mut column.id,
-                Some('~') => &mut column.cut,
-                Some('?') => &mut column.optional,
-                Some('*') => &mut column.state,
-                _ => return column,
-            };
-            *mark = true;
-            column.title = &column.title[1..];
-        }
-    }
-}
-
 impl TextTable {
     /// A table with these titles. Marks before a title: `>` aligns its column to the right; at a terminal,
-    /// `#` shortens ids, `~` cuts cells where the table is too wide, `?` leaves the column out where that is
-    /// not enough, `*` colours states.
+    /// `#` shortens ids, `~` cuts cells where the table is too wide, `!` cuts the main column last,
+    /// `?` leaves the column out where that is not enough, `*` colours states. A table that is still too wide
+    /// has two lines for each row.
     pub(super) fn new(titles: &[&'static str]) -> Self {
         Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: Vec::new() }
     }
@@ -68,7 +34,7 @@ impl TextTable {
     /// Adds a row. Escapes control characters; shows an empty cell as `-`.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| match cell.as_str() {
-            "" => "-".to_owned(),
+            "" => NOTHING.to_owned(),
             text => escape(text),
         });
         self.rows.push(cells.collect());
@@ -79,52 +45,63 @@ impl TextTable {
         self.show(OutputLook::PLAIN)
     }
 
-    /// The table as text for standard output with this look.
+    /// The table as text for standard output with this look. A terminal shows no titles without a row.
     pub(super) fn show(&self, look: OutputLook) -> String {
-        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let mut cells: Vec<Vec<String>> = self.rows.clone();
-        let mut widths = self.widths(&cells);
-        if let Some(columns) = look.columns {
-            self.shorten_ids(&mut cells);
-            widths = self.widths(&cells);
-            let may_lack = |column: &Column| column.optional || column.cut;
-            shown.retain(|number| !(may_lack(&self.columns[*number]) && is_empty(&cells, *number)));
-            while !self.fit(&mut widths, &shown, columns, CUT_COMFORT) {
-                let left_out = shown.iter().rposition(|column| self.columns[*column].optional);
-                let Some(left_out) = left_out else {
-                    self.fit(&mut widths, &shown, columns, CUT_MIN);
-                    break;
-                };
-                shown.remove(left_out);
-                widths = self.widths(&cells);
-            }
+        if self.rows.is_empty() && look.columns.is_some() {
+            return String::new();
         }
-        let mut text = self.line(&shown, &widths, |column| {
-            let title = cut(self.columns[column].title, widths[column]);
-            (width(&title), look.bold(&title))
-        });
-        for row in &cells {
-            text += &self.line(&shown, &widths, |column| {
-                let word = row.get(column).map(String::as_str).unwrap_or_default();
-                let part = cut(word, widths[column]);
-                let is_state = self.columns[column].state;
-                (width(&part), if is_state { look.state(word, &part) } else { part })
+        let mut cells: Vec<Vec<String>> = self.rows.clone();
+        if look.columns.is_some() {
+            self.shorten_ids(&mut cells);
+        }
+        let (widths, floors) = (self.widths(&cells), self.floors(&cells));
+        let measured = Measured { columns: &self.columns, widths: &widths, floors: &floors };
+        let layout = match look.columns {
+            Some(terminal) => measured.fitted(&self.not_empty(&cells), terminal),
+            None => measured.in_full(),
+        };
+        let mut text = String::new();
+        for number in 0..layout.lines.len() {
+            text += &self.line(&layout, number, |column| {
+                let title = cut(self.columns[column].title, layout.widths[column]);
+                (width(&title), look.bold(&title))
             });
         }
+        for row in &cells {
+            let word = |column: usize| row.get(column).map_or("", String::as_str);
+            for (number, line) in layout.lines.iter().enumerate() {
+                if number > 0 && line.iter().all(|column| word(*column) == NOTHING) {
+                    continue;
+                }
+                text += &self.line(&layout, number, |column| {
+                    let part = cut(word(column), layout.widths[column]);
+                    let is_state = self.columns[column].state;
+                    (width(&part), if is_state { look.state(word(column), &part) } else { part })
+                });
+            }
+        }
         text
+    }
+
+    /// The columns that a terminal shows: not those that a narrow one may lack, if they are empty.
+    fn not_empty(&self, rows: &[Vec<String>]) -> Vec<usize> {
+        let may_lack = |column: &Column| column.optional || column.cut || column.main;
+        let is_shown =
+            |number: &usize| !(may_lack(&self.columns[*number]) && is_empty(rows, *number));
+        (0..self.columns.len()).filter(is_shown).collect()
     }
 
     /// One line of cells, each with its width on the screen.
     fn line(
         &self,
-        shown: &[usize],
-        widths: &[usize],
+        layout: &Layout,
+        number: usize,
         cell: impl Fn(usize) -> (usize, String),
     ) -> String {
-        let mut line = String::new();
-        for column in shown {
+        let mut line = if number == 0 { String::new() } else { " ".repeat(INDENT) };
+        for column in &layout.lines[number] {
             let (own, text) = cell(*column);
-            let space = " ".repeat(widths[*column].saturating_sub(own));
+            let space = " ".repeat(layout.widths[*column].saturating_sub(own));
             let (before, after) =
                 if self.columns[*column].right { (&space[..], "") } else { ("", &space[..]) };
             for part in [before, &text, after, &" ".repeat(GAP)] {
@@ -136,31 +113,25 @@ impl TextTable {
         line
     }
 
+    /// The width below which each column is never cut: its title, and the word of a state without its reason.
+    fn floors(&self, rows: &[Vec<String>]) -> Vec<usize> {
+        let state = |cell: &String| match cell.split_once([',', ':']) {
+            Some((word, _)) => width(word) + 1,
+            None => width(cell),
+        };
+        let floor = |(number, column): (usize, &Column)| {
+            let cells = rows.iter().filter_map(|row| row.get(number)).filter(|_| column.state);
+            cells.map(state).chain([width(column.title)]).max().unwrap_or_default()
+        };
+        self.columns.iter().enumerate().map(floor).collect()
+    }
+
     fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let widest = |(number, column): (usize, &Column)| {
             let cells = rows.iter().filter_map(|row| row.get(number)).map(|cell| width(cell));
             cells.chain([width(column.title)]).max().unwrap_or_default()
         };
         self.columns.iter().enumerate().map(widest).collect()
-    }
-
-    /// Narrows the widest of the columns that may be cut until the table fits, none to less than `min`.
-    /// Returns whether it fits.
-    fn fit(&self, widths: &mut [usize], shown: &[usize], columns: usize, min: usize) -> bool {
-        loop {
-            let all: usize = shown.iter().map(|column| widths[*column] + GAP).sum();
-            let Some(over) = all.checked_sub(columns + GAP).filter(|over| *over > 0) else {
-                return true;
-            };
-            let may = |column: &&usize| self.columns[**column].cut && widths[**column] > min;
-            let widest = shown.iter().filter(may).max_by_key(|column| widths[**column]);
-            let Some(widest) = widest.copied() else { return false };
-            let others = shown.iter().filter(|column| **column != widest).filter(may);
-            let next = others.map(|column| widths[*column]).max().unwrap_or(min);
-            // To the width of the next, then by one in turn.
-            let least = next.clamp(min, widths[widest] - 1);
-            widths[widest] = least.max(widths[widest].saturating_sub(over));
-        }
     }
 
     /// Leaves of each UUID the first part that is unique in its column.
@@ -188,7 +159,7 @@ fn is_uuid(text: &str) -> bool {
 }
 
 fn is_empty(rows: &[Vec<String>], column: usize) -> bool {
-    rows.iter().all(|row| row.get(column).is_none_or(|cell| cell == "-"))
+    rows.iter().all(|row| row.get(column).is_none_or(|cell| cell == NOTHING))
 }
 
 /// The columns of a terminal that a text takes.

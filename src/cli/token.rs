@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::exec::parsed;
 use super::script::check_configured;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::time::age;
 use super::{Global, output};
@@ -91,6 +92,7 @@ impl TokenCommand {
                     || json!({ "tokens": tokens }),
                     || table(&tokens, now).show(global.look()),
                 )?;
+                Sought::new("token").tell(global, tokens.is_empty());
             }
             Self::Revoke(TokenNames { names }) => {
                 let names: Vec<TokenName> =
@@ -152,7 +154,7 @@ fn creator() -> String {
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
-    let mut table = TextTable::new(&["~NAME", "SCOPES", "~BOUNDS", ">AGE", "EXPIRES", "?~MADE BY"]);
+    let mut table = TextTable::new(&["!NAME", "SCOPES", "~BOUNDS", ">AGE", "EXPIRES", "?~MADE BY"]);
     for token in tokens {
         let end = token.expires_s.and_then(|end| Timestamp::from_second(end).ok());
         table.row([

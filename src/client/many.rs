@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::shard::{Shard, ShardCount};
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
 
@@ -297,6 +297,11 @@ impl Client {
         let refused = |place, error| refused(place, name(place), error);
         for (place, job) in jobs.iter().enumerate() {
             self.check(job).map_err(|error| refused(place, error.into()))?;
+            if job.spec.debounce.is_some() {
+                let why =
+                    "cannot be set in an atomic batch: it replaces a job of another submission";
+                return Err(refused(place, InvalidJob::new("debounce", why).into()));
+            }
         }
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Client, ClientError};
 use crate::config::OsisConfig;
-use crate::proto::object::{Answer, Ask, Context, Object, ObjectId, ObjectType};
+use crate::proto::object::{
+    Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Write, Written,
+};
+use crate::proto::text::counted;
 use crate::store::Reindexed;
 
 impl Client {
@@ -20,6 +23,32 @@ impl Client {
         config: &OsisConfig,
     ) -> Result<Answer, ClientError> {
         Ok(self.store.objects(context, ask, config).await?)
+    }
+
+    /// Changes objects of a context for a person or program that is no script, and records it. Returns what became of each.
+    ///
+    /// # Errors
+    /// [`ClientError::Object`].
+    pub async fn change_objects(
+        &self,
+        context: &Context,
+        writes: Vec<Write>,
+        config: &OsisConfig,
+    ) -> Result<Vec<Written>, ClientError> {
+        const NAMED: usize = 10;
+        let deletes = writes.iter().all(|write| write.change == Change::Delete);
+        let ids: Vec<String> =
+            writes.iter().take(NAMED).map(|of| format!("{} {}", of.object_type, of.id)).collect();
+        let answer = self.objects(context, Ask::Write(writes), config).await?;
+        let Answer::Written(written) = answer else { return Ok(Vec::new()) };
+        let changed = written.iter().filter(|of| of.existed || !deletes).count() as u64;
+        if changed > 0 {
+            let objects = counted(changed, "object", "objects");
+            let what = if deletes { "object.delete" } else { "object.import" };
+            let to = format!("{objects} in context {}: {}", context.text(), ids.join(", "));
+            self.note(what, to).await;
+        }
+        Ok(written)
     }
 
     /// Reads a page of objects of one type by id, and the id before the next page. A

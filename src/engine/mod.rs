@@ -18,12 +18,14 @@ mod backends;
 mod cancel;
 pub mod heroscript;
 pub mod process;
+mod request;
 pub mod rhai;
 pub mod scripts;
 mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
+pub use request::{Answers, RequestKind, ScriptRequest};
 pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
@@ -123,6 +125,8 @@ pub struct Script<'a> {
     pub attempt: u32,
     /// The attempts that may follow if this one fails.
     pub attempts_left: u32,
+    /// The state that an earlier attempt has kept, as JSON.
+    pub state: Option<&'a str>,
     /// The text of the script.
     pub source: &'a str,
     /// The extension of its file; empty for the first of its type.
@@ -317,6 +321,14 @@ pub trait Log: Send + Sync {
     /// rate; the latest counts.
     fn progress(&self, fraction: f64, text: &str) {
         let _ = (fraction, text);
+    }
+
+    /// Takes a request of the script, which is answered later. Here there is nobody who could do it.
+    fn request(&self, request: ScriptRequest) {
+        let why = request.asked.err();
+        let why =
+            why.unwrap_or_else(|| "there is no job: the script runs without an actor".to_owned());
+        request.answers.answer(&Err(why));
     }
 }
 

@@ -341,6 +341,22 @@ impl Keys {
         key.strip_prefix(prefix.as_str()).is_some_and(|id| id.parse::<JobId>().is_ok())
     }
 
+    /// Returns the keys as patterns of an access list, such as `hero:job:*`, each with a key that it permits; without
+    /// the keys of older programs.
+    pub fn patterns(&self) -> Vec<(String, String)> {
+        let of_older = ["LEGACY_WORK", "LEGACY_STOP", "LEGACY_REPLY", "SEEN", "LATE"];
+        let constants = lua::CONSTANTS.iter().filter(|(name, _)| !of_older.contains(name));
+        let pattern = |(_, rest): &(&str, &str)| {
+            let key = self.key(format_args!("{rest}"));
+            if key.ends_with(':') {
+                (format!("{key}*"), format!("{key}!"))
+            } else {
+                (key.clone(), key)
+            }
+        };
+        constants.map(pattern).collect()
+    }
+
     /// Returns the keys as Lua constants; every server-side script starts with them.
     pub fn lua(&self) -> String {
         let line =

@@ -70,6 +70,16 @@ impl StoreError {
         matches!(self, Self::NotPermitted { reason, .. } if is_about_login(reason))
     }
 
+    /// Returns true if the access list of Redis refuses a command or a key.
+    pub fn is_access_refused(&self) -> bool {
+        match self {
+            Self::NotPermitted { .. } => !self.is_login_refused(),
+            // Of a script, in the words of Redis 7.0.
+            Self::Failed { reason, .. } => reason.contains("The user executing the script can't"),
+            _ => false,
+        }
+    }
+
     /// Returns true if Redis wants a password, and got none.
     pub fn lacks_password(&self) -> bool {
         matches!(self, Self::NotPermitted { reason, .. } if reason.contains("NOAUTH"))

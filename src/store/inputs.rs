@@ -50,8 +50,10 @@ impl From<Vec<JobId>> for AskedInputs {
     }
 }
 
-/// The outputs for each job, and with the place of a job the prerequisites that left files for it.
-pub(super) type FoundInputs = (Vec<Result<Outputs, NoInputs>>, BTreeSet<(usize, JobId)>);
+/// The outputs for each job; and, with the place of its job, each prerequisite that left files, and each that is
+/// gone though its job may run without it.
+pub(super) type FoundInputs =
+    (Vec<Result<Outputs, NoInputs>>, BTreeSet<(usize, JobId)>, BTreeSet<(usize, JobId)>);
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
@@ -65,7 +67,7 @@ const UNENDED: i64 = -3;
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
     /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
-    /// them the prerequisites that left files, each with the place of its job.
+    /// them the prerequisites that left files, and those that are gone, each with the place of its job.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -76,7 +78,7 @@ impl Store {
     ) -> Result<FoundInputs, StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
-        let mut with_files = BTreeSet::new();
+        let (mut with_files, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let mut bytes = vec![0; prerequisites.len()];
         let all = prerequisites.iter().enumerate();
         let mut left: VecDeque<(usize, &JobId)> =
@@ -95,13 +97,9 @@ impl Store {
             }
             let answered = left.drain(..answers.len());
             for ((job, id), answer) in answered.zip(answers) {
-                let answer = match answer {
-                    Value::Array(mut of_files) => {
-                        with_files.insert((job, id.clone()));
-                        of_files.pop().unwrap_or(Value::Nil)
-                    }
-                    answer => answer,
-                };
+                let (answer, has_files) = without_mark(answer);
+                with_files.extend(has_files.then(|| (job, id.clone())));
+                gone.extend((answer == Value::Int(GONE)).then(|| (job, id.clone())));
                 let is_needed = prerequisites[job].finished.contains(id);
                 if let Some(why) = absent(&answer).filter(|_| is_needed) {
                     inputs[job] = Err(NoInputs::Absent(id.clone(), why));
@@ -137,7 +135,15 @@ impl Store {
             }
             left.retain(|(job, _)| inputs[*job].is_ok());
         }
-        Ok((inputs, with_files))
+        Ok((inputs, with_files, gone))
+    }
+}
+
+/// Returns an answer without the mark of a job that left files, and true if it had it.
+fn without_mark(answer: Value) -> (Value, bool) {
+    match answer {
+        Value::Array(mut of_files) => (of_files.pop().unwrap_or(Value::Nil), true),
+        answer => (answer, false),
     }
 }
 

@@ -318,6 +318,14 @@ pub(super) async fn repeat<D: Duty>(
                 counts.redis_failed(name, &error);
                 Next::After(backoff.failed())
             }
+            Err(error) if error.is_access_refused() => {
+                // Every round fails in the same way until the list is changed: one line says what it lacks.
+                let is_new = lock(&counts.failing).insert(name, error.to_string()).is_none();
+                if is_new {
+                    warn!("{name}: {error}; {}", lacking(&round.store).await);
+                }
+                Next::After(backoff.failed())
+            }
             Err(error) => {
                 lock(&counts.failing).insert(name, error.to_string());
                 if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
@@ -330,6 +338,18 @@ pub(super) async fn repeat<D: Duty>(
             }
         };
         next.wait(&counts.outlook).await;
+    }
+}
+
+/// Returns what the access list of Redis must permit in addition.
+async fn lacking(store: &Store) -> String {
+    let refused = store.refused_keys().await.unwrap_or_default();
+    let keys: Vec<String> = refused.iter().map(|pattern| format!("~{pattern}")).collect();
+    let list = "hero-acl.conf of this version has the whole line";
+    if keys.is_empty() {
+        format!("the access list of its user lacks a command: {list}")
+    } else {
+        format!("the access list of its user lacks {}: {list}", keys.join(" "))
     }
 }
 

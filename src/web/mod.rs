@@ -88,6 +88,10 @@ fn routes(site: Site) -> Router {
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))
         .route("/graphs/{id}", get(graph::show_whole).post(graph::change))
+        .route(
+            "/graphs/{id}/correct",
+            get(graph::ask_correction).post(graph::correct).layer(body.clone()),
+        )
         .route("/graphs/{id}/stop", get(graph::ask_stop))
         .route("/graphs/{id}/delete", get(graph::ask_delete))
         .route("/submit", get(submit::show).post(submit::change).layer(body))

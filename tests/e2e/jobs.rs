@@ -376,9 +376,10 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
 fn code_in_the_place_of_a_file_is_told_its_option() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
-    hero.run(&["exec", "-t", "bash", "echo hi"])
-        .code(66)
-        .says("no such file: echo hi; to run code: -e");
+    let said = "no such file: echo hi; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
+    hero.run(&["exec", "-t", "bash", "echo hi"]).code(66).says(said);
+    hero.run(&["exec", "echo hi"]).code(66).says(said);
+    hero.run(&["exec", "print(1.5)"]).code(66).says("no such file: print(1.5); to run a text");
     let plain = hero.run(&["exec", "-t", "bash", "none.sh"]).code(66);
     assert!(!plain.stderr.contains("-e"), "{}", plain.stderr);
 }

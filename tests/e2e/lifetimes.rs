@@ -27,6 +27,20 @@ fn until_gone(redis: &Redis, id: &str) {
 }
 
 #[test]
+fn log_says_which_prerequisite_is_gone_without_its_output() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "--delay", "1h", "-e", "42"]).code(0);
+    let script = "INPUTS.values()[0].type_of()";
+    hero.run(&["submit", "-t", "osis", "--id", "b", "--after-any", "a", "-e", script]).code(0);
+    hero.run(&["job", "delete", "a"]).code(0);
+    let _actor = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "b"]).code(0).stdout("()\n");
+    let log = hero.run(&["job", "logs", "b"]).code(0).stdout;
+    assert!(log.contains("prerequisite a is gone with its output"), "{log}");
+}
+
+#[test]
 fn output_and_files_of_a_prerequisite_outlive_its_retention_while_jobs_wait() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.later.engine", "\"command\"");
@@ -302,7 +316,8 @@ fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
     for filter in [["--host", &host], ["--actor", "osis:default:1"], ["--ended-since", "1h"]] {
         assert_eq!(ids(&filter), ["done", "failed"], "{filter:?}");
     }
-    for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"]] {
+    for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"], ["--ended-until", "1h"]]
+    {
         assert!(ids(&filter).is_empty(), "{filter:?}");
     }
 }

@@ -30,6 +30,7 @@ mod graphs;
 mod held;
 mod idle;
 mod jobs;
+mod kept_state;
 mod lifetimes;
 mod limits;
 mod load;

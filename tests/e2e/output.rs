@@ -166,7 +166,9 @@ fn empty_log_of_a_short_job_points_to_its_output() {
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", "echo done"]).code(0);
     let log = hero.run(&["job", "logs", "a"]).code(0);
     assert_eq!(log.stdout, "");
-    log.says("the log of job a is empty; its output: hero job output a");
+    let said = "the log of job a is empty; its output: hero job output a";
+    log.says(said);
+    hero.run(&["job", "logs", "-f", "a"]).code(0).says(said);
 }
 
 #[test]

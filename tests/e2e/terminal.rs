@@ -62,6 +62,104 @@ fn list_of_jobs_fits_the_terminal_and_has_colours_there_alone() {
     assert_eq!(json(&hero.run(&["job", "show", "7f9c2", "--json"]).code(0).stdout)["attempt"], 1);
 }
 
+/// Runs a command at a terminal of 80 columns. Returns its lines.
+fn lines_at_terminal(hero: &Hero, args: &[&str]) -> Vec<String> {
+    let shown = plain(&hero.begin_at_terminal(args).ends().code(0).stdout);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    shown.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn state_is_never_cut_and_a_job_that_does_not_fit_has_two_lines() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let actor = hero.actor("osis-default-1").start();
+    let name = "a-rather-long-name-of-a-nightly-job";
+    let error = "throw \"an error of about sixty characters, which needs a line alone\"";
+    let submit = |id: &str, more: &[&str]| {
+        let words = ["submit", "-t", "osis", "--id", id, "--name", name];
+        hero.run(&[&words, more].concat()).code(0);
+    };
+    submit("failed", &["-e", error]);
+    until(&redis, "failed", "error");
+    drop(actor);
+    submit("first", &["-e", "1"]);
+    submit("waits", &["-e", "1", "--after", "first"]);
+    submit("later", &["-e", "1", "--at", "2100-01-01T09:00:00Z"]);
+    let lines = lines_at_terminal(&hero, &["job", "list", "--color", "never"]);
+    let of = |word: &str| lines.iter().position(|line| line.contains(word)).expect(word);
+    assert!(lines[of("waits ")].contains(" waiting_for_prerequisites "), "{lines:#?}");
+    assert!(lines[of("later ") + 1].starts_with("  2100-01-01 09:00:00"), "{lines:#?}");
+    assert!(lines[1].starts_with("  STARTS ") && lines[1].ends_with(" ERROR"), "{lines:#?}");
+    let error = &lines[of("failed ") + 1];
+    assert!(
+        error.starts_with("  ") && error.contains("an error of about sixty char"),
+        "{lines:#?}"
+    );
+    // A job with neither has no second line.
+    assert_eq!(lines.len(), 2 + 4 + 2, "{lines:#?}");
+}
+
+#[test]
+fn errors_have_the_width_that_the_other_columns_leave() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _actor = hero.actor("osis-default-1").start();
+    let said = "an error of fifty-one characters as people write it";
+    hero.run(&["exec", "-t", "osis", "-e", &format!("throw \"{said}\"")]).code(1);
+    let lines = lines_at_terminal(&hero, &["job", "errors", "--color", "never"]);
+    assert!(lines[1].contains(&said[..45]) && lines[0].contains("TYPES"), "{lines:#?}");
+}
+
+#[test]
+fn time_zone_of_a_periodic_job_is_always_shown() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).in_zone("UTC");
+    let name = "report-of-all-customers-of-north";
+    let zone = "America/Argentina/Buenos_Aires";
+    let words = ["cron", "add", name, "--timezone", zone, "--schedule", "*/10 8-18 * * 1-5"];
+    hero.run(&[&words[..], &["-t", "osis", "-e", "1"]].concat()).code(0);
+    let lines = lines_at_terminal(&hero, &["cron", "list", "--color", "never"]).join("\n");
+    assert!(lines.contains("TIME ZONE") && lines.contains(zone) && lines.contains(name), "{lines}");
+    assert!(lines.contains("*/10 8-18 * * 1-5"), "{lines}");
+}
+
+#[test]
+fn empty_result_says_what_was_looked_for() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.events", "true");
+    hero.run(&["submit", "-t", "osis", "--id", "alone", "-e", "1"]).code(0);
+    hero.run(&["job", "delete", "alone"]).code(0);
+    for (args, said) in [
+        (
+            &["job", "errors", "-t", "python", "--since", "yesterday 18:00"][..],
+            "no job is in error of type python since yesterday 18:00",
+        ),
+        (
+            &["job", "list", "--status", "failed", "--tag", "night", "--host", "web-1"],
+            "no job in state failed with tag night on machine web-1",
+        ),
+        (&["job", "list"], "hero: no job\n"),
+        (&["job", "list", "--queue", "type:osis:group:gpu"], "no job of queue type:osis:group:gpu"),
+        (&["job", "retry", "--name", "x"], "no job with a name that contains `x`"),
+        (&["cron", "list"], "no periodic job in Redis or in "),
+        (&["graph", "list"], "no graph or batch"),
+        (&["actor", "list", "-t", "osis"], "no live actor of type osis"),
+        (&["limit", "list"], "no limit is configured"),
+        (&["token", "list"], "hero: no token"),
+        (&["events", "-t", "python"], "no event of type python"),
+        (&["audit", "--what", "job.edit"], "no change is recorded of job.edit"),
+        (&["osis", "list"], "hero: no object"),
+        (&["osis", "list", "person", "--context", "c"], "no object of type person in context c"),
+    ] {
+        hero.run(args).code(0).says(said);
+    }
+    let shown = hero.begin_at_terminal(&["job", "list"]).ends().code(0).stdout;
+    assert!(!shown.contains("STATUS"), "titles without a row: {shown}");
+    let documents = hero.run(&["job", "list", "--json"]).code(0);
+    assert_eq!(documents.stderr, "", "a document is empty without words");
+}
+
 #[test]
 fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
     let redis = Redis::start();
@@ -152,7 +250,7 @@ fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
     run(&["retry", "--limit", "2", "--cancelled"])
         .code(0)
         .stdout("2 jobs retried\n")
-        .says("more jobs match");
+        .says("more match");
     run(&["retry", "--cancelled", "--json"])
         .code(0)
         .stdout("{\"retried\":1,\"left\":0,\"reason\":null}\n");

@@ -201,6 +201,11 @@ fn graph_and_batch_with_a_duplicate_are_rejected_with_its_id() {
     let line =
         r#"{"script_type":"osis","script":"1","unique_by":"script","on_duplicate":"reject"}"#;
     hero.run_with_input(&["submit", "--batch", "-"], line).code(65).says(&first);
+    let line = r#"{"script_type":"osis","script":"1","unique_key":"site","debounce":2}"#;
+    hero.run_with_input(&["submit", "--batch", "-", "--all-or-none"], line)
+        .code(65)
+        .says("debounce")
+        .says("cannot be set in an atomic batch");
     let line = r#"{"script_type":"osis","script":"1","unique_by":"script"}"#;
     let ids = ["submit", "--batch", "-", "--ids"];
     hero.run_with_input(&ids, line).code(0).stdout(&format!("{first}\n"));

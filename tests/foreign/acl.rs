@@ -120,6 +120,28 @@ fn the_shipped_access_rules_are_enough_for_merged_lists() {
     nothing_was_denied(&redis);
 }
 
+#[test]
+fn supervisor_with_an_older_access_list_says_once_which_key_it_lacks() {
+    const LACKS: &str = "the access list of its user lacks ~hero:meta:job:expiring:";
+    let redis = Redis::start();
+    let mut older = rules("hero-supervisor");
+    older.retain(|rule| rule != "~hero:meta:job:expiring");
+    let hero = with_login(&redis, Hero::on(&redis), "hero-supervisor", &older);
+    let supervisor = hero.set("supervisor.sweep_interval", "\"20ms\"").supervisor().start();
+    wait_until("it says what it lacks", || supervisor.err().contains(LACKS));
+    redis.run("ACL LOG RESET");
+    wait_until("further rounds are refused", || {
+        let refused: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");
+        let counts = refused.iter().filter_map(|entry| match entry.get(1) {
+            Some(redis::Value::Int(count)) => Some(*count),
+            _ => None,
+        });
+        counts.sum::<i64>() >= 3
+    });
+    let log = supervisor.err();
+    assert_eq!(log.matches("The user executing the script").count(), 1, "{log}");
+}
+
 /// Runs the command of the example that adds the keys of further shards, on the rules for a namespace.
 #[expect(clippy::disallowed_methods, reason = "the command is for a shell")]
 fn with_keys_of_shards(folder: &Path, namespace: &str) -> String {

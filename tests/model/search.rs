@@ -62,6 +62,7 @@ fn without_any_part_of_the_protocol_a_rule_is_broken() {
     let expected = [
         (Part::FenceOfClaims, [0, 1, 0, 0, 0, 0], "a boot without a lease claims nothing"),
         (Part::FenceOfEnds, [0, 1, 0, 0, 0, 0], "only the owner of a job records its end"),
+        (Part::FenceOfStates, [0, 1, 0, 0, 0, 0], "only the owner of a job keeps its state"),
         (Part::ReadyEntry, [0; 6], "a job starts after its prerequisite has finished"),
         (Part::PassOn, [0; 6], "a ready job beside an idle actor has a token"),
         (Part::LookAtStart, [0, 0, 0, 0, 0, 1], "who hears of pushes knows of each pushed id"),

@@ -132,10 +132,10 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
     let a = ended(&world, &life, job("a"), large()).await;
     let b = ended(&world, &life, job("b"), "small").await;
     let asked = [vec![a.clone(), b.clone()].into(), vec![b.clone()].into()];
-    let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let (inputs, ..) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
     let of = inputs[0].as_ref().expect("they fit");
     assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
-    let (inputs, _) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
+    let (inputs, ..) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
     assert_eq!((&inputs[0], inputs[1].is_ok()), (&Err(NoInputs::TooLarge), true));
     let alone = world.store.inputs(&[vec![a].into()], INLINE_MAX as u64).await.expect("reading").0;
     assert_eq!(alone, [Err(NoInputs::TooLarge)]);
@@ -158,7 +158,7 @@ async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
     let b = ended(&world, &life, job("b"), large()).await;
     world.redis.delete(&own_key("a"));
     let asked = [vec![b.clone(), a.clone()].into(), vec![b.clone()].into()];
-    let (inputs, _) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let (inputs, ..) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
     let Err(NoInputs::Unreadable(id, error)) = &inputs[0] else { panic!("{:?}", inputs[0]) };
     assert_eq!(id, &a);
     assert!(error.to_string().contains("is gone"), "{error}");
@@ -413,7 +413,7 @@ async fn users_of_the_shipped_example_may_store_read_and_delete_large_outputs() 
     for store in [&client, &supervisor] {
         assert_eq!(store.outcome(&id).await.expect("reading"), Some(whole.clone()));
     }
-    let (inputs, _) = actor.inputs(&[vec![id.clone()].into()], 1 << 20).await.expect("reading");
+    let (inputs, ..) = actor.inputs(&[vec![id.clone()].into()], 1 << 20).await.expect("reading");
     assert_eq!(inputs[0].as_ref().expect("it fits")[&id], Some(large()));
     assert_eq!(client.delete(&id, RETENTION).await.expect("deleting"), DeleteOutcome::Deleted);
     assert!(world.redis.all("OUTPUT").is_empty());

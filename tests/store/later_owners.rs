@@ -38,7 +38,7 @@ async fn inputs_of(world: &World, of: &str, prerequisite: &str) -> Option<String
         until: job.prerequisites_at,
         ..AskedInputs::default()
     };
-    let (mut inputs, _) = world.store.inputs(&[asked], 100).await.expect("reading");
+    let (mut inputs, ..) = world.store.inputs(&[asked], 100).await.expect("reading");
     inputs.remove(0).expect("small").remove(&id(prerequisite)).flatten()
 }
 

@@ -12,6 +12,7 @@ mod cron;
 mod edit;
 mod finish;
 mod graphs;
+mod kept_state;
 mod large_outputs;
 mod later_owners;
 mod limits;

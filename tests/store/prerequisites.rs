@@ -532,6 +532,29 @@ async fn retried_job_waits_again_for_its_prerequisites() {
 }
 
 #[tokio::test]
+async fn very_many_ended_prerequisites_of_a_retried_job_are_kept_in_several_steps() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let names: Vec<String> = (0..1200).map(|n| format!("j{n}")).collect();
+    let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    world.accepts(&[after("last", &names)]).await;
+    settle(&world).await;
+    for _ in 0..12 {
+        let next = world.store_claim(&life, 100).await;
+        world.store_finish(&life, next).await;
+    }
+    let last = world.claim(&life, 1).await.attempts.remove(0).id;
+    world.finish(&life, &last, failed()).await;
+    assert_eq!(retry(&world, "last").await, RetryOutcome::Moved(JobStatus::Dispatched));
+    let kept = || world.redis.all("AWAITING").len();
+    assert_eq!(kept(), 500, "one call keeps a part");
+    assert_eq!((settle(&world).await, kept()), (2, 1200));
+}
+
+#[tokio::test]
 async fn job_whose_prerequisite_is_gone_is_not_retried() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;

@@ -105,6 +105,23 @@ fn unfinished_line_of_a_running_job_stands_below_its_log() {
 }
 
 #[test]
+fn state_for_the_next_attempt_stands_on_the_page_of_its_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "python", "--id", "keeps", "-e", "1"]).code(0);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    let shown = |what: &str| {
+        let page = send(&site, "GET", "/jobs/keeps", &cookie, "");
+        is_safe(&page, what);
+        page.body.contains("State for the next attempt")
+    };
+    assert!(!shown("a job without a state"));
+    redis.set_field(&keys::job("keeps"), "kept_state", HOSTILE);
+    assert!(shown("a job with a state"));
+}
+
+#[test]
 fn files_of_jobs_are_attachments() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

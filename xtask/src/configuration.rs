@@ -199,11 +199,6 @@ fn keys_of_page(defaults: &Value) -> String {
             if table.is_list { format!("[[{}]]", table.path) } else { format!("[{}]", table.path) };
         let _ = writeln!(page, "{request} \"{name}\"");
         page.push_str(about(table).page(".PP\n").trim_start_matches(".PP\n"));
-        if let Some(other) = told_by(table) {
-            let sentence = format!(" Its keys are the same as in `[{}]`.", other.path);
-            page.push_str(&Prose::parse(&[&sentence]).page(".PP\n"));
-            continue;
-        }
         for group in groups(table) {
             for (number, row) in group.iter().enumerate() {
                 page.push_str(if number == 0 { ".TP\n" } else { ".TQ\n" });
@@ -237,14 +232,6 @@ fn defaults_of_types(row: &KeyRow, table: &KeyTable, defaults: &Value) -> Option
     };
     let found: Vec<String> = TYPES.iter().filter_map(of_type).collect();
     (!found.is_empty()).then(|| format!("The defaults: {}.", found.join(", ")))
-}
-
-/// Returns the table before this one that has the same rows.
-fn told_by(table: &KeyTable) -> Option<&'static KeyTable> {
-    let mut before = KEY_TABLES.iter().take_while(|other| other.path != table.path);
-    let texts =
-        |table: &KeyTable| table.rows.iter().map(|row| (row.key, row.text)).collect::<Vec<_>>();
-    before.find(|other| !other.rows.is_empty() && texts(other) == texts(table))
 }
 
 /// Returns the default of a key as the file spells it; `None` if it has none, or each script type another.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::jobs::given_back;
+use super::keeping::Keeping;
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
@@ -32,6 +33,8 @@ pub(super) enum Errand {
     Adopt(usize, Vec<String>),
     /// Write the last lines of a job's log before it is given back.
     WriteLog(JobId, Vec<LogEntry>),
+    /// Keep the state of a running script.
+    Keep(Arc<Keeping>),
     /// Give jobs back to their queues.
     GiveBack(Vec<GivenBack>),
     /// Wake the blocking wait.
@@ -93,6 +96,11 @@ impl Errands {
             self.push(Errand::WriteLog(run.job.id.clone(), lines));
         }
         self.push(Errand::GiveBack(vec![given_back(run, true)]));
+    }
+
+    /// Queues errands that keep the states of running scripts.
+    pub(super) fn keep(&mut self, states: Vec<Keeping>) {
+        self.waiting.extend(states.into_iter().map(|state| Errand::Keep(Arc::new(state))));
     }
 
     /// Returns whether jobs are being given back: a claim could take later jobs of a queue first.
@@ -176,6 +184,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
                 warn!(job_id = %id, "redis refuses the last lines of job {id}, which are dropped: {reason}");
             }
         }
+        Errand::Keep(keeping) => keeping.keep(boot).await?,
         Errand::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");

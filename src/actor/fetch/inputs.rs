@@ -17,6 +17,8 @@ use crate::store::{AbsentOutput, AskedInputs, Attempt, NoInputs, Outputs, Store,
 pub(super) struct JobInputs {
     /// The outputs of its prerequisites.
     pub(super) outputs: Inputs,
+    /// The prerequisites that are gone, and without which it may run.
+    pub(super) gone: Vec<JobId>,
     /// Its files.
     pub(super) files: InputFiles,
 }
@@ -82,10 +84,14 @@ async fn outputs_of(
         until: job.prerequisites_at,
     };
     let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
-    let (found, with_files) = store.inputs(&prerequisites, config.inputs_size_max).await?;
-    let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
-        let given = outputs
-            .map(|outputs| JobInputs { outputs: named(job, outputs), ..JobInputs::default() });
+    let (found, with_files, gone) = store.inputs(&prerequisites, config.inputs_size_max).await?;
+    let inputs = jobs.iter().zip(found).enumerate().map(|(place, (job, outputs))| {
+        let gone = gone.iter().filter(|(of, _)| *of == place).map(|(_, id)| id.clone()).collect();
+        let given = outputs.map(|outputs| JobInputs {
+            outputs: named(job, outputs),
+            gone,
+            ..JobInputs::default()
+        });
         (job.id.clone(), given.map_err(|reason| without_inputs(config, reason)))
     });
     let mut files_of: HashMap<JobId, BTreeSet<JobId>> = HashMap::new();

@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
 use super::inputs::{JobInputs, ReadInputs};
+use super::keeping::Keeping;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
+use crate::actor::requests::Requests;
 use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::{counts, story, verdict};
-use crate::engine::{Cancel, StopReason};
+use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::target::ActorId;
 use crate::store::{Attempt, Counts, GivenBack, Verdict};
@@ -36,6 +38,8 @@ pub(super) struct Jobs {
     pub(super) running: HashMap<JobId, Arc<RunningJob>>,
     /// Notified when a running job has written log lines.
     pub(super) log_written: Arc<Notify>,
+    /// Notified when the script of a running job asks for something.
+    pub(super) asked: Arc<Notify>,
     /// Notified when a task of the process is kept for a claim.
     pub(super) task_kept: Arc<Notify>,
     /// The number of this boot in the handover of each actor.
@@ -68,6 +72,7 @@ impl Jobs {
             slots: boot.actors.iter().enumerate().map(slots).collect(),
             running: HashMap::new(),
             log_written: Arc::default(),
+            asked: Arc::default(),
             task_kept,
             boots,
             outcomes: sender,
@@ -100,7 +105,7 @@ impl Jobs {
             let timeout = verdict::timeout_of(&job, &settings.job)?;
             Ok((job, given?, timeout))
         });
-        let (job, JobInputs { outputs, files }, timeout) = checked?;
+        let (job, JobInputs { outputs, gone, files }, timeout) = checked?;
         let cancel = Cancel::new();
         if let Some(place) = self.early_stops.iter().position(|early| *early == id) {
             self.early_stops.swap_remove(place);
@@ -108,6 +113,12 @@ impl Jobs {
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
         let log = self.new_log(&id, settings).hiding(secrets);
+        for id in gone {
+            log.remark(&format!(
+                "hero: prerequisite {id} is gone with its output: it was deleted, or its retention is over; its \
+                 input is null"
+            ));
+        }
         let run = Arc::new(RunningJob {
             job,
             claimed_at,
@@ -134,8 +145,9 @@ impl Jobs {
     /// Creates the log of a job.
     pub(super) fn new_log(&self, id: &JobId, settings: &ActorSettings) -> LogBuffer {
         let job = &settings.job;
-        let log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
+        let mut log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
             .with_output(job.live_output);
+        log.requests = Requests::new(Arc::clone(&self.asked));
         if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
     }
 
@@ -170,6 +182,13 @@ impl Jobs {
         if self.early_stops.len() < EARLY_STOPS_MAX {
             self.early_stops.push(id);
         }
+    }
+
+    /// Takes the states that scripts want to be kept.
+    pub(super) fn take_states(&self) -> Vec<Keeping> {
+        let running = self.running.values();
+        let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
+        taken.map(|(run, kept)| Keeping { run: Arc::clone(run), kept }).collect()
     }
 
     /// Stops all running jobs.

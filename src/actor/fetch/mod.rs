@@ -13,6 +13,7 @@ mod errands;
 mod held_replies;
 mod inputs;
 mod jobs;
+mod keeping;
 mod legacy;
 mod pending;
 mod recording;
@@ -129,6 +130,7 @@ impl Fetch {
                 end = self.errands.next() => self.on_errand(end),
                 (actor, list) = self.legacy.next() => self.errands.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
+                () = self.jobs.asked.notified() => self.errands.keep(self.jobs.take_states()),
                 () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
                 () = self.boot.health.overload_changed.notified() => {}

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
+use super::super::sought::Sought;
 use super::super::table::{TextTable, first_line};
 use super::super::{Global, output};
 use super::open;
@@ -174,14 +175,17 @@ impl LetterList {
             output::json(&json!({ "dead_letters": documents }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut table = TextTable::new(&["MESSAGE", "QUEUE", "OPERATION", "REASON"]);
+        let mut table = TextTable::new(&["MESSAGE", "~QUEUE", "~OPERATION", "!REASON"]);
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         for one in &documents {
             let reason = first_line(one["reason"].as_str().unwrap_or_default());
             let cells = [&one["name"], &one["queue"], &one["operation"]].map(text);
             table.row(cells.into_iter().chain([reason]));
         }
-        output::text(&table.render())?;
+        output::text(&table.show(global.look()))?;
+        Sought::new("dead letter")
+            .by("of queue", self.queue.as_ref())
+            .tell(global, documents.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }

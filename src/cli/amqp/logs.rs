@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
 use crate::cli::job::PastZone;
+use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
@@ -89,6 +90,12 @@ impl PrintLogs {
             Ok::<_, Error>(read.map(|time| time.to_string()))
         };
         let is_tree = self.root.is_some() && self.chain.is_none() && !self.newest_first;
+        let sought = Sought::new("log record")
+            .by("of root", self.root.as_ref())
+            .by("of chain", self.chain.as_ref())
+            .by("of level", self.level.as_ref())
+            .by("since", self.since.as_ref())
+            .by("until", self.until.as_ref());
         let query = RecordQuery {
             root: self.root,
             chain: self.chain,
@@ -104,8 +111,9 @@ impl PrintLogs {
         output::print(
             global.json,
             || json!({ "records": documents(), "next": next }),
-            || if is_tree { tree(&records) } else { table(&records) },
+            || if is_tree { tree(&records) } else { table(&records).show(global.look()) },
         )?;
+        sought.tell(global, records.is_empty());
         if let Some(next) = next.as_ref().filter(|_| !global.json) {
             output::note(&format!("more: the same command with --after '{next}'"));
         }
@@ -155,10 +163,10 @@ fn tree(records: &[LogRecord]) -> String {
     text
 }
 
-fn table(records: &[LogRecord]) -> String {
-    let mut table = TextTable::new(&["TIME", "LEVEL", "CHAIN", "MESSAGE"]);
+fn table(records: &[LogRecord]) -> TextTable {
+    let mut table = TextTable::new(&["TIME", "LEVEL", "~CHAIN", "!MESSAGE"]);
     for record in records {
         table.row(["time", "level", "chain", "message"].map(|name| record.text(name).to_owned()));
     }
-    table.render()
+    table
 }

@@ -97,7 +97,8 @@ impl AmqpTopology {
             let state = if exists { "declared" } else { "not declared" };
             output::line(&format!("exchange {name} ({kind}): {state}"))?;
         }
-        let titles = ["QUEUE", "KEY", "BROKERS", ">MESSAGES", ">CONSUMERS", ">RETRYING", ">DEAD"];
+        let titles =
+            ["!QUEUE", "~KEY", "~BROKERS", ">MESSAGES", ">CONSUMERS", ">RETRYING", ">DEAD"];
         let mut table = TextTable::new(&titles);
         for one in &found {
             let (messages, consumers) = match one.queue {
@@ -115,7 +116,7 @@ impl AmqpTopology {
                 one.dead.to_string(),
             ]);
         }
-        output::text(&table.render())?;
+        output::text(&table.show(global.look()))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -120,6 +120,7 @@ impl JobChoice {
         if found.more {
             output::note(&format!("hero: more match; these are the latest {jobs}"));
         }
+        self.filter.sought().tell(global, found.jobs.is_empty());
         if self.dry_run {
             let text =
                 || table(&found.jobs, Timestamp::now(), self.filter.dead).show(global.look());

@@ -10,6 +10,7 @@ use super::moment::PastZone;
 use crate::cli::Global;
 use crate::cli::exec::parsed;
 use crate::cli::output;
+use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
@@ -72,6 +73,11 @@ impl JobErrors {
         let found = client.error_groups(&query, &JobSearch::default(), is_within, limit).await?;
         let table = || table(&found.groups, Timestamp::now()).show(global.look());
         output::print(global.json, || json!(found), table)?;
+        Sought::new(if self.dead { "dead letter" } else { "job is in error" })
+            .by("of type", self.script_type.as_ref())
+            .by("since", self.since.as_ref())
+            .by("until", self.until.as_ref())
+            .tell(global, found.groups.is_empty());
         if found.more && !global.json {
             let looked = counted(found.looked as u64, "failed job", "failed jobs");
             output::note(&format!("hero: of the latest {looked}"));
@@ -81,7 +87,7 @@ impl JobErrors {
 }
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
-    let mut table = TextTable::new(&[">JOBS", "~ERROR", ">LAST", "#LAST JOB", "~TYPES"]);
+    let mut table = TextTable::new(&[">JOBS", "!ERROR", ">LAST", "#LAST JOB", "~TYPES"]);
     for group in groups {
         let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
         table.row([

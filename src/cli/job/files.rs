@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::artifacts::{ArtifactError, Contents};
+use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobFile};
@@ -51,6 +52,7 @@ impl ListFiles {
             document
         };
         output::print(global.json, document, || table(&files).show(global.look()))?;
+        Sought::new("file").by("of job", Some(&id)).tell(global, files.is_empty());
         if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
             output::note(&format!("hero: {why}"));
         }

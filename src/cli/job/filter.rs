@@ -40,6 +40,9 @@ pub(super) struct JobFilters {
     /// Only jobs that ended since then
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) ended_since: Option<String>,
+    /// Only jobs that ended until then
+    #[arg(long, value_name = "DURATION|TIME")]
+    pub(super) ended_until: Option<String>,
     #[command(flatten)]
     pub(super) zone: PastZone,
     /// Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE
@@ -48,6 +51,10 @@ pub(super) struct JobFilters {
     /// Only jobs that ran last, and ended, on this machine
     #[arg(long, value_name = "NAME")]
     pub(super) host: Option<String>,
+    /// Only jobs of this queue, as hero queue list prints it: type:bash:group:gpu, with :prio:0 or :prio:2 at its end for
+    /// urgent jobs and those in the background
+    #[arg(long, value_name = "QUEUE")]
+    pub(super) queue: Option<String>,
     /// Only jobs of this caller
     #[arg(long, value_name = "TEXT")]
     pub(super) caller: Option<String>,
@@ -146,12 +153,13 @@ impl JobFilters {
     /// Returns true if any filter is given.
     pub(super) fn is_given(&self) -> bool {
         self.texts().iter().any(|(_, text)| text.is_some())
+            || self.queue.is_some()
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
             || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 11] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 12] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
@@ -161,6 +169,7 @@ impl JobFilters {
             ("--since", self.since.as_ref()),
             ("--until", self.until.as_ref()),
             ("--ended-since", self.ended_since.as_ref()),
+            ("--ended-until", self.ended_until.as_ref()),
             ("--actor", self.actor.as_ref()),
             ("--host", self.host.as_ref()),
             ("--type", self.script_type.as_ref()),
@@ -206,8 +215,10 @@ impl JobFilters {
             since: time("--since", self.since.as_deref())?,
             until: time("--until", self.until.as_deref())?,
             ended_since: time("--ended-since", self.ended_since.as_deref())?,
+            ended_until: time("--ended-until", self.ended_until.as_deref())?,
             actor: self.actor.clone(),
             host: self.host.clone(),
+            queue: self.queue.as_deref().map(parsed).transpose()?,
             ..JobSearch::default()
         })
     }
@@ -220,6 +231,7 @@ impl JobFilters {
         let texts = self.texts().into_iter();
         let given = texts.filter_map(|(option, text)| Some((option, text?.as_str())));
         let given = given.chain(self.zone.name().map(|name| ("--timezone", name)));
+        let given = given.chain(self.queue.as_deref().map(|queue| ("--queue", queue)));
         for (option, text) in given.chain(states).chain(tags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {

@@ -23,7 +23,7 @@ use crate::store::{JobSearch, JobSummary};
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n  \
-                        hero job list --ended-since 'yesterday 18:00' --host web-1\n\n\
+                        hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
                         state: --limit 1 is a waiting job, if any waits.\n\
                         The command for the next page, if there is one, is on standard error.")]
@@ -73,9 +73,7 @@ impl JobList {
             return Ok(ExitCode::SUCCESS);
         }
         output::text(&table(&items, Timestamp::now(), self.filter.dead).show(global.look()))?;
-        if items.is_empty() {
-            output::hint(global, "no job matches; hero job list --help shows the filters");
-        }
+        self.filter.sought().tell(global, items.is_empty());
         if let Some(next) = next {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
@@ -108,7 +106,7 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
     let mut titles = vec![
         "#ID",
         "~NAME",
-        if of_dead { ">DIED" } else { "~*STATUS" },
+        if of_dead { ">DIED" } else { "*STATUS" },
         "TYPE",
         "?~TARGET",
         "?>ATTEMPT",
@@ -125,7 +123,7 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
     let zone = local_zone();
     let has_errors = jobs.iter().any(|job| job.fields.contains_key("error"));
     if has_errors {
-        titles.push("~ERROR");
+        titles.push("!ERROR");
     }
     let mut table = TextTable::new(&titles);
     for job in jobs {

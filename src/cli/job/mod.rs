@@ -9,6 +9,7 @@ mod filter;
 mod list;
 mod moment;
 pub(super) mod show;
+mod sought;
 mod unfinished;
 mod wait;
 
@@ -246,25 +247,7 @@ impl Logs {
             client.get_job_status(&id).await?;
         }
         if self.follow {
-            let mut log = match since {
-                Some(place) => client.follow_job_logs_after(&id, place),
-                None => client.follow_job_logs(&id),
-            };
-            let mut end = PrintedEnd::new(!json && !self.timestamps && !self.streams, self.raw);
-            while let Some(lines) = log.next().await? {
-                for mut line in lines {
-                    if !json && line.progress.is_none() {
-                        let printed = end.before(&line.line)?.len();
-                        line.line.drain(..printed);
-                    }
-                    self.print(&line, json, &mut |line| output::json(&line))?;
-                }
-                if !json {
-                    end.show(log.unfinished())?;
-                }
-            }
-            end.end()?;
-            return Ok(ExitCode::SUCCESS);
+            return self.follow(client, &id, since, json).await;
         }
         let mut document: Vec<Value> = Vec::new();
         let (mut after, mut has_lines) = (since, false);
@@ -284,25 +267,63 @@ impl Logs {
         }
         if json {
             output::json(&json!({ "id": id, "lines": document }))?;
-        } else if !has_lines && self.since.is_none() {
-            note_without_log(client, &id).await;
+        } else if !has_lines {
+            note_without_log(client, &id, self.since.as_ref()).await;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Says where the output of a job is whose log is empty.
-async fn note_without_log(client: &Client, id: &JobId) {
+/// Says that a log is empty, and where the output of the job is.
+async fn note_without_log(client: &Client, id: &JobId, since: Option<&String>) {
     // An unknown job is no error here: its log may have outlived it.
     let job = client.get_job(id).await;
-    if job.is_ok_and(|job| job.output.is_some_and(|output| !output.as_bytes().is_empty())) {
-        output::note(&format!(
-            "hero: the log of job {id} is empty; its output: hero job output {id}"
-        ));
-    }
+    let has_output =
+        job.is_ok_and(|job| job.output.is_some_and(|output| !output.as_bytes().is_empty()));
+    let output =
+        if has_output { format!("; its output: hero job output {id}") } else { String::new() };
+    let empty = match since {
+        Some(since) => format!("the log of job {id} has no line since {since}"),
+        None => format!("the log of job {id} is empty"),
+    };
+    output::note(&format!("hero: {empty}{output}"));
 }
 
 impl Logs {
+    /// Prints the log as it grows, until the job has ended.
+    async fn follow(
+        &self,
+        client: &Client,
+        id: &JobId,
+        since: Option<String>,
+        json: bool,
+    ) -> Result<ExitCode, Error> {
+        let mut log = match since {
+            Some(place) => client.follow_job_logs_after(id, place),
+            None => client.follow_job_logs(id),
+        };
+        let mut end = PrintedEnd::new(!json && !self.timestamps && !self.streams, self.raw);
+        let mut has_lines = false;
+        while let Some(lines) = log.next().await? {
+            has_lines |= !lines.is_empty();
+            for mut line in lines {
+                if !json && line.progress.is_none() {
+                    let printed = end.before(&line.line)?.len();
+                    line.line.drain(..printed);
+                }
+                self.print(&line, json, &mut |line| output::json(&line))?;
+            }
+            if !json {
+                end.show(log.unfinished())?;
+            }
+        }
+        end.end()?;
+        if !(has_lines || json) {
+            note_without_log(client, id, self.since.as_ref()).await;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// Prints a line, or passes its document on.
     fn print(
         &self,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::list::attempt as took;
 use crate::cli::look::OutputLook;
@@ -72,7 +72,8 @@ pub(in crate::cli) fn readable(
     look: OutputLook,
 ) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
-    fields.insert("status".to_owned(), state(job).into());
+    let state = with_stopper(job, &mut fields);
+    fields.insert("status".to_owned(), state.into());
     fields.remove("attempts");
     if !trees.is_empty() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
@@ -119,6 +120,20 @@ fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
     }
 }
 
+/// Returns the state of a job, with the person or program that stopped it, whose field it takes away.
+fn with_stopper(job: &Job, fields: &mut Map<String, Value>) -> String {
+    let word = state(job);
+    let said = match job.status {
+        JobStatus::Error if word != job.status.as_str() => "stopped by",
+        JobStatus::Started => "told to stop by",
+        _ => return word.to_owned(),
+    };
+    match fields.remove("stopped_by") {
+        Some(by) => format!("{word}, {said} {}", shown(&by)),
+        None => word.to_owned(),
+    }
+}
+
 /// Returns the word for the state of a job in lists: a stopped job is cancelled.
 fn state(job: &Job) -> &'static str {
     let error = job.error.as_deref().filter(|_| job.status == JobStatus::Error);
@@ -127,7 +142,7 @@ fn state(job: &Job) -> &'static str {
 }
 
 fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
-    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "?~ACTOR", "?~HOST", "~ERROR"]);
+    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "?~ACTOR", "?~HOST", "!ERROR"]);
     for of in attempts {
         let times =
             of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));
@@ -175,10 +190,12 @@ fn grouped(number: u64) -> String {
 /// Returns the text with the word of its state in colour.
 fn coloured(text: &str, job: &Job, look: OutputLook) -> String {
     let word = state(job);
-    let is_state =
-        |line: &str| line.strip_prefix("status").is_some_and(|value| value.trim_start() == word);
+    let is_state = |line: &str| {
+        let value = line.strip_prefix("status").map(str::trim_start);
+        value.is_some_and(|value| value.split(',').next() == Some(word))
+    };
     let Some(line) = text.lines().find(|line| is_state(line)) else { return text.to_owned() };
-    let shown = line.replace(word, &look.state(word, word));
+    let shown = line.replacen(word, &look.state(word, word), 1);
     text.replacen(line, &shown, 1)
 }
 
@@ -241,6 +258,15 @@ mod tests {
         (job.status, job.error) = (JobStatus::Error, Some("stopped".to_owned()));
         let text = readable(&job, &[], &[], OutputLook::PLAIN);
         assert!(text.contains("status    cancelled\n"), "{text}");
+        job.extra.insert("stopped_by".to_owned(), "ann (uid 1000) from web-1".to_owned());
+        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        let said = "status    cancelled, stopped by ann (uid 1000) from web-1\n";
+        assert!(text.contains(said) && !text.contains("stopped_by"), "{text}");
+        let look = OutputLook { columns: None, colour: true };
+        assert!(coloured(&text, &job, look).contains("\u{1b}[0m, stopped by ann"), "{text}");
+        (job.status, job.error) = (JobStatus::Started, None);
+        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        assert!(text.contains("started, told to stop by ann"), "{text}");
     }
 
     #[test]

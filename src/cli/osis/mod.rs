@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::exec::parsed;
+use super::sought::Sought;
 use super::table::TextTable;
 use super::{Global, output};
 use crate::client::Client;
@@ -97,7 +98,7 @@ impl OsisCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (client, config) = (global.client()?, global.config()?.osis);
         match self {
-            Self::List(list) => list.run(&client, &config, global.json).await,
+            Self::List(list) => list.run(&client, &config, global).await,
             Self::Get { object_type, id, of } => {
                 let (object_type, id): (ObjectType, ObjectId) =
                     (parsed(&object_type)?, parsed(&id)?);
@@ -115,7 +116,7 @@ impl OsisCommand {
             Self::Export(export) => export.run(&client).await,
             Self::Import(import) => import.run(&client, &config, global.json).await,
             Self::Reindex { context } => {
-                reindex(&client, &config, context.as_deref(), global.json).await
+                reindex(&client, &config, context.as_deref(), global).await
             }
         }
     }
@@ -126,9 +127,9 @@ impl ObjectList {
         &self,
         client: &Client,
         config: &OsisConfig,
-        json: bool,
+        global: &Global,
     ) -> Result<ExitCode, Error> {
-        let Some(object_type) = &self.object_type else { return self.counts(client, json).await };
+        let Some(object_type) = &self.object_type else { return self.counts(client, global).await };
         let object_type: ObjectType = parsed(object_type)?;
         let context: Context = parsed(self.context.as_deref().unwrap_or_default())?;
         let limit: usize = self.limit.into();
@@ -147,11 +148,17 @@ impl ObjectList {
         let documents = || objects.iter().map(|object| object.document().into()).collect();
         let next = next.map(|id| id.to_string());
         output::print(
-            json,
+            global.json,
             || json!({ "objects": Value::Array(documents()), "next": next }),
-            || table(&objects),
+            || table(&objects).show(global.look()),
         )?;
-        if let Some(next) = next.filter(|_| !json) {
+        Sought::new("object")
+            .by("of type", Some(&object_type))
+            .by("in context", self.context.as_ref())
+            .quoting("that fits", self.find.as_ref())
+            .by("after", self.after.as_ref())
+            .tell(global, objects.is_empty());
+        if let Some(next) = next.filter(|_| !global.json) {
             let command = format!(
                 "hero osis list {object_type}{} --limit {} --after {}",
                 self.context
@@ -167,8 +174,8 @@ impl ObjectList {
     }
 
     /// Prints the number of objects by context and type.
-    async fn counts(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
-        let mut table = TextTable::new(&["CONTEXT", "TYPE", ">OBJECTS"]);
+    async fn counts(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let mut table = TextTable::new(&["~CONTEXT", "!TYPE", ">OBJECTS"]);
         let mut documents = Vec::new();
         for context in contexts(client, self.context.as_deref()).await? {
             for (object_type, count) in client.object_counts(&context).await? {
@@ -178,7 +185,11 @@ impl ObjectList {
                     .push(json!({ "context": context, "type": object_type, "objects": count }));
             }
         }
-        output::print(json, || json!({ "types": documents }), || table.render())?;
+        let text = || table.show(global.look());
+        output::print(global.json, || json!({ "types": documents }), text)?;
+        Sought::new("object")
+            .by("in context", self.context.as_ref())
+            .tell(global, documents.is_empty());
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -210,11 +221,8 @@ async fn delete(
         Ok(Write { object_type, id, expected: None, change: Change::Delete })
     };
     let writes: Vec<Write> = ids.iter().map(write).collect::<Result<_, Error>>()?;
-    let mut deleted = Vec::new();
-    let answer = client.objects(&context, Ask::Write(writes), config).await?;
-    if let Answer::Written(written) = answer {
-        deleted.extend(written.iter().map(|written| written.existed));
-    }
+    let written = client.change_objects(&context, writes, config).await?;
+    let deleted: Vec<bool> = written.iter().map(|written| written.existed).collect();
     let mut exit = Exit::Ok;
     for (id, _) in ids.iter().zip(&deleted).filter(|(_, existed)| !**existed) {
         output::note(&format!("hero: no such object: {object_type} {}", id.escape_debug()));
@@ -229,9 +237,9 @@ async fn reindex(
     client: &Client,
     config: &OsisConfig,
     context: Option<&str>,
-    json: bool,
+    global: &Global,
 ) -> Result<ExitCode, Error> {
-    let mut table = TextTable::new(&["CONTEXT", "TYPE", "BUILT", "REMOVED"]);
+    let mut table = TextTable::new(&["~CONTEXT", "TYPE", "!BUILT", "~REMOVED"]);
     let mut documents = Vec::new();
     for context in contexts(client, context).await? {
         for object_type in client.object_counts(&context).await?.into_keys() {
@@ -255,13 +263,14 @@ async fn reindex(
             }));
         }
     }
-    output::print(json, || json!({ "indexes": documents }), || table.render())?;
+    let text = || table.show(global.look());
+    output::print(global.json, || json!({ "indexes": documents }), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(objects: &[Object]) -> String {
+fn table(objects: &[Object]) -> TextTable {
     const SHOWN_CHARS: usize = 100;
-    let mut table = TextTable::new(&["ID", ">VERSION", "MODIFIED", "OBJECT"]);
+    let mut table = TextTable::new(&["ID", ">VERSION", "MODIFIED", "!OBJECT"]);
     for object in objects {
         let body = Value::Object(object.body.clone()).to_string();
         let mut shown: String = body.chars().take(SHOWN_CHARS).collect();
@@ -271,7 +280,7 @@ fn table(objects: &[Object]) -> String {
         let modified = time_text(object.modified_ms);
         table.row([object.id.to_string(), object.version.to_string(), modified, shown]);
     }
-    table.render()
+    table
 }
 
 /// Quotes a word for a shell.

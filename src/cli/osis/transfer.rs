@@ -15,7 +15,7 @@ use crate::cli::output;
 use crate::client::Client;
 use crate::config::OsisConfig;
 use crate::error::{Error, Exit};
-use crate::proto::object::{Ask, Context, ObjectId, ObjectType, Write};
+use crate::proto::object::{Context, ObjectId, ObjectType, Write};
 
 /// The page size of an export.
 const PAGE: usize = 500;
@@ -134,8 +134,7 @@ impl Import {
             });
             if !goes_on && !batch.is_empty() {
                 imported += batch.len();
-                let ask = Ask::Write(std::mem::take(&mut batch));
-                client.objects(&batch_context, ask, config).await?;
+                client.change_objects(&batch_context, std::mem::take(&mut batch), config).await?;
                 bytes = 0;
             }
             let Some((context, write)) = next else { break };

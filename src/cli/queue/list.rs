@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::time::brief;
 use crate::cli::{Global, output};
@@ -20,12 +21,7 @@ pub(super) async fn run(client: &Client, global: &Global) -> Result<ExitCode, Er
         || json!({ "queues": queues.iter().map(QueueDocument::from).collect::<Vec<_>>() }),
         || table(&queues).show(global.look()),
     )?;
-    if queues.is_empty() {
-        output::hint(
-            global,
-            "no queue holds jobs or is paused; submit one: hero submit -t osis -e 1",
-        );
-    }
+    Sought::new("queue holds jobs or is paused").tell(global, queues.is_empty());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,7 +59,7 @@ impl TargetRow<'_> {
 
 fn table(queues: &[QueueState]) -> TextTable {
     let titles = [
-        "~QUEUE",
+        "!QUEUE",
         ">URGENT",
         ">NORMAL",
         ">BACKGROUND",

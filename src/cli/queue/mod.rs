@@ -30,6 +30,8 @@ pub(super) enum QueueCommand {
                             script type,\nsampled by the supervisor.")]
     List,
     /// Stop actors from taking jobs of these queues; running jobs continue, new ones are accepted
+    #[command(override_usage = "hero queue pause <QUEUE>...\n       \
+                                hero queue pause <--all|--type <TYPE>|--group <GROUP>>...")]
     #[command(after_help = "Examples:\n  hero queue pause type:python\n  \
                             hero queue pause type:osis:group:io:prio:2\n  hero queue pause --all\n  \
                             hero queue pause --type python --group io\n\n\
@@ -38,6 +40,8 @@ pub(super) enum QueueCommand {
     Pause(QueueChoice),
     Drain(drain::Drain),
     /// Resume paused queues
+    #[command(override_usage = "hero queue resume <QUEUE>...\n       \
+                                hero queue resume <--all|--type <TYPE>|--group <GROUP>>...")]
     #[command(
         after_help = "Examples:\n  hero queue resume type:python\n  hero queue resume --all\n\n\
                             --all, --type and --group also resume the queues among them that were paused \

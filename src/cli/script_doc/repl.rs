@@ -182,6 +182,7 @@ impl Prompt {
             context_id: &self.context,
             attempt: 1,
             attempts_left: 0,
+            state: None,
             source,
             extension: "",
             env: &env,

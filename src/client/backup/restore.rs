@@ -99,6 +99,9 @@ pub async fn restore<R: BufRead>(
     }
     restore.write_objects().await?;
     restore.send_on_their_way().await?;
+    let Restored { jobs, objects, .. } = &restore.restored;
+    let (jobs, objects) = (counted(*jobs, "job", "jobs"), counted(*objects, "object", "objects"));
+    client.note("backup.restore", format!("{jobs} and {objects}")).await;
     Ok(restore.restored)
 }
 

@@ -61,7 +61,7 @@ key_table! {
     /// The largest body of a message.
     message_size_max: Size(KIB, 64 * MIB);
 
-    /// The most messages in the queue of log events, RabbitMQ rejects more. 0: no bound.
+    /// The most messages in the queue of log events; RabbitMQ rejects more. 0: no bound.
     log_length_max: Number(0, (1 << 32) - 1);
 
     /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.

@@ -51,11 +51,11 @@ key_table! {
     /// The addresses that get a mail.
     mail: Texts;
 
-    /// The sender of mails; without `@` one of this machine.
+    /// The sender of mails; without `@` one of this machine. By default `hero`.
     from: Text;
 
     /// The server for mails, `smtps://USER@HOST:PORT` or `smtp://HOST:PORT`. Without one the program `sendmail`
-    /// takes them.
+    /// takes them, by default `/usr/sbin/sendmail`.
     smtp: Text;
     sendmail: File;
 
@@ -70,7 +70,7 @@ key_table! {
     journal: Flag;
 
     /// The events that are told: `failed`, `dead` (a failed job used up its attempts), `recovered` (a job finished
-    /// whose like had failed) and `finished`.
+    /// whose like had failed) and `finished`. By default `["failed"]`.
     on: SomeOf(&["failed", "dead", "recovered", "finished"]);
 
     /// Select the jobs, each list narrows the selection: script types, groups, callers, tags, and names of periodic
@@ -84,9 +84,10 @@ key_table! {
     /// Selects only jobs that name this notification.
     named: Flag;
 
-    /// The shortest time between two messages: events between them are told by one. `0s` sends each at once.
+    /// The shortest time between two messages: events between them are told by one. `0s` sends each at once. By default
+    /// `5m`.
     every: Duration(0, DAY);
 
-    /// The longest time that one attempt to deliver may take.
+    /// The longest time that one attempt to deliver may take. By default `10s`.
     timeout: Duration(1, 60 * SECOND);
 }

@@ -57,6 +57,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         context_id: "",
         attempt: 1,
         attempts_left: 0,
+        state: None,
         source,
         extension: "",
         env: &env,

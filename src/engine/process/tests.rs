@@ -97,6 +97,7 @@ impl Job {
             context_id: "",
             attempt: 1,
             attempts_left: 0,
+            state: None,
             source,
             extension: "",
             env: &self.env,

@@ -35,6 +35,8 @@ pub struct ImportedJob {
     pub script: String,
     /// Its environment.
     pub env: BTreeMap<String, String>,
+    /// The notification that it names, in place of mail.
+    pub notify: Option<String>,
 }
 
 /// A difference, or a line that is left out.
@@ -138,6 +140,7 @@ impl CrontabReader<'_> {
             delay_minutes: self.env.get("RANDOM_DELAY").and_then(|text| text.parse().ok()),
             script,
             env: self.environment_of_jobs(),
+            notify: self.env.get("MAILTO").filter(|to| !to.is_empty()).map(|to| notification(to)),
         });
     }
 
@@ -160,10 +163,14 @@ impl CrontabReader<'_> {
     fn note_environment(&mut self, number: usize, name: &str, value: &str) {
         let text = match name {
             "MAILTO" if value.is_empty() => return,
-            "MAILTO" => format!(
-                "cron mails the output to {value}; here it is kept with the job (hero job log), and monitoring tells of \
-                 failures"
-            ),
+            "MAILTO" => {
+                let name = notification(value);
+                format!(
+                    "cron mails the output to {value}; here it is kept with the job (hero job log), and the jobs below \
+                     name the notification {name}, which tells of failures: add [notify.{name}] with mail = \
+                     [\"{value}\"] and named = true to hero.toml"
+                )
+            }
             "MAILFROM" | "CONTENT_TYPE" => format!("{name} is left out: no mail is sent"),
             "SHELL" if matches!(value, "/bin/sh" | "/bin/bash" | "/usr/bin/bash" | "/bin/dash") => {
                 return;
@@ -257,6 +264,9 @@ impl ImportedJob {
             let _ = writeln!(text, "spread = \"{minutes}m\"");
         }
         let _ = writeln!(text, "script = {}", quoted(&self.script));
+        if let Some(name) = &self.notify {
+            let _ = writeln!(text, "notify = [{}]", quoted(name));
+        }
         if !self.env.is_empty() {
             let env = self.env.iter().map(|(name, value)| format!("{name} = {}", quoted(value)));
             let _ = writeln!(text, "env = {{ {} }}", env.collect::<Vec<_>>().join(", "));
@@ -276,6 +286,14 @@ fn program(simple: &str) -> Option<&str> {
     let bases = words.filter_map(|word| word.rsplit('/').next().filter(|base| !base.is_empty()));
     let mut bases = bases.skip_while(|base| STARTERS.contains(base));
     bases.next().filter(|base| !BEFORE.contains(base))
+}
+
+/// Returns the name of the notification that takes the place of mail to an address.
+fn notification(address: &str) -> String {
+    let user = address.split(['@', ',']).next().unwrap_or_default().to_ascii_lowercase();
+    let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let user: String = user.trim().chars().map(legal).take(NAME_LEN - "mail-".len()).collect();
+    format!("mail-{user}")
 }
 
 /// Returns a string of TOML.
@@ -355,6 +373,8 @@ mod tests {
         assert_eq!(found.jobs[0].schedule, "17 * * * *");
         assert_eq!(found.jobs[0].script, "cd / && run-parts --report /etc/cron.hourly");
         assert_eq!(found.jobs[0].env, [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
+        assert_eq!(found.jobs[0].notify.as_deref(), Some("mail-ops"));
+        assert!(found.jobs[0].table("f", "UTC").contains("\nnotify = [\"mail-ops\"]\n"));
         let mail = "{ mail -s \"100% up\" ann\n} <<'END'\nHello,\nall is well\nEND\n";
         assert_eq!(found.jobs[3].script, mail);
         let notes: Vec<(usize, &str)> =

@@ -188,6 +188,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("first_started_at", "First started", Times).unit(Time),
     row("finished_at", "Ended", Times).unit(Time).exported(),
     row("updated_at", "Updated", Times).unit(Time),
+    row("kept_state_at", "State kept", Times).unit(Time),
     row("timeout", "Timeout", Settings).unit(Seconds),
     row("memory", "Memory", Settings),
     row("cpu", "Processor time", Settings),
@@ -297,6 +298,7 @@ pub static JOB_FIELDS: &[JobField] = &[
         "base64, if the output is not UTF-8 and is given as Base64",
     ),
     row(OUTPUT, "Output", Texts).added(FieldKind::Text, "string", "The output, once it finished"),
+    row("kept_state", "State for the next attempt", Texts),
     row("error", "Error", Texts).exported().searched(),
     row("script", "Script", Texts),
 ];

@@ -14,6 +14,7 @@ mod given;
 mod hash;
 mod id;
 mod json;
+mod kept_state;
 mod last_attempt;
 mod notify_names;
 mod output;
@@ -42,6 +43,7 @@ pub use files::{
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
+pub use kept_state::{KeptState, STATE_BYTES_MAX};
 pub use notify_names::NotifyName;
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;

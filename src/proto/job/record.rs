@@ -117,6 +117,10 @@ job! {
     exit_code: Option<i32>,
     /// The machine of the actor, if the job ended in `error`.
     hostname: Option<String>,
+    /// The state that its script has kept for the next attempt, as JSON.
+    kept_state: Option<String>,
+    /// The time at which its script kept it.
+    kept_state_at: Option<Timestamp>,
     /// The latest attempts before the last one.
     attempts: Vec<JobAttempt>,
 }

@@ -217,12 +217,8 @@ async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted, Rpc
         let object_type = object_type.clone();
         Write { object_type, id, expected: None, change: Change::Delete }
     };
-    let ask = Ask::Write(given.ids.into_iter().map(write).collect());
-    match context.client.objects(&of, ask, &context.config.osis).await? {
-        Answer::Written(written) => {
-            let deleted = written.iter().filter(|written| written.existed).count();
-            Ok(Deleted { deleted: deleted as u64 })
-        }
-        _ => Ok(Deleted { deleted: 0 }),
-    }
+    let writes = given.ids.into_iter().map(write).collect();
+    let written = context.client.change_objects(&of, writes, &context.config.osis).await?;
+    let deleted = written.iter().filter(|written| written.existed).count();
+    Ok(Deleted { deleted: deleted as u64 })
 }

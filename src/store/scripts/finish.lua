@@ -139,7 +139,7 @@ local function finish(number)
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
-    'durable', 'cron')
+    'durable', 'cron', 'kept_state_at')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -162,6 +162,8 @@ local function finish(number)
   if status == 'finished' and ran_before then
     redis.call('HDEL', JOB .. id, 'error')
   end
+  -- No attempt follows that would need it.
+  if status == 'finished' and f[16] then redis.call('HDEL', JOB .. id, 'kept_state', 'kept_state_at') end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12], cron = f[15], reply_format = f[13], entries = entries,
     is_dead = kind == 'dead',

@@ -1,5 +1,5 @@
 -- Makes one step that was left because one call may not do more: tells further dependents of a job,
--- registers a job at further prerequisites, or starts the callbacks of a graph that has ended.
+-- registers a job at further prerequisites, keeps further ended prerequisites for a job, or starts the callbacks of a graph that has ended.
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
@@ -70,6 +70,8 @@ if not entry then return 0 end
 entry = cjson.decode(entry)
 if entry.waits then
   register(entry.id, entry.waits)
+elseif entry.keeps then
+  if has_not_ended(entry.id) then keep_all_for(entry.id, entry.keeps) end
 elseif entry.graph then
   call_back_all(entry)
 else

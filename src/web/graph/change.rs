@@ -16,7 +16,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 
 /// Reads a graph without its jobs.
-async fn named(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
+pub(super) async fn named(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
     let mut answer = site.ask(visitor, "graph.get", json!({ "id": id, "limit": 1 })).await?;
     Ok(JobDoc::from(answer["graph"].take()))
 }
@@ -77,6 +77,19 @@ pub(in crate::web) async fn change(
     let is_gone = verb == "delete" && answer["left"] == 0;
     let back = if is_gone { "/graphs".to_owned() } else { address(&graph) };
     Ok(site.done(&back, &said(verb, &answer)))
+}
+
+/// Runs the failed jobs of a graph again with these changes.
+pub(super) async fn retried(
+    site: &Site,
+    visitor: &Visitor,
+    graph: &JobDoc,
+    changes: Value,
+) -> Result<Response, PageError> {
+    let params = json!({ "id": graph.id(), "changes": changes });
+    let answer = site.call(visitor, "graph.retry", params).await?;
+    site.snapshots_are_old();
+    Ok(site.done(&address(graph), &said("retry", &answer)))
 }
 
 /// Returns the sentence about what happened: `Retried 2 jobs, 1 stays as it is.`

@@ -1,6 +1,7 @@
 //! `/jobs/ID/graph`: the jobs around a job, as a drawing and as a table.
 
 mod change;
+mod correct;
 mod draw;
 mod layout;
 mod whole;
@@ -28,6 +29,7 @@ use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
 pub(super) use change::{ask_delete, ask_stop, change};
+pub(super) use correct::{ask_correction, correct};
 pub(super) use whole::{live as live_whole, show as show_whole};
 
 use draw::GraphZoom;

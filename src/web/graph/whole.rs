@@ -252,6 +252,9 @@ fn buttons(links: &SiteLinks, graph: &JobDoc) -> Markup {
             @if number("failed") + number("cancelled") > 0 {
                 button #do-retry name="do" value="retry" data-key="retry" { "Retry failed" }
             }
+            @if number("failed") > 0 {
+                a.btn #do-correct href={ (own) "/correct" } { "Correct and retry…" }
+            }
             @if number("waiting") > 0 {
                 a.btn #do-stop href={ (own) "/stop" } data-ask data-key="stop" { "Stop…" }
             }

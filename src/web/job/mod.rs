@@ -92,6 +92,7 @@ pub(super) async fn show(
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
+                (source::kept_state(&job))
                 (source::script(&job))
                 (retry_form::link(&job, links))
             }
@@ -123,6 +124,7 @@ pub(super) async fn live(
         LivePart::whole("attempts", attempt_section::section(&job, links, now.moment.at)),
         LivePart::whole("error", source::error(&job, links)),
         LivePart::whole("output", source::output(&job)),
+        LivePart::whole("kept", source::kept_state(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
         LivePart::whole("files", files::section(site, visitor, &job).await?),
         LivePart::whole("relations", relations(site, visitor, &job, now.moment.at).await?),

@@ -154,6 +154,22 @@ pub(super) fn output(job: &JobDoc) -> Markup {
     }
 }
 
+/// Returns the state that the script has kept for the next attempt.
+pub(super) fn kept_state(job: &JobDoc) -> Markup {
+    let (text, is_cut) = cut(job.text("kept_state"));
+    html! {
+        section #kept {
+            @if !text.is_empty() {
+                (bar("State for the next attempt", "", None))
+                div.code tabindex="0" role="region" aria-label="State for the next attempt" {
+                    pre.one { (text) }
+                }
+                @if is_cut { p.faint { "The rest is not shown. The JSON of the job has all of it." } }
+            }
+        }
+    }
+}
+
 fn no_output(job: &JobDoc) -> &'static str {
     match job.status() {
         JobStatus::Finished => "The output is empty.",
@@ -184,9 +200,12 @@ mod tests {
         for kind in ["python", "osis", "bash", "node", "other"] {
             let job = JobDoc::from(json!({
                 "script": hostile, "error": hostile, "output": hostile, "script_type": kind,
+                "kept_state": hostile,
                 "status": "error",
             }));
-            for text in [script(&job), error(&job, &SiteLinks::new("/")), output(&job)] {
+            let texts =
+                [script(&job), error(&job, &SiteLinks::new("/")), output(&job), kept_state(&job)];
+            for text in texts {
                 let text = text.into_string();
                 assert!(!text.contains("<script>"), "{text}");
                 assert_eq!(text.matches("</pre>").count(), 1, "{text}");

@@ -87,6 +87,11 @@ impl JobFilter {
         if self.is_of_dead() { "/dead" } else { "/jobs" }
     }
 
+    /// Returns the word for what a list has.
+    pub(super) fn noun(&self) -> &'static str {
+        if self.is_of_dead() { "dead letter" } else { "job" }
+    }
+
     /// Returns the number of rows of a page.
     pub(super) fn size(&self) -> usize {
         let asked = self.limit.parse().unwrap_or(SIZES[0]);

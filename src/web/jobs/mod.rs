@@ -10,7 +10,6 @@ mod search;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -31,7 +30,6 @@ pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use rows::{tags, what_it_is_at};
 
-use bulk::noun;
 use filter::{AGES, JobFilter};
 use rows::RowLook;
 use search::JobListPage;
@@ -261,7 +259,7 @@ fn body(
     let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !is_live(filter) {
-            (empty(&html! { "No " (noun(filter)) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
+            (empty(&html! { "No " (filter.noun()) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
             (foot(links, filter, found))
         } @else {
             form method="post" action=(links.to(filter.path())) {
@@ -320,28 +318,13 @@ async fn by_error(
     Ok(site.page(visitor, now, &WebPage::still("Failures", nav(&failed), main)))
 }
 
-async fn all_matching(
-    site: &Site,
-    visitor: &Visitor,
-    filter: &JobFilter,
-    most: usize,
-) -> Result<(JobListPage, Timestamp), PageError> {
-    let now = site.snapshot(visitor).await?.moment.at;
-    let first = JobFilter { cursor: String::new(), ..filter.clone() };
-    let mut found = search::find(site, visitor, &first, now, most).await?;
-    if found.jobs.len() > most {
-        found.jobs.truncate(most);
-    }
-    Ok((found, now))
-}
-
 /// Answers with the list as JSON.
 pub(super) async fn json(
     State(site): State<Site>,
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
     Ok((attachment("application/json", "jobs.json"), text).into_response())
 }
@@ -352,7 +335,7 @@ pub(super) async fn csv(
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }

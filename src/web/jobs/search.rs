@@ -20,6 +20,20 @@ pub(super) struct JobListPage {
     pub(super) looked_at: usize,
 }
 
+/// Finds all jobs that match, from the first page on, up to this number.
+pub(super) async fn all(
+    site: &Site,
+    visitor: &Visitor,
+    filter: &JobFilter,
+    most: usize,
+) -> Result<JobListPage, PageError> {
+    let now = site.snapshot(visitor).await?.moment.at;
+    let first = JobFilter { cursor: String::new(), ..filter.clone() };
+    let mut found = find(site, visitor, &first, now, most).await?;
+    found.jobs.truncate(most);
+    Ok(found)
+}
+
 /// Finds `wanted` jobs, or all there are among those that are looked at.
 pub(super) async fn find(
     site: &Site,

@@ -201,6 +201,31 @@ for text in (b'[' * 100000, b'{"output":' * 10000, b'\xff\x00{}', b'{"progress":
     os.write(channel, text + b'\n')
 return False
 
+#: ask without end, and read no answer
+#: without: may be held
+channel = int(os.environ['HERO_FD'])
+for number in range(20000): os.write(channel, b'{"state": %d}\n' % number)
+return False
+
+#: keep a giant state, and one that nests without end
+#: without: may be held
+channel, answers = int(os.environ['HERO_FD']), int(os.environ['HERO_FD_IN'])
+for state in (b'"' + b'x' * 70000 + b'"', b'[' * 100000 + b']' * 100000, b'"' + b'x' * 5000000 + b'"'):
+    os.write(channel, b'{"state": ')
+    os.write(channel, state + b'}\n')
+    if os.read(answers, 4096).startswith(b'{"ok"'): return True
+return False
+
+#: keep the state of another job, or of none
+#: without: may be held
+channel, answers = int(os.environ['HERO_FD']), int(os.environ['HERO_FD_IN'])
+for line in (b'{"state": 1, "id": "other"}', b'{"state": 1, "job": "other"}', b'{"state":', b'{"state"}', b'{"state": 1} {"state": 2}'):
+    os.write(channel, line + b'\n')
+os.write(channel, b'{"state": 7}\n')
+answered = b''
+while answered.count(b'\n') < 6: answered += os.read(answers, 4096)
+return [line == b'{"ok":true}' for line in answered.splitlines()] != [False] * 5 + [True]
+
 #: print a NUL and escape sequences without end
 #: ends: output
 #: without: may be held

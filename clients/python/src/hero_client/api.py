@@ -486,6 +486,10 @@ class Job(_JobRequired, total=False):
     """The exit code, where a process ran."""
     hostname: str
     """The machine of the actor, if the job ended in `error`."""
+    kept_state: str
+    """The state that its script has kept for the next attempt, as JSON."""
+    kept_state_at: str
+    """The time at which its script kept it."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     cron: str

@@ -78,7 +78,7 @@ async fn outputs(
     let (mut given, mut left) = (0, config.inputs_size_max);
     for chunk in members[..members.len().min(OUTPUTS_MAX)].chunks(OUTPUTS_PER_CALL) {
         let asked: Vec<_> = chunk.iter().map(|member| vec![member.id.clone()].into()).collect();
-        let (found, _) = store.inputs(&asked, left).await?;
+        let (found, ..) = store.inputs(&asked, left).await?;
         for (member, outputs) in chunk.iter().zip(found) {
             // An output that is too large for the rest, or cannot be read, is the end of them.
             let Ok(mut outputs) = outputs else { return Ok(given) };

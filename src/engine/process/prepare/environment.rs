@@ -81,6 +81,7 @@ pub fn variable_names() -> Vec<&'static str> {
         "HERO_ATTEMPTS_LEFT",
         "HERO_OUTPUT_DIR",
         "HERO_FD",
+        "HERO_FD_IN",
         "HERO_RUN_ID",
     ];
     let of_every_program =

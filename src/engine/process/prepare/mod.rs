@@ -14,6 +14,7 @@ mod scratch;
 mod secrets;
 mod shebang;
 mod source;
+mod state;
 mod tool;
 mod v;
 
@@ -136,6 +137,7 @@ impl Preparer {
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
+        state::provide(&mut env, script.state, &scratch)?;
         secrets::provide(&mut env, &script.secrets.files, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.options.env.keys());

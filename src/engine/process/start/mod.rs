@@ -53,8 +53,7 @@ fn cold(
     let null = File::open("/dev/null")?;
     let stdin = spec.stdin.unwrap_or(&null);
     let standard = [stdin.as_fd(), pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
-    let channel = pipes.channel.iter().map(|channel| channel.write_end.as_fd());
-    let descriptors: Vec<_> = standard.into_iter().chain(channel).collect();
+    let descriptors: Vec<_> = standard.into_iter().chain(pipes.of_channel()).collect();
     let (group, mark) = (spec.sandbox.job_group()?, OsString::from(run.mark()));
     let members = group.as_ref().map(JobGroup::members).transpose()?;
     let launch = spec.launch(run, &mark, pipes.channel.is_some(), &descriptors);

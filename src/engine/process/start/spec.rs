@@ -14,6 +14,8 @@ use crate::sandbox::{Allowance, Launch, Restrictions, Sandbox};
 pub(in crate::process) const CHANNEL_NUMBER: &str = "3";
 /// The environment variable that holds this number.
 pub(in crate::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
+/// The number on which the child reads answers, and the environment variable that holds it.
+pub(in crate::process) const ANSWERS: (&str, &str) = ("HERO_FD_IN", "4");
 
 /// A program to run. Its environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -64,6 +66,7 @@ impl Spec<'_> {
         env.insert(OsStr::new(MARK), mark);
         if has_channel {
             env.insert(OsStr::new(CHANNEL_VARIABLE), OsStr::new(CHANNEL_NUMBER));
+            env.insert(OsStr::new(ANSWERS.0), OsStr::new(ANSWERS.1));
         }
         Launch {
             file: &self.program,

@@ -1,6 +1,7 @@
 //! A child that has just been started.
 
 use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::unistd::Pid;
 
@@ -25,8 +26,10 @@ pub(in crate::process) struct Started {
 pub(in crate::process) struct Pipes {
     pub(in crate::process) stdout: PipeEnds,
     pub(in crate::process) stderr: PipeEnds,
-    /// The channel where a child reports progress and its output.
+    /// The channel on which a child reports progress and its output.
     pub(in crate::process) channel: Option<PipeEnds>,
+    /// Where it reads the answers to what it asks there.
+    pub(in crate::process) answers: Option<PipeEnds>,
 }
 
 /// Both ends of a pipe.
@@ -39,7 +42,14 @@ pub(in crate::process) struct PipeEnds {
 impl Pipes {
     pub(super) fn open(has_channel: bool) -> io::Result<Self> {
         let pipe = || io::pipe().map(|(read_end, write_end)| PipeEnds { read_end, write_end });
-        let channel = if has_channel { Some(pipe()?) } else { None };
-        Ok(Self { stdout: pipe()?, stderr: pipe()?, channel })
+        let (channel, answers) =
+            if has_channel { (Some(pipe()?), Some(pipe()?)) } else { (None, None) };
+        Ok(Self { stdout: pipe()?, stderr: pipe()?, channel, answers })
+    }
+
+    /// Returns the child's ends of the channel, in the order of their numbers.
+    pub(super) fn of_channel(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let channel = self.channel.iter().map(|ends| ends.write_end.as_fd());
+        channel.chain(self.answers.iter().map(|ends| ends.read_end.as_fd()))
     }
 }

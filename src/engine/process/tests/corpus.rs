@@ -149,6 +149,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         context_id: "",
         attempt: 1,
         attempts_left: 0,
+        state: None,
         source,
         extension,
         env: &env,

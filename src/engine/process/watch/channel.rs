@@ -7,30 +7,36 @@
 //! {"output": {"any": "value"}}
 //! {"retry_in": 300, "text": "the server is busy"}
 //! {"discard": "no such customer"}
+//! {"state": {"row": 7}}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
 //! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
-//! of them counts. Other lines are counted, and the count is logged: a child that writes there by
-//! accident must not fail.
+//! of them counts. `state` is a request: its answer stands on the descriptor for answers (`answers.rs`).
+//! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, PipeWriter};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::answers::AnswerPipe;
 use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
-use crate::engine::{Log, Stream};
+use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
+use crate::proto::job::KeptState;
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
-/// The bytes of a line beside its output: braces, the name, and escapes of a text.
-const LINE_EXTRA_BYTES: u64 = 64 * 1024;
+/// The bytes of a line beside its output: braces, the name, and escapes of a text; enough for a state as well.
+const LINE_EXTRA_BYTES: u64 = 256 * 1024;
 /// The start of a line with an output.
 const OUTPUT: &[u8] = b"{\"output\"";
+/// The start of a line with a state.
+const STATE: &[u8] = b"{\"state\"";
 
 /// One message.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ enum ChannelMessage {
     Output(String),
     RetryIn(f64, String),
     Discard(String),
+    State(Result<KeptState, String>),
 }
 
 /// The members of a line. An output is kept as it is written, with all digits of its numbers.
@@ -53,6 +60,8 @@ struct Members<'m> {
     output: Option<&'m RawValue>,
     retry_in: Option<f64>,
     discard: Option<String>,
+    #[serde(borrow, deserialize_with = "present")]
+    state: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -63,8 +72,13 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard } =
+        let Members { progress, text, log, output, retry_in, discard, state } =
             serde_json::from_slice(line).ok()?;
+        if let Some(state) = state {
+            let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
+            let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
+            return is_alone.then(|| Self::State(KeptState::of_json(state.get())));
+        }
         Some(match (progress, log, output, retry_in, discard, &text) {
             (Some(fraction), None, None, None, None, _) => {
                 Self::Progress(fraction, text.unwrap_or_default())
@@ -114,15 +128,21 @@ struct Messages {
     output: Option<String>,
     asked: Option<AskedEnd>,
     too_large: bool,
+    answers: Option<Arc<AnswerPipe>>,
 }
 
 impl Channel {
-    /// Reads from a pipe.
+    /// Reads from a pipe, and answers requests on another.
     ///
     /// # Errors
     /// The errors of setting it up.
-    pub(super) fn new(read_end: PipeReader, output_bytes_max: u64) -> io::Result<Self> {
-        let (reader, messages) = (Reader::new(read_end)?, Messages::new(output_bytes_max));
+    pub(super) fn new(
+        read_end: PipeReader,
+        answers: PipeWriter,
+        output_bytes_max: u64,
+    ) -> io::Result<Self> {
+        let (reader, mut messages) = (Reader::new(read_end)?, Messages::new(output_bytes_max));
+        messages.answers = Some(Arc::new(AnswerPipe::new(answers)?));
         Ok(Self { reader, messages })
     }
 
@@ -160,6 +180,7 @@ impl Messages {
             output: None,
             asked: None,
             too_large: false,
+            answers: None,
         }
     }
 
@@ -179,14 +200,14 @@ impl Messages {
     fn take(&mut self, bytes: &[u8], log: Option<&dyn Log>) {
         let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
-            self.append(piece);
+            self.append(piece, log);
             if pieces.peek().is_some() {
                 self.end_line(log);
             }
         }
     }
 
-    fn append(&mut self, piece: &[u8]) {
+    fn append(&mut self, piece: &[u8], log: Option<&dyn Log>) {
         if self.skipping {
             return;
         }
@@ -195,10 +216,13 @@ impl Messages {
         if piece.len() <= room {
             return;
         }
-        let begins = self.partial.iter().filter(|byte| !byte.is_ascii_whitespace());
-        self.too_large |= begins.take(OUTPUT.len()).eq(OUTPUT);
+        self.too_large |= begins_with(&self.partial, OUTPUT);
         self.skipping = true;
-        self.unread_lines += 1;
+        if begins_with(&self.partial, STATE) {
+            self.request(Err(KeptState::too_large()), log);
+        } else {
+            self.unread_lines += 1;
+        }
         self.partial = Vec::new();
     }
 
@@ -230,7 +254,25 @@ impl Messages {
                 self.asked = Some(AskedEnd::RetryIn(delay, text));
             }
             Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
+            Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
+            // A script that asks waits for an answer.
+            None if begins_with(line, STATE) => {
+                self.request(Err("the line is no request of a state".to_owned()), log);
+            }
             None => self.unread_lines += 1,
+        }
+    }
+}
+
+/// Returns whether a line begins so; space does not count.
+fn begins_with(line: &[u8], begin: &[u8]) -> bool {
+    line.iter().filter(|byte| !byte.is_ascii_whitespace()).take(begin.len()).eq(begin)
+}
+
+impl Messages {
+    fn request(&self, asked: Result<RequestKind, String>, log: Option<&dyn Log>) {
+        if let (Some(log), Some(answers)) = (log, &self.answers) {
+            log.request(ScriptRequest { asked, answers: Arc::clone(answers) as Arc<dyn Answers> });
         }
     }
 }
@@ -269,10 +311,17 @@ mod tests {
         fn progress(&self, fraction: f64, text: &str) {
             self.0.lock().expect("not poisoned").push(format!("{fraction} {text}"));
         }
+
+        fn request(&self, request: ScriptRequest) {
+            let asked = request.asked.map(|RequestKind::State(state)| state.as_str().to_owned());
+            self.0.lock().expect("not poisoned").push(format!("{asked:?}"));
+        }
     }
 
     fn through(chunks: &[&[u8]], output_bytes_max: u64) -> (Messages, Vec<String>) {
         let (log, mut messages) = (Recorded::default(), Messages::new(output_bytes_max));
+        let (_, answers) = io::pipe().expect("a pipe");
+        messages.answers = Some(Arc::new(AnswerPipe::new(answers).expect("set up")));
         for chunk in chunks {
             messages.take(chunk, Some(&log));
         }
@@ -320,6 +369,23 @@ mod tests {
     }
 
     #[test]
+    fn each_line_that_begins_as_a_state_is_a_request() {
+        let large = format!("{{\"state\":\"{}\"}}", "x".repeat(400_000));
+        let lines = [
+            "{\"state\":{\"row\":1.0}}",
+            "{ \"state\" : null}",
+            "{\"state\":1,\"log\":\"x\"}",
+            "{\"state\":1,\"id\":\"other\"}",
+            "{\"state\":",
+            &large,
+        ];
+        let (_, logged) = through(&[lines.join("\n").as_bytes()], 100);
+        assert_eq!(logged[..2], ["Ok(\"{\\\"row\\\":1.0}\")", "Ok(\"\")"]);
+        assert_eq!(logged[2..5], ["Err(\"the line is no request of a state\")"; 3]);
+        assert_eq!(logged[5..], [format!("{:?}", Err::<(), _>(KeptState::too_large()))]);
+    }
+
+    #[test]
     fn lines_that_are_not_messages_are_counted_and_logged_once() {
         let lines = [
             "garbage",
@@ -340,9 +406,9 @@ mod tests {
     fn output_over_its_bound_is_noticed_and_a_long_line_of_garbage_is_dropped() {
         let value = "x".repeat(101);
         assert!(through(&[format!("{{\"output\":\"{value}\"}}\n").as_bytes()], 100).0.too_large);
-        let endless = vec![b'x'; 200_000];
+        let endless = vec![b'x'; 500_000];
         let (messages, logged) = through(&[&endless, b"\n{\"log\":\"on\"}\n"], 100);
-        assert!(!messages.too_large && messages.partial.capacity() < 100_000);
+        assert!(!messages.too_large && messages.partial.capacity() < 400_000);
         assert_eq!(logged[0], "Stdout on");
         let output = [OUTPUT, b":\"", &endless, b"\"}"].concat();
         assert!(through(&[&output], 100).0.too_large);

@@ -1,6 +1,7 @@
 //! Watches a running child: its pipes, its channel, its deadline, its space on disks, its processes and
 //! requests to stop; afterwards the output of its orphaned processes.
 
+mod answers;
 mod channel;
 mod disk_use;
 mod job_use;
@@ -86,14 +87,14 @@ impl<'a> WatchedChild<'a> {
         spec: &Spec<'a>,
         watch: &Watch<'_>,
     ) -> io::Result<Self> {
-        let Pipes { stdout, stderr, channel } = pipes;
+        let Pipes { stdout, stderr, channel, answers } = pipes;
         let mut write_ends = vec![stdout.write_end, stderr.write_end];
-        let channel = match channel {
-            Some(ends) => {
+        let channel = match (channel, answers) {
+            (Some(ends), Some(answers)) => {
                 write_ends.push(ends.write_end);
-                Some(Channel::new(ends.read_end, watch.stdout_bytes_max)?)
+                Some(Channel::new(ends.read_end, answers.write_end, watch.stdout_bytes_max)?)
             }
-            None => None,
+            _ => None,
         };
         Ok(Self {
             exited: pidfd(pid)?,

@@ -3,6 +3,7 @@
 mod budget;
 mod encode;
 mod json;
+mod kept;
 mod toml_text;
 mod yaml;
 mod yaml_scalar;
@@ -29,6 +30,7 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
     );
     register_parsers(functions, limits);
     register_encoders(functions, limits);
+    kept::register(functions, limits);
 }
 
 fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {

@@ -6,5 +6,6 @@ pub(super) mod failure;
 pub(super) mod memory;
 pub(super) mod output;
 mod parameters;
+mod request;
 pub(super) mod run;
 pub(super) mod settings;

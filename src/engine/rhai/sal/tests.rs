@@ -108,6 +108,7 @@ impl ExampleWorld {
             context_id: "somewhere",
             attempt: 1,
             attempts_left: 0,
+            state: None,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             extension: "",
             env: &env,

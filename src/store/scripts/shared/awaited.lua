@@ -49,9 +49,16 @@ local function keep_for(id, dependent)
   end
 end
 
--- Keeps the ended prerequisites of a job.
+-- Keeps the ended prerequisites of a job. Those that are too many for one call are left to `settle`.
 local function keep_all_for(id, prerequisites)
-  for _, prerequisite in ipairs(prerequisites) do keep_for(prerequisite, id) end
+  local per_step = 500
+  for first = 1, #prerequisites, per_step do
+    local some = { unpack(prerequisites, first, math.min(first + per_step - 1, #prerequisites)) }
+    local left = first > 1 and redis.pcall('RPUSH', SETTLING, cjson.encode({ id = id, keeps = some }))
+    if type(left) ~= 'number' then
+      for _, prerequisite in ipairs(some) do keep_for(prerequisite, id) end
+    end
+  end
 end
 
 -- Tells if a graph has not ended whose callbacks get the outputs of its jobs, or one of these has not.

@@ -8,16 +8,29 @@
     hero.discard("no such customer")  # ends the script in an error that is not retried
     hero.inputs                       # what the job's prerequisites returned, each by its name or else its id
     hero.result("orders")             # one of them
+    hero.checkpoint({"row": 700})     # keeps a state for the next attempt of the job; returns once it is kept
+    hero.state                        # the state that was kept last; None at first
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
 """
 
+import _thread
 import json
 import os
 import sys
 
-__all__ = ["discard", "inputs", "log", "output", "params", "progress", "result", "retry_in"]
+__all__ = ["Refused", "checkpoint", "discard", "inputs", "log", "output", "params", "progress", "result", "retry_in",
+           "state"]
+
+# One request is answered before the next is sent.
+_asking = _thread.allocate_lock()
+# The state that this attempt has kept.
+_kept = []
+
+
+class Refused(Exception):
+    """Hero did not do what the script asked for; the text says why."""
 
 
 def output(value):
@@ -52,6 +65,16 @@ def discard(reason):
     if not _send({"discard": str(reason)}):
         print(reason, file=sys.stderr)
     sys.exit(65)
+
+
+def checkpoint(state):
+    """Keeps a JSON value of up to 64 KiB for the next attempt of this job, and returns once it is kept.
+
+    It replaces the one before; None keeps nothing. Raises Refused if it is not kept.
+    """
+    if not _ask({"state": state}):
+        print(f"kept: {json.dumps(state)}", file=sys.stderr)
+    _kept[:] = [state]
 
 
 def _seconds(delay):
@@ -108,7 +131,37 @@ def _send(message):
     return True
 
 
+def _ask(message):
+    number = os.environ.get("HERO_FD_IN")
+    if not number:
+        return _send(message)
+    with _asking:
+        _send(message)
+        answer = b""
+        while not answer.endswith(b"\n"):
+            byte = os.read(int(number), 1)
+            if not byte:
+                raise Refused("hero answers no more: answers were not read")
+            answer += byte
+    why = json.loads(answer).get("error")
+    if why is not None:
+        raise Refused(why)
+    return True
+
+
+def _state():
+    if _kept:
+        return _kept[0]
+    file = os.environ.get("HERO_STATE")
+    if not file:
+        return None
+    with open(file, encoding="utf-8") as state:
+        return json.load(state)
+
+
 def __getattr__(name):
+    if name == "state":
+        return _state()
     if name == "params":
         return json.loads(os.environ.get("HERO_PARAMS") or "{}")
     if name != "inputs":

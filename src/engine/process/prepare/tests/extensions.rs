@@ -22,6 +22,7 @@ pub(super) fn run_as(
         context_id,
         attempt: 1,
         attempts_left: 0,
+        state: None,
         source,
         extension,
         env,

@@ -5,8 +5,8 @@
 # For each fork the parent receives a socket on `control`, its standard input, and answers with the
 # process id. It enters those parts of the sandbox that all jobs share. A fork sets its limits,
 # rehearses a job, and waits on its socket for the descriptors of standard output and error, of the
-# channel and of the Landlock rules if there are any, and for one line of JSON with the rest. It sends
-# "." before the script begins, or the reason why it cannot, and closes the socket.
+# channel and its answers, and of the Landlock rules if there are any, and for one line of JSON with the
+# rest. It sends "." before the script begins, or the reason why it cannot, and closes the socket.
 def serve(control, preload, hero, semaphores, cell):
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, sys, types
@@ -23,8 +23,9 @@ def serve(control, preload, hero, semaphores, cell):
     libc.fopen.restype = ctypes.c_void_p
     run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
     run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
-    # Reserves the number of the channel.
+    # Reserves the numbers of the channel and of its answers.
     os.dup2(os.open("/dev/null", os.O_RDWR), 3)
+    os.dup2(3, 4)
 
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
@@ -90,14 +91,15 @@ def serve(control, preload, hero, semaphores, cell):
     def begin(own):
         """Receives a job on `own`, prepares for it and confirms."""
         job, (stdout, stderr, *rest) = receive(own)
-        channel = rest.pop(0) if job["channel"] else None
+        channel, answers = (rest.pop(0), rest.pop(0)) if job["channel"] else (None, None)
         rules = rest.pop(0) if job["rules"] else None
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
         if channel is not None:
             os.dup2(channel, 3)
+            os.dup2(answers, 4)
         else:
-            os.close(3)
+            os.closerange(3, 5)
         mark = job["env"]["HERO_RUN_ID"].encode()
         ctypes.memmove(mark_at, mark, len(mark))
         take_environment(job)
@@ -125,12 +127,12 @@ def serve(control, preload, hero, semaphores, cell):
                     "landlock_restrict_self")
         # A fork that dies before this has sent nothing, and its job starts cold.
         own.send(b".")
-        return job, (stdout, stderr, channel)
+        return job, (stdout, stderr, channel, answers)
 
     # An empty job as the daemon sends it.
     words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True,
              "rules": False, "env": dict(os.environ)}
-    nothing = (3).to_bytes(4, sys.byteorder) * 3
+    nothing = (3).to_bytes(4, sys.byteorder) * 4
     trial = ([json.dumps(words).encode(), b"\n"],
              [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, nothing)])
 
@@ -165,7 +167,7 @@ def serve(control, preload, hero, semaphores, cell):
             own.send(f"{type(error).__name__}: {error}".encode()[:1000])
             os._exit(1)
         own.detach()
-        os.closerange(4, 1 << 20)
+        os.closerange(5, 1 << 20)
         return job
 
     def run(job):

@@ -24,7 +24,7 @@ use crate::engine::process::prepare::{
     HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
 };
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
-use crate::engine::process::start::spec::{CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
+use crate::engine::process::start::spec::{ANSWERS, CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
 use crate::engine::process::start::started::Pipes;
 use crate::sandbox::{JobGroup, Restrictions, Sandbox, set_run_number};
 
@@ -192,7 +192,7 @@ impl WaitingFork {
     /// It could not begin; nothing of the script has run.
     pub(super) fn begin(mut self, job: &ForkJob<'_>, pipes: &Pipes) -> io::Result<Fork> {
         let mut given = vec![pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
-        given.extend(pipes.channel.as_ref().map(|channel| channel.write_end.as_fd()));
+        given.extend(pipes.of_channel());
         given.extend(job.restrictions.rules());
         let text = description(job, pipes.channel.is_some())?;
         if let Some(fork) = &self.fork {
@@ -269,6 +269,7 @@ fn description(job: &ForkJob<'_>, has_channel: bool) -> io::Result<String> {
     env.insert(MARK.to_owned(), Value::String(job.run.wide_mark()));
     if has_channel {
         env.insert(CHANNEL_VARIABLE.to_owned(), json!(CHANNEL_NUMBER));
+        env.insert(ANSWERS.0.to_owned(), json!(ANSWERS.1));
     }
     let packages = job.prepared.packages.as_deref();
     let prefix = packages.map(|packages| text(packages.as_os_str())).transpose()?;

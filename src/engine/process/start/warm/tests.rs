@@ -147,6 +147,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         context_id: "",
         attempt: 1,
         attempts_left: 0,
+        state: None,
         source,
         extension: "",
         env: &env,

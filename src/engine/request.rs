@@ -1,0 +1,30 @@
+//! A request of a script to Hero while it runs, and the way of its answer.
+
+use std::sync::Arc;
+
+use crate::proto::job::KeptState;
+
+/// A request of a script.
+#[derive(Debug)]
+pub struct ScriptRequest {
+    /// The request, or the reason why nobody can do it.
+    pub asked: Result<RequestKind, String>,
+    /// Takes the answer.
+    pub answers: Arc<dyn Answers>,
+}
+
+/// A service that a script asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Keep a state for the next attempt of the job.
+    State(KeptState),
+}
+
+/// Takes the answers to the requests of one script, in the order of the requests. It never blocks.
+pub trait Answers: Send + Sync + std::fmt::Debug {
+    /// Takes one answer: the request was done, or was refused for a reason.
+    fn answer(&self, done: &Result<(), String>);
+
+    /// Notes that no further answer comes.
+    fn close(&self);
+}

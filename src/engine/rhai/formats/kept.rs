@@ -1,0 +1,51 @@
+//! The state that a script keeps for the next attempt of its job.
+
+use ::rhai::Dynamic;
+
+use super::{encode, json};
+use crate::config::RhaiLimits;
+use crate::engine::RequestKind;
+use crate::engine::rhai::functions::Functions;
+use crate::engine::rhai::runtime::context::RhaiResult;
+use crate::engine::rhai::runtime::run::{terminated, with};
+use crate::proto::job::KeptState;
+
+/// Registers its functions.
+pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
+    let of = limits.clone();
+    functions
+        .add(
+            "state",
+            [],
+            "Returns the state that an earlier attempt of the job has kept by `checkpoint`; `()` if there is none.",
+            "let done = state() ?? 0;",
+            move || state(&of),
+        )
+        .returns("any");
+    functions.add(
+        "checkpoint",
+        ["state"],
+        "Keeps a value, of up to 64 KiB as JSON, for the next attempt of the job, and returns once it is kept. It \
+         replaces the one before; `()` keeps nothing.",
+        "try { checkpoint(#{row: 700}) } catch (error) { print(error) }",
+        |state: Dynamic| checkpoint(&state),
+    );
+}
+
+fn state(limits: &RhaiLimits) -> RhaiResult<Dynamic> {
+    let kept = with(|run| run.script.state.map(str::to_owned)).flatten();
+    let value = kept.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits));
+    value.map_err(|reason| format!("state: {reason}").into())
+}
+
+/// Keeps a state, and waits for the answer.
+fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
+    let json = encode::text(state, false, u64::MAX);
+    let asked = json.and_then(|json| KeptState::of_json(&json)).map(RequestKind::State);
+    let done = with(|run| run.ask(asked))
+        .unwrap_or_else(|| Ok(Err("no job runs on this thread".to_owned())));
+    match done {
+        Ok(done) => done.map_err(|reason| format!("checkpoint: {reason}").into()),
+        Err(_) => Err(terminated().into()),
+    }
+}

@@ -1,0 +1,22 @@
+//! The keys that Redis does not let this login read: its access list is of an older version.
+
+use super::{Store, StoreError};
+
+impl Store {
+    /// Returns the patterns of keys that Redis refuses to this login, as an access list writes them: `hero:job:*`.
+    ///
+    /// # Errors
+    /// [`StoreError`], of a Redis that does not answer.
+    pub async fn refused_keys(&self) -> Result<Vec<String>, StoreError> {
+        let mut refused = Vec::new();
+        for (pattern, key) in self.keys.patterns() {
+            let mut command = redis::cmd("EXISTS");
+            command.arg(key);
+            match self.link.query::<u64>("looking at the access list", &command).await {
+                Err(error) if error.is_access_refused() => refused.push(pattern),
+                answer => _ = answer?,
+            }
+        }
+        Ok(refused)
+    }
+}

@@ -1,0 +1,102 @@
+//! `/graphs/ID/correct`: the scripts of the failed jobs of a graph in a form, to run it again with corrected ones.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::html;
+use serde_json::{Map, Value, json};
+
+use super::super::doc::JobDoc;
+use super::super::error::PageError;
+use super::super::fields::Fields;
+use super::super::graphs::{address, docs};
+use super::super::job::read;
+use super::super::layout::{Nav, WebPage};
+use super::super::site::Site;
+use super::super::visitor::Visitor;
+use super::change::{named, retried};
+use crate::proto::error_kind::FailureCause;
+
+/// The most scripts of a form.
+const SCRIPTS_MAX: usize = 20;
+/// The prefix of a field; the id of its job follows.
+const SCRIPT: &str = "script-";
+
+/// Reads the jobs of a graph that failed by themselves, not because of others.
+async fn failed(site: &Site, visitor: &Visitor, graph: &JobDoc) -> Result<Vec<JobDoc>, PageError> {
+    let params = json!({ "id": graph.id(), "outcome": "failed", "limit": 1000 });
+    let mut answer = site.ask(visitor, "graph.get", params).await?;
+    let by_itself = |job: &JobDoc| {
+        let error = job.text("error");
+        !error.is_empty() && FailureCause::of(error) != FailureCause::Prerequisite
+    };
+    let mut jobs = Vec::new();
+    for job in docs(&mut answer, "jobs").iter().filter(|job| by_itself(job)).take(SCRIPTS_MAX) {
+        jobs.push(read(site, visitor, job.id()).await?);
+    }
+    Ok(jobs)
+}
+
+/// Shows the form.
+pub(in crate::web) async fn ask_correction(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let graph = named(&site, &visitor, &id).await?;
+    let jobs = failed(&site, &visitor, &graph).await?;
+    let links = site.links();
+    let own = links.to(&address(&graph));
+    let main = html! {
+        div.head {
+            div {
+                p.crumb {
+                    a href=(links.to("/graphs")) { "Graphs" } " / "
+                    a href=(own) { (graph.label()) } " / Correct"
+                }
+                h1.plain-h { "Correct " (graph.label()) }
+                p.meta {
+                    "Its failed jobs run again, and then those that wait for them. The script that the last attempt of a "
+                    "job ran stays in the record of that attempt."
+                }
+            }
+        }
+        form method="post" action={ (own) "/correct" } {
+            (visitor.forgery_field())
+            @if jobs.is_empty() { p.dim { "No job failed by itself." } }
+            @for job in &jobs {
+                @let name = format!("{SCRIPT}{}", job.id());
+                label for=(name) { "Script of " (job.link(links)) }
+                p.meta { (job.text("error")) }
+                textarea id=(name) name=(name) rows="12" spellcheck="false" autocapitalize="off" required {
+                    "\n" (job.text("script"))
+                }
+            }
+            button.primary { "Run again" }
+        }
+    };
+    let title = format!("Correct {}", graph.label());
+    Ok(site.page(&visitor, &now, &WebPage::still(title, Nav::Graphs, main)))
+}
+
+/// Runs the graph again with the scripts that differ.
+pub(in crate::web) async fn correct(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let graph = named(&site, &visitor, &id).await?;
+    // A browser sends each end of a line as two characters.
+    let plain = |text: &str| text.replace("\r\n", "\n");
+    let mut changes = Map::new();
+    for job in failed(&site, &visitor, &graph).await? {
+        let name = format!("{SCRIPT}{}", job.id());
+        let given = fields.pairs().find(|(field, _)| *field == name);
+        let Some(given) = given.map(|(_, text)| plain(text)) else { continue };
+        if given != plain(job.text("script")) {
+            changes.insert(job.id().to_owned(), json!({ "script": given }));
+        }
+    }
+    retried(&site, &visitor, &graph, Value::Object(changes)).await
+}
