@@ -110,6 +110,9 @@ fn finish(hero: &Hero, args: &[&str]) {
 
 /// Waits until the supervisor wants events of these kinds.
 fn wanted(redis: &Redis, kinds: &[&str]) {
-    let of = |kind: &&str| redis.field(&keys().notify_wanted(), kind).is_some();
+    let key = keys().notify_wanted();
+    let of = |kind: &&str| {
+        redis.ask_with::<Option<String>, _>(&format!("HGET {key}"), &[*kind]).is_some()
+    };
     wait_until("the supervisor wants events", || kinds.iter().all(|kind| of(kind)));
 }
