@@ -77,66 +77,10 @@ class BackfilledFiring(TypedDict):
     """Its job, or the job for which it is left out."""
 
 
-class ChangedDead(TypedDict):
-    """The number of dead letters that were retried or deleted."""
-    done: int
-    """The number of those that were."""
-    left: int
-    """The number of those that could not be: another job holds their unique key, a prerequisite failed or is gone,
-    or they are not dead letters any more."""
-    problems: List[UnchangedDead]
-    """The reasons, for dead letters that were named."""
-
-
 class ChangedPeriodicJob(TypedDict):
     """A periodic job that was added, changed or deleted."""
     name: str
     """Its name."""
-
-
-class _DeadLetterRequired(TypedDict):
-    id: str
-    """The id; a random UUID without one."""
-
-
-class DeadLetter(_DeadLetterRequired, total=False):
-    """A dead letter in a list."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or as the configuration says."""
-    error: str
-    """The reason why it ended in `error`, or why its last attempt failed."""
-    name: str
-    """A name for lists and searches; several jobs may have the same."""
-    group: str
-    """The group of actors that may run it; any group without one."""
-    instance: int
-    """The one instance that may run it, of the group `default` unless another is given."""
-    attempt: int
-    """Attempts so far, the running one included."""
-    crashes: int
-    """The number of actors that died running it."""
-    exit_code: int
-    """The exit code, where a process ran."""
-    actor: str
-    """The actor that runs it, or ran it last."""
-    caller_id: str
-    """The name of the submitter."""
-    context_id: str
-    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
-    `HERO_CONTEXT_ID`."""
-    created_at: str
-    """The time when it was stored."""
-    finished_at: str
-    """The time when it became terminal."""
-
-
-class DeadLetters(TypedDict):
-    """A page of dead letters."""
-    jobs: List[DeadLetter]
-    """The dead letters. A caller with bounds may get less than a page with more to come."""
-    next: Optional[str]
-    """The cursor of the next page, if there may be one."""
 
 
 class Deleted(TypedDict):
@@ -161,6 +105,34 @@ class EditedValues(TypedDict, total=False):
     """The earliest time to start."""
     changes: Dict[str, Any]
     """Further settings: members as in a job to submit, such as a corrected `script`; null removes one."""
+
+
+class ErrorGroupDocument(TypedDict):
+    """Failures of one kind."""
+    kind: str
+    """The error without numbers, ids, paths and quoted texts."""
+    jobs: int
+    """The number of jobs."""
+    cancelled: bool
+    """True if these jobs were stopped or replaced."""
+    types: Dict[str, int]
+    """The script types of the jobs, each with their number."""
+    last_job: str
+    """The latest of the jobs."""
+    last_error: str
+    """The error of that job, cut."""
+    last_at: Optional[str]
+    """The end of that job, in RFC 3339."""
+
+
+class ErrorGroupsDocument(TypedDict):
+    """The latest failures, by the kind of their error."""
+    groups: List[ErrorGroupDocument]
+    """The kinds, the most frequent first."""
+    looked: int
+    """The number of failed jobs that were looked at, the latest."""
+    more: bool
+    """True if there are more failed jobs than were looked at."""
 
 
 class FileContent(TypedDict):
@@ -801,6 +773,11 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
     host: Optional[str]
     """Only jobs that ran last, and ended, on this machine."""
+    kind: Optional[str]
+    """Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted
+    texts, or an error of the kind."""
+    dead: bool
+    """Only dead letters: jobs that used up their attempts, or took down too many actors."""
 
 
 class ListedFiles(TypedDict):
@@ -874,6 +851,10 @@ class ListedJob(_ListedJobRequired, total=False):
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
+    crashes: int
+    """The number of actors that died running it."""
+    exit_code: int
+    """The exit code, where a process ran."""
 
 
 class LiveActors(TypedDict):
@@ -918,6 +899,8 @@ class _ManyChangedDocumentRequired(TypedDict):
     """The number of jobs that stay as they are."""
     more: bool
     """True if more jobs match."""
+    problems: List[UnchangedJob]
+    """The jobs that stay as they are, with their reasons; at most 1000."""
 
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
@@ -1293,10 +1276,10 @@ class TypeStatsDocument(TypedDict):
     """The times that attempts ran."""
 
 
-class UnchangedDead(TypedDict):
-    """A dead letter that stays as it is."""
+class UnchangedJob(TypedDict):
+    """A job that stays as it is."""
     id: str
-    """The id of the job."""
+    """The id of the job, as it was given."""
     problem: str
     """The reason."""
 
@@ -1457,19 +1440,19 @@ class Methods:
         answer: Id = self._call("cron.run", _given({"name": name}))
         return answer
 
-    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ChangedDead = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
-    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
-        """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadLetters = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+        """Lists dead letters, the newest first, page by page."""
+        answer: JobPage = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
         return answer
 
-    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ChangedDead = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
     def graph_delete(self, *, id: str) -> GraphChange:
@@ -1540,6 +1523,11 @@ class Methods:
         answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
+    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+        """Groups the latest failed jobs that job.list finds by the kind of their error."""
+        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        return answer
+
     def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = self._call("job.file", _given({"id": id, "name": name}))
@@ -1555,9 +1543,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1771,19 +1759,19 @@ class AsyncMethods:
         answer: Id = await self._call("cron.run", _given({"name": name}))
         return answer
 
-    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ChangedDead = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
-    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
-        """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadLetters = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+        """Lists dead letters, the newest first, page by page."""
+        answer: JobPage = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
         return answer
 
-    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
+    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ChangedDead = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ManyChangedDocument = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
         return answer
 
     async def graph_delete(self, *, id: str) -> GraphChange:
@@ -1854,6 +1842,11 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
+    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+        """Groups the latest failed jobs that job.list finds by the kind of their error."""
+        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        return answer
+
     async def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = await self._call("job.file", _given({"id": id, "name": name}))
@@ -1869,9 +1862,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
