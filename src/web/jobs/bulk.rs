@@ -159,12 +159,7 @@ async fn change_all(
     let changed = site.call(visitor, &method, params).await?;
     let number = |name: &str| changed[name].as_u64().unwrap_or_default();
     let reason = changed["reason"].as_str().map(sentence);
-    Ok(tally(verb, noun(filter), (number("done"), number("left")), reason.as_deref()))
-}
-
-/// Returns the word for what a list has.
-pub(super) fn noun(filter: &JobFilter) -> &'static str {
-    if filter.is_of_dead() { "dead letter" } else { "job" }
+    Ok(tally(verb, filter.noun(), (number("done"), number("left")), reason.as_deref()))
 }
 
 fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {
@@ -182,7 +177,7 @@ async fn ask(
     ids: &[String],
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
-    let number = things(ids.len() as u64, noun(filter));
+    let number = things(ids.len() as u64, filter.noun());
     let text = match verb {
         Verb::Delete => {
             "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \

@@ -31,7 +31,6 @@ pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use rows::{tags, what_it_is_at};
 
-use bulk::noun;
 use filter::{AGES, JobFilter};
 use rows::RowLook;
 use search::JobListPage;
@@ -261,7 +260,7 @@ fn body(
     let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !is_live(filter) {
-            (empty(&html! { "No " (noun(filter)) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
+            (empty(&html! { "No " (filter.noun()) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
             (foot(links, filter, found))
         } @else {
             form method="post" action=(links.to(filter.path())) {
