@@ -213,5 +213,5 @@ fn dead_letters_are_grouped_by_error_and_retried_group_by_group() {
     let error = redis.field(&keys::job("c"), "error").expect("an error");
     let listed =
         |kind: &str| hero.run(&["dead", "list", "--kind", kind]).code(0).stdout.lines().count();
-    assert_eq!([listed(&error), listed("disk N is f…"), listed("disk")], [2, 1, 1]);
+    assert_eq!([listed(&error), listed("disk N is f…"), listed("disk")], [2, 2, 1]);
 }

@@ -48,12 +48,6 @@ pub(super) fn methods() -> Vec<Method> {
             job_list::list,
         ),
         Method::new(
-            "job.errors",
-            Scope::Read,
-            "Groups the latest failed jobs that job.list finds by the kind of their error.",
-            job_list::errors,
-        ),
-        Method::new(
             "job.wait",
             Scope::Read,
             "Waits for the end of a job and returns it; if the wait ends first, as it is then.",

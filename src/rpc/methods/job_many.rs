@@ -9,7 +9,7 @@ use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::job_edit::{EditedValues, may_edit};
-use super::job_list::ListJobs;
+use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
 use super::params::{Spelled, page_size};
 use crate::client::{JobChange, ManyChanged, UnchangedJob};
@@ -21,13 +21,21 @@ const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
 /// The maximum number of dead letters that a filter finds.
 const DEAD_MAX: usize = 100_000;
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new(
-        "job.change_many",
-        Scope::Submit,
-        "Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.",
-        change_many,
-    )]
+pub(super) fn methods() -> [Method; 2] {
+    [
+        Method::new(
+            "job.errors",
+            Scope::Read,
+            "Groups the latest failed jobs that job.list finds by the kind of their error.",
+            job_list::errors,
+        ),
+        Method::new(
+            "job.change_many",
+            Scope::Submit,
+            "Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.",
+            change_many,
+        ),
+    ]
 }
 
 /// The word of a change.

@@ -82,6 +82,11 @@ impl JobFilter {
         !self.dead.is_empty()
     }
 
+    /// Returns the word for what the list has.
+    pub(super) fn noun(&self) -> &'static str {
+        if self.is_of_dead() { "dead letter" } else { "job" }
+    }
+
     /// Returns the path of the list. Dead letters have a path of their own.
     pub(super) fn path(&self) -> &'static str {
         if self.is_of_dead() { "/dead" } else { "/jobs" }

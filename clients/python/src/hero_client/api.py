@@ -890,6 +890,10 @@ class ListedJob(_ListedJobRequired, total=False):
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
+    crashes: int
+    """The number of actors that died running it."""
+    exit_code: int
+    """The exit code, where a process ran."""
 
 
 class LiveActors(TypedDict):
@@ -936,6 +940,8 @@ class _ManyChangedDocumentRequired(TypedDict):
     """The jobs that stay as they are, with their reasons; at most 1000."""
     more: bool
     """True if more jobs match."""
+    problems: List[UnchangedJob]
+    """The jobs that stay as they are, with their reasons; at most 1000."""
 
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
