@@ -137,6 +137,7 @@ pub struct Bounds {
 
 /// A rule that a step has broken, which the state after it does not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each rule is broken or not")]
 pub struct Broken {
     /// A boot without a lease has claimed a job.
     pub fence_of_claims: bool,

@@ -224,15 +224,15 @@ mod tests {
     fn end_of_a_run_waits_for_its_answers_unless_the_lease_is_lost() {
         let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
         let cancel = Cancel::new();
-        requests.settle(&cancel, Duration::from_secs(600));
+        requests.settle(&cancel, Duration::from_mins(10));
         ask(&requests, &answers, Ok("1"));
         std::thread::scope(|scope| {
-            scope.spawn(|| requests.settle(&cancel, Duration::from_secs(600)));
+            scope.spawn(|| requests.settle(&cancel, Duration::from_mins(10)));
             let kept = requests.take().expect("a state");
             requests.wrote(&kept, &Ok(()));
         });
         ask(&requests, &answers, Ok("2"));
         cancel.request(StopReason::LeaseLost);
-        requests.settle(&cancel, Duration::from_secs(600));
+        requests.settle(&cancel, Duration::from_mins(10));
     }
 }

@@ -21,7 +21,7 @@ use crate::failpoint;
 use crate::proto::job::Job;
 
 /// The longest time that the end of a run waits until its script was answered: Redis may be away.
-const SETTLE_MAX: Duration = Duration::from_secs(60);
+const SETTLE_MAX: Duration = Duration::from_mins(1);
 
 /// The settings of the threads of one actor.
 #[derive(Clone)]

@@ -98,7 +98,7 @@ impl Backfill {
             output::print(
                 global.json,
                 || json!({ "due": times.iter().map(ToString::to_string).collect::<Vec<_>>() }),
-                || times.iter().map(|at| format!("{at}\n")).collect(),
+                || times.iter().flat_map(|at| [at.to_string(), "\n".to_owned()]).collect(),
             )?;
             return Ok(ExitCode::SUCCESS);
         }

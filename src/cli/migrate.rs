@@ -217,7 +217,10 @@ mod tests {
             others: Vec::new(),
             blockers: Vec::new(),
         };
-        assert_eq!(report.text(), "next phase: none: no legacy queue is configured\n");
+        assert_eq!(
+            report.text(OutputLook::PLAIN),
+            "next phase: none: no legacy queue is configured\n"
+        );
         assert_eq!(report.document()["safe"], false);
     }
 }

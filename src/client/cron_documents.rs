@@ -151,7 +151,7 @@ impl PeriodicJobDocument {
             catch_up: word(&entry.catch_up),
             overlap: word(&entry.overlap),
             spread: (!spread.is_zero())
-                .then(|| SpreadDocument { most_s: spread.as_secs(), own_s: own_delay.as_secs() }),
+                .then_some(SpreadDocument { most_s: spread.as_secs(), own_s: own_delay.as_secs() }),
             calendar: entry.schedule.calendar().map(|of| of.name().to_string()),
             enabled: disabled.is_none(),
             disabled_at: disabled.map(|disabled| disabled.at.clone()),

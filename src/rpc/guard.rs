@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use super::caller::Caller;
 use super::error::{RpcError, code, shown};
-use super::json::{Answers, Sender};
+use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
 use super::service::ApiService;
 use crate::config::ApiConfig;
@@ -244,7 +244,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// Returns the refusal of a request: as a response of JSON-RPC, or as text.
 pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
     let mut response = if is_rpc {
-        let answers = Answers::error(error);
+        let answers = RpcAnswers::error(error);
         let json = HeaderValue::from_static("application/json");
         (status, [(header::CONTENT_TYPE, json)], answers.text.unwrap_or_default()).into_response()
     } else {

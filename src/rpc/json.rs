@@ -27,14 +27,14 @@ pub(super) struct Sender {
 }
 
 /// The responses to a text.
-pub(super) struct Answers {
+pub(super) struct RpcAnswers {
     /// The text to send; `None` if it had only notifications.
     pub(super) text: Option<String>,
     /// The status of HTTP: the error's, if there is one response and it is an error.
     pub(super) status: StatusCode,
 }
 
-impl Answers {
+impl RpcAnswers {
     /// One error that belongs to no request.
     pub(super) fn error(error: &RpcError) -> Self {
         let text = response(Value::Null, Err(error.clone())).to_string();
@@ -120,31 +120,31 @@ pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
 }
 
 /// Answers a text: calls its methods one after another.
-pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -> Answers {
+pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -> RpcAnswers {
     let batch_max = service.settings().batch_max;
     match parse(text, batch_max) {
-        Err(error) => Answers::error(&error),
+        Err(error) => RpcAnswers::error(&error),
         Ok(Parsed::One(Err(response))) => {
-            Answers { text: Some(response.to_string()), status: StatusCode::BAD_REQUEST }
+            RpcAnswers { text: Some(response.to_string()), status: StatusCode::BAD_REQUEST }
         }
         Ok(Parsed::One(Ok(request))) => one(service, sender, request).await,
         Ok(Parsed::Batch(requests)) => batch(service, sender, requests).await,
     }
 }
 
-async fn one(service: &ApiService, sender: &Sender, request: Request) -> Answers {
+async fn one(service: &ApiService, sender: &Sender, request: Request) -> RpcAnswers {
     let Request { id, method, params } = request;
     let result = call(service, sender, &method, params).await;
     let status = result.as_ref().err().map_or(StatusCode::OK, RpcError::status);
     let text = id.map(|id| response(id, result).to_string());
-    Answers { text, status }
+    RpcAnswers { text, status }
 }
 
 async fn batch(
     service: &ApiService,
     sender: &Sender,
     requests: Vec<Result<Request, Value>>,
-) -> Answers {
+) -> RpcAnswers {
     let mut text = String::from("[");
     for request in requests {
         let response = match request {
@@ -161,7 +161,7 @@ async fn batch(
         text.push_str(&response.to_string());
     }
     text.push(']');
-    Answers { text: (text.len() > 2).then_some(text), status: StatusCode::OK }
+    RpcAnswers { text: (text.len() > 2).then_some(text), status: StatusCode::OK }
 }
 
 /// Calls a method for a sender.

@@ -18,7 +18,7 @@ use tracing::debug;
 
 use super::error::{RpcError, code};
 use super::guard::{log_disconnected, refusal};
-use super::json::{self, Answers, NOBODY, Sender};
+use super::json::{self, NOBODY, RpcAnswers, Sender};
 use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
 use crate::proto::report::Shutdown;
@@ -216,7 +216,7 @@ impl SocketServer {
         let sender = Sender { socket: Some(Arc::clone(&call)), ..self.sender.clone() };
         let (service, unread) = (self.service.clone(), Arc::clone(&self.unread));
         self.running.spawn(async move {
-            let Answers { text, .. } = json::answer(&service, &sender, text.as_bytes()).await;
+            let RpcAnswers { text, .. } = json::answer(&service, &sender, text.as_bytes()).await;
             drop(asked);
             let (own, sum) = CountedBytes::new(&unread, text.as_ref().map_or(0, String::len));
             let is_too_much = sum > own.own && sum > UNREAD_BYTES_MAX;

@@ -210,9 +210,10 @@ impl LatestJobs {
         let running = list(JobStatus::Started).await?;
         let failed = list(JobStatus::Error).await?;
         let ids: BTreeSet<JobId> = failed.iter().filter_map(prerequisite_of).collect();
-        let prerequisites = match ids.is_empty() {
-            true => Vec::new(),
-            false => client.job_summaries(ids.into_iter().collect()).await?,
+        let prerequisites = if ids.is_empty() {
+            Vec::new()
+        } else {
+            client.job_summaries(ids.into_iter().collect()).await?
         };
         Ok(Self { running, failed, prerequisites })
     }

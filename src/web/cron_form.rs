@@ -19,6 +19,7 @@ use super::site::Site;
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
 use super::visitor::Visitor;
 use crate::config::format_duration;
+use crate::proto::cron::CalendarName;
 use crate::rpc::{RpcError, Scope};
 
 /// The fields of a periodic job beside the settings of its jobs: the name, the label and the hint.
@@ -225,7 +226,7 @@ fn field_of(message: &str, name: &str) -> String {
 
 fn page(site: &Site, visitor: &Visitor, draft: &CronDraft, error: &DraftError) -> Markup {
     let config = site.config();
-    let calendars: Vec<&str> = config.calendars.keys().map(|name| name.as_str()).collect();
+    let calendars: Vec<&str> = config.calendars.keys().map(CalendarName::as_str).collect();
     let types = offered_types(&config, visitor);
     let links = site.links();
     let back = if draft.of.is_empty() {

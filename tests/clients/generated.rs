@@ -1,4 +1,4 @@
-//! A client in TypeScript that the generator of OpenRPC makes of `docs/openrpc.json`: it compiles, and works.
+//! A client in TypeScript that the generator `@open-rpc/generator` makes of `docs/openrpc.json`: it compiles, and works.
 
 use std::path::Path;
 use std::process::{Command, Output};

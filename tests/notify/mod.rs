@@ -33,6 +33,7 @@ impl Receiver {
         Self { folder, program, port, child }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
     fn begin(program: &Path, folder: &Path, port: Option<u16>) -> (u16, Child) {
         let mut command = Command::new(PYTHON);
         command.arg(program).arg(folder).args(port.map(|port| port.to_string()));
@@ -114,5 +115,5 @@ fn wanted(redis: &Redis, kinds: &[&str]) {
     let of = |kind: &&str| {
         redis.ask_with::<Option<String>, _>(&format!("HGET {key}"), &[*kind]).is_some()
     };
-    wait_until("the supervisor wants events", || kinds.iter().all(|kind| of(kind)));
+    wait_until("the supervisor wants events", || kinds.iter().all(&of));
 }

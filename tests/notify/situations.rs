@@ -1,6 +1,6 @@
 //! Situations, and exactly the messages that each of them leads to.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Receiver, fail, finish, wanted};
 use crate::support::{Hero, Redis, keys, wait_until};
@@ -203,9 +203,8 @@ fn a_storm_is_two_messages_with_all_its_events_counted() {
     fail(&hero, &["--id", "first"]);
     receiver.awaits(1);
     let lines: String = (0..50)
-        .map(|number| {
-            format!("{{\"type\":\"osis\",\"script\":\"throw 1\",\"id\":\"s{number}\"}}\n")
-        })
+        .map(|number| json!({ "type": "osis", "script": "throw 1", "id": format!("s{number}") }))
+        .flat_map(|line| [line.to_string(), "\n".to_owned()])
         .collect();
     hero.run_with_input(&["submit", "--batch", "-"], &lines).code(0);
     let total = || {

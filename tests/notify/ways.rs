@@ -130,6 +130,7 @@ fn nothing_is_written_for_notifications_where_there_are_none() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "another program makes the signature")]
 fn template_headers_and_signature_use_the_secret() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");

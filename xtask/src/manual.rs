@@ -145,7 +145,7 @@ fn row(line: &str) -> String {
 
 /// Returns lines of code after the request that begins a paragraph.
 pub(crate) fn code_block<'c>(begin: &str, lines: impl Iterator<Item = &'c str>) -> String {
-    let code: String = lines.map(|line| format!("\\&{}\n", escaped(line))).collect();
+    let code: String = lines.map(|line| ["\\&", &escaped(line), "\n"].concat()).collect();
     format!("{begin}.RS 4\n.nf\n{code}.fi\n.RE\n")
 }
 

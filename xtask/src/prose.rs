@@ -118,7 +118,7 @@ impl Prose {
 }
 
 fn commented(mark: &str, lines: &[String]) -> String {
-    lines.iter().map(|line| format!("{mark}{line}\n")).collect()
+    lines.iter().map(|line| [mark, line, "\n"].concat()).collect()
 }
 
 /// Breaks a text into lines of at most so many columns, between words.

@@ -1,6 +1,8 @@
 //! A list of jobs on the screen: the jobs of a queue, or in a state. Redis's jobs are searched, not the rows on the
 //! screen.
 
+use std::fmt::Write as _;
+
 use super::panes::{ListRow, any_job};
 use crate::cli::job::States;
 use crate::client::Client;
@@ -82,16 +84,16 @@ impl JobsView {
     pub(super) fn title(&self) -> String {
         let mut title = format!("Jobs: {}", STATES[self.wanted.state]);
         if let Some(queue) = &self.wanted.queue {
-            title.push_str(&format!(", of {queue}"));
+            let _ = write!(title, ", of {queue}");
         }
         if !self.wanted.text.trim().is_empty() {
-            title.push_str(&format!(", with {}", self.wanted.text.trim()));
+            let _ = write!(title, ", with {}", self.wanted.text.trim());
         }
         let Some(found) = &self.found else { return title };
         let more = if found.next.is_some() { "+" } else { "" };
-        title.push_str(&format!(": {}{more}", found.items.len()));
+        let _ = write!(title, ": {}{more}", found.items.len());
         if found.looked >= JobSearch::LOOKED_MAX {
-            title.push_str(&format!(" of the latest {}", found.looked));
+            let _ = write!(title, " of the latest {}", found.looked);
         }
         title
     }

@@ -42,7 +42,7 @@ struct DeliveriesToList {
     limit: Option<usize>,
 }
 
-/// LatestDeliveries of notifications.
+/// The latest deliveries of notifications.
 #[derive(Serialize, JsonSchema)]
 struct DeliveryList {
     /// The ends of deliveries, the newest first.

@@ -153,20 +153,16 @@ async fn ask(
 pub(super) async fn tls_config(authorities: Option<PathBuf>) -> Result<ClientConfig, String> {
     let read = tokio::task::spawn_blocking(move || {
         let mut roots = RootCertStore::empty();
-        match authorities {
-            Some(file) => {
-                let wrong = |error: String| format!("cannot read {}: {error}", file.display());
-                let certificates = CertificateDer::pem_file_iter(&file);
-                let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
-                for certificate in certificates {
-                    let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-                    roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-                }
+        if let Some(file) = authorities {
+            let wrong = |error: String| format!("cannot read {}: {error}", file.display());
+            let certificates = CertificateDer::pem_file_iter(&file);
+            let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+                roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
             }
-            None => {
-                let found = rustls_native_certs::load_native_certs().certs;
-                roots.add_parsable_certificates(found);
-            }
+        } else {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         if roots.is_empty() {
             return Err("no certificate authority is known: install ca-certificates".to_owned());

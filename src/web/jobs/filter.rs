@@ -82,7 +82,7 @@ impl JobFilter {
         !self.dead.is_empty()
     }
 
-    /// Returns the word for what the list has.
+    /// Returns the word for one of the list.
     pub(super) fn noun(&self) -> &'static str {
         if self.is_of_dead() { "dead letter" } else { "job" }
     }
@@ -90,11 +90,6 @@ impl JobFilter {
     /// Returns the path of the list. Dead letters have a path of their own.
     pub(super) fn path(&self) -> &'static str {
         if self.is_of_dead() { "/dead" } else { "/jobs" }
-    }
-
-    /// Returns the word for what a list has.
-    pub(super) fn noun(&self) -> &'static str {
-        if self.is_of_dead() { "dead letter" } else { "job" }
     }
 
     /// Returns the number of rows of a page.
