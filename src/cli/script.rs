@@ -262,10 +262,19 @@ mod tests {
 
     #[test]
     fn script_without_a_known_type_is_wrong_usage() {
-        for file in ["script", "a.txt", "-"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [plain, other] = ["script", "a.txt"].map(|name| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "1").expect("written");
+            file.display().to_string()
+        });
+        for file in [&plain, &other, "-"] {
             let error = of_file(file, None).expect_err(file);
             assert_eq!(error.exit, Exit::Usage, "{file}");
             assert!(error.message.contains("--type"), "{}", error.message);
+        }
+        for file in ["script", "a.txt"] {
+            assert_eq!(of_file(file, None).expect_err(file).exit, Exit::NotFound, "{file}");
         }
     }
 

@@ -33,7 +33,10 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ),
     (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),
     (LIMITS, &["timeout", "memory", "cpu_time", "network", "limit_key"]),
-    (FILES, &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format"]),
+    (
+        FILES,
+        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify"],
+    ),
 ];
 
 /// Returns the section of a setting; `None` if it has none.

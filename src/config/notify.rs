@@ -321,7 +321,7 @@ mod tests {
         for (text, said) in [
             (
                 "[notify.ops]".to_owned(),
-                "h:1:9: notify.ops needs webhook, mail, command or journal",
+                "h:1:1: notify.ops needs webhook, mail, command or journal",
             ),
             ("[notify.Ops]\njournal = true".to_owned(), "h:1:9: "),
             (

@@ -20,6 +20,7 @@ pub(super) fn params(method: &str) -> Map<String, Value> {
         }
         Some(("dead", "list")) => json!({ "script_type": "python", "limit": 20 }),
         Some(("dead", _)) => json!({ "ids": [JOB] }),
+        Some(("notify", "test")) => json!({ "name": "ops" }),
         Some(("script", "check")) => json!({ "script": "let a = ;", "script_type": "osis" }),
         Some(("script", _)) => json!({ "name": "osis_" }),
         Some(_) => json!({}),

@@ -242,7 +242,7 @@ mod tests {
         });
         let text = table(&SiteLinks::new("/hero"), &stats).into_string();
         let address =
-            "/hero/jobs?state=error&amp;type=python&amp;ended_since=2026-01-30T00%3A00%3A00.000Z";
+            "/hero/jobs?state=error&amp;type=python&amp;ended_since=2026-01-30T00:00:00.000Z";
         assert!(text.contains(address) && text.contains("250 ms"), "{text}");
         assert!(!text.contains("idle") && !text.contains("state=error&amp;type=bash"), "{text}");
     }

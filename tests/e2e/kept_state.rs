@@ -96,7 +96,7 @@ fn state_is_shown_and_stays_for_a_retry_by_hand() {
     assert!(shown.contains("kept_state_at  "), "{shown}");
     hero.run(&["job", "retry", "a"]).code(0);
     until(&redis, "a", "finished");
-    assert_eq!(hero.run(&["job", "output", "a"]).code(0).stdout, "7\n");
+    assert_eq!(hero.run(&["job", "output", "a"]).code(0).stdout, "7");
 }
 
 #[test]

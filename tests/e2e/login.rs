@@ -54,9 +54,14 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("cron edit", Some(&["more", "--schedule", "@weekly"])),
     ("cron delete", Some(&["more"])),
     ("cron run", Some(&["tick"])),
+    ("cron history", Some(&["tick"])),
+    ("cron backfill", Some(&["tick", "--since", "2d", "--yes"])),
+    ("cron import", None),
     ("cron enable", Some(&["tick"])),
     ("cron disable", Some(&["tick"])),
     ("limit list", Some(&[])),
+    ("notify list", Some(&[])),
+    ("notify test", Some(&["ops"])),
     ("audit", Some(&[])),
     ("dead list", Some(&[])),
     ("dead errors", Some(&[])),
@@ -123,6 +128,7 @@ fn every_command_says_that_redis_wants_a_password_and_exits_with_77() {
     let queue = format!("{{ legacy = \"{queue}\", type = \"osis\" }}");
     let hero = Hero::on(&redis)
         .set("supervisor.cron_dir", &format!("{:?}", path("cron.d")))
+        .set("notify.ops.journal", "true")
         .set("supervisor.migration", "\"dual\"")
         .set("supervisor.legacy_queues", &format!("[{queue}]"));
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);

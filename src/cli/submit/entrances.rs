@@ -38,7 +38,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         (_, FieldKind::Time) => {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
         }
-        (_, FieldKind::List) | ("secrets" | "tags", _) => (r#"["a"]"#, "a", "[\"a\"]"),
+        (_, FieldKind::List) | ("secrets" | "tags" | "notify", _) => (r#"["a"]"#, "a", "[\"a\"]"),
         (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]"),
         (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }"),
         (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
@@ -178,6 +178,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "reply" => new.reply(false),
         "output_overflow" => new.output_overflow("fail"),
         "reply_format" => new.reply_format("plain"),
+        "notify" => new.notify("a"),
         other => panic!("add {other} to this test of the builder"),
     };
     builder.build().map_err(|error| error.to_string())

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
--- needs: wrong_type time job counters prerequisites waiting dependents submit_jobs
+-- needs: wrong_type time job counters prerequisites awaited waiting dependents submit_jobs
 
 local at, retention = now_us(), ARGV[1]
 

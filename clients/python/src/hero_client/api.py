@@ -90,7 +90,7 @@ class Deleted(TypedDict):
 
 
 class DeliveryList(TypedDict):
-    """LatestDeliveries of notifications."""
+    """The latest deliveries of notifications."""
     deliveries: List[DeliveryRecord]
     """The ends of deliveries, the newest first."""
     failing: List[DeliveryRecord]
@@ -486,6 +486,10 @@ class Job(_JobRequired, total=False):
     """The exit code, where a process ran."""
     hostname: str
     """The machine of the actor, if the job ended in `error`."""
+    kept_state: str
+    """The state that its script has kept for the next attempt, as JSON."""
+    kept_state_at: str
+    """The time at which its script kept it."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     cron: str
@@ -890,10 +894,6 @@ class ListedJob(_ListedJobRequired, total=False):
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
-    crashes: int
-    """The number of actors that died running it."""
-    exit_code: int
-    """The exit code, where a process ran."""
 
 
 class LiveActors(TypedDict):
@@ -940,8 +940,6 @@ class _ManyChangedDocumentRequired(TypedDict):
     """The jobs that stay as they are, with their reasons; at most 1000."""
     more: bool
     """True if more jobs match."""
-    problems: List[UnchangedJob]
-    """The jobs that stay as they are, with their reasons; at most 1000."""
 
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
