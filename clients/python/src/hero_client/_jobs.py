@@ -105,6 +105,8 @@ class JobSpec:
     over the API: RedisClient raises NeedsApi."""
     reply: Optional[bool] = None
     reply_format: Optional[str] = None
+    notify: Sequence[str] = ()
+    """The names of the notifications that tell of the job, `[notify.NAME]` of hero.toml."""
 
     def settings(self) -> Dict[str, Any]:
         """Returns what is set, as JSON of the API has it. Raises InvalidJob."""
@@ -126,7 +128,9 @@ class JobSpec:
         return self if self.id is not None else replace(self, id=begin + str(uuid.uuid4()))
 
 
-_MANY = frozenset({"args", "tags", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
+_MANY = frozenset(
+    {"args", "tags", "params", "secrets", "notify", "env_vars", "prerequisites", "after_any", "prerequisite_names"}
+)
 _DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "unique_for", "debounce", "debounce_max"})
 
 
@@ -146,7 +150,7 @@ def _plain(name: str, value: Any) -> Any:
         return dict(value)
     if name in _MANY:
         if isinstance(value, str):
-            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets', 'tags') else 'ids'}")
+            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets', 'tags', 'notify') else 'ids'}")
         return list(value)
     return value
 
