@@ -36,7 +36,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb apt-repo container deb-twice deny clean
+        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -192,6 +192,12 @@ container: ## build an OCI image of hero dev with the package, in target/contain
 	$(call package,mmdebstrap,command -v mmdebstrap,it makes the root of the image)
 	$(call package,buildah,command -v buildah,it builds images)
 	packaging/container
+
+# The client in Rust, and the lower rooms that it needs.
+CRATES := error proto config store artifacts client
+
+crates: rust ## pack the crate hero-client, with those that it needs, into target/package
+	$(CARGO) package --locked $(CRATES:%=--package hero-%)
 
 deb-twice: rust ## build the package twice from nothing, and compare: the builds must be equal
 	CARGO=$(CARGO) packaging/build-twice

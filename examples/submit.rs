@@ -9,9 +9,9 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hero::client::{Client, ClientError, JobBuilder};
-use hero::config::Config;
-use hero::proto::job::JobFiles;
+use hero_client::config::Config;
+use hero_client::proto::job::JobFiles;
+use hero_client::{Client, ClientError, JobBuilder};
 
 const SCRIPT: &str = r"
 for step in 1..=3 { print(`step ${step}`); }

@@ -13,7 +13,7 @@ use crate::store::NewGraph;
 /// Jobs that wait for each other by names, which are known in this graph alone.
 ///
 /// ```
-/// # use hero::client::{Graph, JobBuilder};
+/// # use hero_client::{Graph, JobBuilder};
 /// # fn example() -> Result<Graph, Box<dyn std::error::Error>> {
 /// let mut graph = Graph::new();
 /// graph.add("fetch", JobBuilder::new("python", "print(1)").build()?);

@@ -4,8 +4,8 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use hero::client::{Client, JobBuilder};
-//! use hero::config::Config;
+//! use hero_client::{Client, JobBuilder};
+//! use hero_client::config::Config;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::open(&Config::load(None)?)?;
@@ -21,10 +21,11 @@
 
 extern crate self as client;
 use hero_artifacts as artifacts;
-use hero_config as config;
 use hero_error as error;
-use hero_proto as proto;
 use hero_store as store;
+// Programs need the configuration and the job as well.
+pub use hero_config as config;
+pub use hero_proto as proto;
 
 mod actors;
 mod added_cron;

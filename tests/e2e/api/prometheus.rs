@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::{Hero, Redis, Served, needs, wait_until};
+use crate::support::{Hero, Redis, Served, keys, needs, wait_until};
 
 const TREE: &str = env!("CARGO_MANIFEST_DIR");
 const RULES: &str = include_str!("../../../packaging/prometheus/hero.rules.yml");
@@ -249,6 +249,14 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     prometheus.until_alert("HeroJobsFail", ("type", "osis"));
     prometheus.until_alert("HeroDeadLetters", ("type", "osis"));
     prometheus.until_alert("HeroActorsHold", ("type", "sal"));
+    // It was first seen three days ago, and has not run since.
+    let daily = ["cron", "add", "backup", "--schedule", "@daily", "-t", "osis", "-e", "1"];
+    api.hero.run(&daily).code(0);
+    let noted = format!("{}backup", keys::prefix("CRON_ENDED"));
+    wait_until("a supervisor has seen it", || redis.field(&noted, "since_us").is_some());
+    let then = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(72);
+    redis.set_field(&noted, "since_us", then.as_microsecond());
+    prometheus.until_alert("HeroCronOverdue", ("name", "backup"));
     fill_redis(&redis, prometheus);
     every_query_of_the_package_has_series(prometheus);
 
