@@ -25,11 +25,10 @@ need_host_packages() {
     done
     [ -n "$missing" ] || return 0
     echo "missing on this machine:$missing; installing with apt-get"
-    # Another apt-get may run: `make deps-test` of the tests.
     apt-get update -qq
     # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        -o DPkg::Lock::Timeout=120 $missing > /dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
+        > /dev/null
 }
 
 # Without systemd on the host, nspawn has one fixed control group for containers, so that only one
