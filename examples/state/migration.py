@@ -5,7 +5,7 @@ import hero
 steps = int(hero.params.get("steps", 1000))
 done = hero.state or {"step": 0, "attempts": 0}
 done["attempts"] += 1
-hero.log(f"goes on behind step {done['step']}")
+hero.log(f"goes on after step {done['step']}")
 while done["step"] < steps:
     # Here a step does its work. It may run twice: its state is kept only after it.
     done["step"] += 1

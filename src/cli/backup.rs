@@ -18,6 +18,7 @@ use crate::proto::text::counted;
 #[command(after_help = "Example:\n  hero backup /var/backups/hero.jsonl\n\n\
                         Only its owner can read the file, which replaces one of that name. It has \
                         the state of the periodic jobs in supervisor.cron_dir of this machine. \
+                        It has no files of jobs and no tokens: a restored job that needs an input file ends in error and says so. \
                         See docs/operations.md.")]
 pub(super) struct Backup {
     /// The file

@@ -98,6 +98,13 @@ impl CronImport {
         let left_out = found.notes.iter().filter(|(_, note)| note.is_left_out).count();
         let jobs = counted(found.names.len() as u64, "periodic job", "periodic jobs");
         let lines = counted(left_out as u64, "line is left out", "lines are left out");
+        if !found.names.is_empty() {
+            output::note(
+                "unlike in cron, each runs in a sandbox, without the network and with few folders, and for at most \
+                 job.timeout: hero exec --explain shows what a command needs; open it in [type.bash.sandbox] of \
+                 hero.toml, and give long ones a timeout, such as timeout = \"1h\"",
+            );
+        }
         output::note(&format!("{jobs}; {lines}"));
         if self.check || self.output.is_some() { Ok(()) } else { output::text(&found.text) }
     }

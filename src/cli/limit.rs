@@ -17,7 +17,8 @@ use crate::error::Error;
                         A limit is a table of /etc/hero/hero.toml on the machines of the actors:\n  \
                         [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
                         running = 4         # at once, over all machines\n  \
-                        rate = \"20/s\"       # starts per time")]
+                        rate = \"20/s\"       # starts per time\n\n\
+                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, at its next start.")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\

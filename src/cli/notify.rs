@@ -20,7 +20,10 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
 /// List the notifications of the configuration and their latest deliveries, or test one
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero notify list\n  hero notify test ops\n\n\
-                        A notification is a table [notify.NAME] of the configuration of the supervisors.")]
+                        A notification is a table of /etc/hero/hero.toml on the machines of the supervisors:\n  \
+                        [notify.ops]\n  webhook = \"https://example.org/hook\"   # or mail, command, journal\n  \
+                        on = [\"failed\", \"recovered\"]              # or dead, finished\n  \
+                        types = [\"bash\"]                         # or groups, callers, tags, crons")]
 pub(super) enum NotifyCommand {
     /// List the notifications of this configuration, those that fail, and the latest deliveries
     #[command(after_help = "Examples:\n  hero notify list\n  hero notify list --limit 200 --json")]

@@ -23,6 +23,9 @@ use crate::proto::target::{Group, ScriptType};
 /// Make tokens for callers of the API; list and revoke them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero token new ci --scope read,submit --expires 90d\n\n\
+                        The API takes it as `Authorization: Bearer TOKEN`, with Content-Type: application/json: POST /jobs submits \
+                        a job, GET /jobs/ID/output has its output, POST /rpc calls any method, and GET /openapi.json \
+                        describes them.\n\n\
                         Redis keeps the SHA-256 of a token, not the token. Every program that may write there can make \
                         tokens: use the Redis login of the supervisor, not of producers.")]
 pub(super) enum TokenCommand {

@@ -49,7 +49,7 @@ fn retry_goes_on_from_the_state_of_the_attempt_before_in_every_language() {
 }
 
 #[test]
-fn migration_of_1000_steps_resumes_behind_its_state_after_each_death_of_its_actor() {
+fn migration_of_1000_steps_resumes_after_its_state_after_each_death_of_its_actor() {
     let redis = Redis::start();
     let hero = hero_on(&redis);
     let _supervisor = hero.supervisor().start();
@@ -69,7 +69,7 @@ fn migration_of_1000_steps_resumes_behind_its_state_after_each_death_of_its_acto
         serde_json::from_str(&hero.run(&["job", "output", "m"]).code(0).stdout).expect("JSON");
     assert_eq!(output, json!({ "step": 1000, "attempts": 4 }));
     let log = hero.run(&["job", "logs", "m"]).code(0).stdout;
-    let begins = log.lines().filter_map(|line| line.strip_prefix("goes on behind step "));
+    let begins = log.lines().filter_map(|line| line.strip_prefix("goes on after step "));
     let begins: Vec<u64> = begins.map(|step| step.parse().expect("a number")).collect();
     // The log of an attempt that was killed within its first second may lack its line. A script of a dead actor
     // may have kept one more state before it was killed.

@@ -166,7 +166,7 @@ impl CrontabReader<'_> {
             "MAILTO" => {
                 let name = notification(value);
                 format!(
-                    "cron mails the output to {value}; here it is kept with the job (hero job log), and the jobs below \
+                    "cron mails the output to {value}; here it is kept with the job (hero job logs), and the jobs below \
                      name the notification {name}, which tells of failures: add [notify.{name}] with mail = \
                      [\"{value}\"] and named = true to hero.toml"
                 )
