@@ -103,8 +103,8 @@ impl Client {
         Ok(firings.into_iter().map(|(of, status)| firing_document(of, status)).collect())
     }
 
-    /// Lists the periodic jobs that supervisors fire, for monitoring: those that a live supervisor says it fires, and
-    /// those in Redis.
+    /// Lists the periodic jobs that supervisors fire, for monitoring: the files that a live supervisor has in
+    /// force, and the periodic jobs in Redis.
     ///
     /// # Errors
     /// [`ClientError::Store`].

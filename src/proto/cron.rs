@@ -330,8 +330,8 @@ impl CronName {
     }
 }
 
-/// Returns true for the id of the job of a firing, which only a supervisor and a backfill give: `cron-NAME-TIME`, and
-/// what `fire.lua` adds if that is taken, or `backfill` adds.
+/// Returns true for the id of the job of a firing, which only a supervisor and a backfill give: `cron-NAME-TIME`,
+/// followed by a suffix if that id was taken, or by `-fill`.
 pub fn is_id_of_firing(id: &JobId) -> bool {
     let Some(rest) = id.as_str().strip_prefix("cron-") else { return false };
     let is_time = |text: &str| {

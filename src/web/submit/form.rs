@@ -189,6 +189,34 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
     }
 }
 
+/// Returns the inputs of settings that few jobs need, folded up unless one is given or wrong.
+fn further(
+    summary: &str,
+    settings: &[&Setting],
+    draft: &JobDraft,
+    types: &[OfferedType],
+    error: &DraftError,
+) -> Markup {
+    let is_open = settings
+        .iter()
+        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
+    html! {
+        details open[is_open] {
+            summary { (summary) }
+            div.form {
+                div.row {
+                    @for setting in settings.iter().filter(|setting| example(setting.kind).is_none()) {
+                        (input(setting, draft, types, error))
+                    }
+                }
+                @for setting in settings.iter().filter(|setting| example(setting.kind).is_some()) {
+                    (input(setting, draft, types, error))
+                }
+            }
+        }
+    }
+}
+
 /// Returns the inputs of the form.
 pub(super) fn inputs(
     draft: &JobDraft,
@@ -199,9 +227,6 @@ pub(super) fn inputs(
     let others: Vec<&Setting> = settings()
         .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
         .collect();
-    let is_open = others
-        .iter()
-        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
     let of = |field: &str| Setting::of_field(field);
     html! {
         div.row {
@@ -216,19 +241,7 @@ pub(super) fn inputs(
                 (input(setting, draft, types, error))
             }
         }
-        details open[is_open] {
-            summary { "More: waiting for others, keys, environment, keeping" }
-            div.form {
-                div.row {
-                    @for setting in others.iter().filter(|setting| example(setting.kind).is_none()) {
-                        (input(setting, draft, types, error))
-                    }
-                }
-                @for setting in others.iter().filter(|setting| example(setting.kind).is_some()) {
-                    (input(setting, draft, types, error))
-                }
-            }
-        }
+        (further("More: waiting for others, keys, environment, keeping", &others, draft, types, error))
     }
 }
 
@@ -245,9 +258,6 @@ pub(in crate::web) fn periodic_inputs(
     };
     let others: Vec<&Setting> =
         settings().filter(is_own).filter(|setting| !ABOVE.contains(&setting.field)).collect();
-    let is_open = others
-        .iter()
-        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
     html! {
         (script(draft, error))
         div.row {
@@ -255,19 +265,7 @@ pub(in crate::web) fn periodic_inputs(
                 (input(setting, draft, types, error))
             }
         }
-        details open[is_open] {
-            summary { "More: who it is for, keys, environment, keeping" }
-            div.form {
-                div.row {
-                    @for setting in others.iter().filter(|setting| example(setting.kind).is_none()) {
-                        (input(setting, draft, types, error))
-                    }
-                }
-                @for setting in others.iter().filter(|setting| example(setting.kind).is_some()) {
-                    (input(setting, draft, types, error))
-                }
-            }
-        }
+        (further("More: who it is for, keys, environment, keeping", &others, draft, types, error))
     }
 }
 
