@@ -1,5 +1,6 @@
 //! Notifications, told to foreign programs: an HTTP server, a mail server, a program.
 
+mod attacks;
 mod hostile;
 mod situations;
 mod ways;

@@ -62,7 +62,8 @@ fn body(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Bytes, String>
     let Some(template) = &notify.template else { return Ok(document.to_string().into()) };
     let mut environment = Environment::empty();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // An event has no member `name` if its job has none: that is `null`, and no reason to deliver nothing.
+    environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_fuel(Some(FUEL));
     environment.add_filter("length", minijinja::filters::length);
     environment.add_filter("join", minijinja::filters::join);
