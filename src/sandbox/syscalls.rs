@@ -138,11 +138,14 @@ const UNSUPPORTED: [Call; 6] = [
     (466, "SYS_removexattrat"),
 ];
 
+/// `fchmodat2`, by number: not every libc has its name.
+const FCHMODAT2: Call = (452, "SYS_fchmodat2");
+
 /// The calls that set the mode of a file or make one, with the place of the mode.
 const MODES: [(i64, u8); 4] = [
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
-    (libc::SYS_fchmodat2, 2),
+    (FCHMODAT2.0, 2),
     (libc::SYS_mknodat, 2),
 ];
 #[cfg(target_arch = "x86_64")]
@@ -159,9 +162,20 @@ const OPENS: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
 
 /// The calls that change modes. An access list of `fsetxattr` changes the mode as well.
 #[cfg(target_arch = "x86_64")]
-const CHMOD: [Call; 5] = calls![SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_fsetxattr, SYS_chmod,];
+const CHMOD: [Call; 5] = [
+    (libc::SYS_fchmod, "SYS_fchmod"),
+    (libc::SYS_fchmodat, "SYS_fchmodat"),
+    FCHMODAT2,
+    (libc::SYS_fsetxattr, "SYS_fsetxattr"),
+    (libc::SYS_chmod, "SYS_chmod"),
+];
 #[cfg(not(target_arch = "x86_64"))]
-const CHMOD: [Call; 4] = calls![SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_fsetxattr,];
+const CHMOD: [Call; 4] = [
+    (libc::SYS_fchmod, "SYS_fchmod"),
+    (libc::SYS_fchmodat, "SYS_fchmodat"),
+    FCHMODAT2,
+    (libc::SYS_fsetxattr, "SYS_fsetxattr"),
+];
 
 /// Changes a file by its path, which Landlock controls from Linux 6.2 on.
 const TRUNCATE: [Call; 1] = calls![SYS_truncate];
