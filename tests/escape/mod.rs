@@ -4,6 +4,7 @@
 
 mod builds;
 mod job_groups;
+mod kept_state;
 mod leftovers;
 mod notify;
 mod sal;

@@ -16,6 +16,9 @@ impl KeptState {
     /// The reason why it cannot be kept.
     pub fn of_json(json: &str) -> Result<Self, String> {
         let json = compact(json).map_err(|error| format!("the state is not JSON: {error}"))?;
+        // Programs that read it as a value have such a bound: 128 parts in each other.
+        let value = serde_json::from_str::<serde_json::Value>(&json);
+        value.map_err(|error| format!("the state cannot be read: {error}"))?;
         if json.len() > STATE_BYTES_MAX {
             return Err(Self::too_large());
         }
@@ -50,5 +53,7 @@ mod tests {
         let of_length = |length: usize| of(&format!("\"{}\"", "x".repeat(length - 2)));
         assert_eq!(of_length(STATE_BYTES_MAX).map(|state| state.len()), Ok(STATE_BYTES_MAX));
         assert_eq!(of_length(STATE_BYTES_MAX + 1), Err(KeptState::too_large()));
+        let deep = of(&format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)));
+        assert!(deep.expect_err("too deep").contains("recursion limit"));
     }
 }
