@@ -180,9 +180,9 @@ scale: rust deps ## put the largest loads on a private Redis; fails if a call ta
 soak: deps build ## let 100 000 jobs run and the daemon rest, for ten minutes; print what its processes hold; fails if they grow
 	$(RELEASE) --config xtask/soak.toml dev -- xtask/soak.sh
 
-deb: rust ## build the Debian package into target/debian/
+deb: rust ## build the Debian package into target/debian/; ARCH=arm64 cross-builds that of another architecture
 	$(call package,debhelper,command -v dh,it builds Debian packages)
-	CARGO=$(CARGO) packaging/build-deb
+	CARGO=$(CARGO) ARCH=$(ARCH) packaging/build-deb
 
 apt-repo: ## make a signed apt repository of the packages in target/debian, in target/apt; URL=https://… for a server, KEY=NAME signs
 	$(call package,apt-utils,command -v apt-ftparchive,it makes the lists of a repository)
