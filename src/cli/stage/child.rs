@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use super::unavailable;
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -55,6 +57,16 @@ impl StageChild {
             Error::new(exit, format!("cannot start {name}: {error}"))
         })?;
         Ok(Self { name: name.to_owned(), service, log: None, status: None })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true once it was ended by SIGKILL.
+    pub(super) fn is_killed(&mut self) -> Result<bool, Error> {
+        self.ended()?;
+        Ok(self.status.and_then(|status| status.signal()) == Some(Signal::SIGKILL as i32))
     }
 
     pub(super) fn pid(&self) -> i32 {

@@ -4,6 +4,7 @@
 mod child;
 mod folder;
 mod kept;
+mod restart;
 
 pub(super) use child::StageChild;
 pub(super) use kept::Kept;
@@ -278,6 +279,7 @@ impl Stage {
                 self.command = None;
                 return Ok(code);
             }
+            self.restart_killed()?;
             self.check()?;
             tokio::time::sleep(glance).await;
         }
