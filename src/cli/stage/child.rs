@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-
 use super::unavailable;
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -17,6 +15,8 @@ use crate::error::{Error, Exit};
 /// The end of the log that is shown for a child that ended too early.
 const TAIL_LINES: usize = 15;
 const TAIL_BYTES: u64 = 16_384;
+/// The exit code of a child that was killed, as a shell reports it.
+const KILLED: u8 = 128 + 9;
 
 pub(in crate::cli) struct StageChild {
     name: String,
@@ -63,10 +63,9 @@ impl StageChild {
         &self.name
     }
 
-    /// Returns true once it was ended by SIGKILL.
-    pub(super) fn is_killed(&mut self) -> Result<bool, Error> {
-        self.ended()?;
-        Ok(self.status.and_then(|status| status.signal()) == Some(Signal::SIGKILL as i32))
+    /// Returns true once it was killed, if it is an actor: no other unit of a stage is started again.
+    pub(super) fn is_to_restart(&mut self) -> Result<bool, Error> {
+        Ok(self.ended()? == Some(KILLED) && self.name != "supervisor")
     }
 
     pub(super) fn pid(&self) -> i32 {

@@ -279,24 +279,9 @@ impl Stage {
                 self.command = None;
                 return Ok(code);
             }
-            self.restart_killed()?;
             self.check()?;
             tokio::time::sleep(glance).await;
         }
-    }
-
-    /// Returns an error if Redis has ended, or a unit has ended with an error.
-    pub(super) fn check(&mut self) -> Result<(), Error> {
-        if self.redis.ended()?.is_some() {
-            return Err(unavailable(self.redis.failure()));
-        }
-        for unit in &mut self.units {
-            match unit.ended()? {
-                Some(code) if code != 0 => return Err(unavailable(unit.failure())),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Returns the time within which units end that are asked to.

@@ -1,18 +1,33 @@
-//! Starts killed actors of a stage again, as a service manager does.
+//! Watches the children of a stage, and starts killed actors again, as a service manager does.
 
-use super::Stage;
+use super::{Stage, unavailable};
 use crate::cli::output;
 use crate::error::Error;
 
 impl Stage {
+    /// Starts killed actors again. Returns an error if Redis has ended, or another unit with an error.
+    pub(in crate::cli) fn check(&mut self) -> Result<(), Error> {
+        if self.redis.ended()?.is_some() {
+            return Err(unavailable(self.redis.failure()));
+        }
+        self.restart_killed()?;
+        for unit in &mut self.units {
+            match unit.ended()? {
+                // It may have been killed just now.
+                Some(code) if code != 0 && !unit.is_to_restart()? => {
+                    return Err(unavailable(unit.failure()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Starts the actors that were killed again; one that ended otherwise stays, for [`Stage::check`].
-    ///
-    /// # Errors
-    /// As [`Stage::start_unit`].
-    pub(super) fn restart_killed(&mut self) -> Result<(), Error> {
+    fn restart_killed(&mut self) -> Result<(), Error> {
         let mut killed = Vec::new();
         for (place, unit) in self.units.iter_mut().enumerate().rev() {
-            if unit.is_killed()? && unit.name() != "supervisor" {
+            if unit.is_to_restart()? {
                 killed.push(place);
             }
         }

@@ -28,7 +28,7 @@ pub enum NetworkAccess {
 pub struct AskedBounds {
     /// The memory of each process.
     pub memory: Option<MemorySize>,
-    /// The memory of the job as a whole; without it, that of each process.
+    /// The memory of the job as a whole; as much as each process without it.
     pub job_memory: Option<MemorySize>,
     /// The processor time of each process.
     pub cpu: Option<Duration>,

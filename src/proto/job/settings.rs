@@ -36,7 +36,7 @@ macro_rules! job_settings {
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                 ],
             }
-            /// A name for lists and searches, by default that of the submitted file; several jobs may have the same
+            /// A name for lists and searches, by default of the submitted file; several jobs may have the same
             name as name(text: &str): Option<JobName> = None => {
                 value_name: "TEXT",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],

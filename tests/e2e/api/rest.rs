@@ -134,7 +134,7 @@ fn curl_waits_for_the_end_of_a_job_that_was_submitted_before() {
     }
     let _actor = site.hero.actor("bash-default-1").start();
     assert_eq!(document(&get("/jobs/a?wait=60"))["status"], "finished");
-    assert_eq!(text(&get("/jobs/a/output")), "done\n");
+    assert_eq!(text(&get("/jobs/a/output")), "done");
 }
 
 #[test]

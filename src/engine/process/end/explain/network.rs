@@ -7,7 +7,7 @@ use crate::sandbox::Network;
 /// The port of name resolution.
 const DNS: u16 = 53;
 
-/// What a script says that uses the network: words of programs, and parts of texts.
+/// Words of scripts that use the network: programs and modules, then parts of texts.
 const WORDS_OF_NETWORK: [&str; 13] = [
     "curl", "wget", "ssh", "scp", "sftp", "rsync", "telnet", "nslookup", "dig", "urllib",
     "urlopen", "aiohttp", "httpx",
@@ -31,6 +31,8 @@ const TEXTS_OF_NETWORK: [&str; 17] = [
     "pip install",
     "npm install",
 ];
+/// Texts of errors in a script itself, in lower case.
+const SYNTAX: [&str; 3] = ["syntax error", "syntaxerror", "unexpected eof"];
 /// The exit code of a shell that has not found a program.
 const NO_PROGRAM: i32 = 127;
 
@@ -115,9 +117,8 @@ impl Explainer<'_> {
             Network::Closed => "the job has no network",
         };
         let stderr = stderr.to_ascii_lowercase();
-        let has_other_reason = code == Some(NO_PROGRAM)
-            || stderr.contains("syntax error")
-            || stderr.contains("syntaxerror");
+        let has_other_reason =
+            code == Some(NO_PROGRAM) || SYNTAX.iter().any(|said| stderr.contains(said));
         if has_other_reason || !self.source.lines().any(uses_network) {
             return None;
         }
