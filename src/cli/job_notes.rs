@@ -28,9 +28,10 @@ pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
 
 /// Returns the note about a job that was not stored, since another with its unique key has not ended.
 pub(super) fn duplicate(job: &JobSpec, other: &JobId) -> String {
-    let why = match job.replaces() {
-        true => "has started; only one that waits is replaced",
-        false => "has not ended",
+    let why = if job.replaces() {
+        "has started; only one that waits is replaced"
+    } else {
+        "has not ended"
     };
     format!("no new job: job {other} has the same unique key and {why}")
 }

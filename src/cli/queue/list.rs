@@ -1,6 +1,7 @@
 //! `hero queue list`: one row per target, with the jobs that wait by priority.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,7 +34,11 @@ pub(super) async fn run(client: &Client, global: &Global) -> Result<ExitCode, Er
 
 /// Returns what is paused as a whole, with the command that resumes it, a line each.
 fn paused(rules: &BTreeSet<PauseRule>) -> String {
-    rules.iter().map(|rule| format!("PAUSED  {}: {}\n", rule.words(), rule.resume())).collect()
+    let mut text = String::new();
+    for rule in rules {
+        let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
+    }
+    text
 }
 
 /// The queues of one target.
