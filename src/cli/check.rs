@@ -9,11 +9,13 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::check_shards::{ShardsCheck, redis_document, state_of};
+use super::job_notes::unknown_notifications;
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{
-    Config, ConfigError, Crontab, DEFAULT_FILE, EngineKind, FileReader, SecretFiles, Unit,
+    Config, ConfigError, CronEntry, Crontab, DEFAULT_FILE, EngineKind, FileReader, SecretFiles,
+    Unit,
 };
 use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
@@ -72,6 +74,7 @@ impl Check {
         let shards = ShardsCheck::of(&config, self.redis)?;
         let silence = if self.redis { silence(&config)? } else { None };
         let mut warnings = warnings(&config, redis.as_ref(), &secrets)?;
+        warnings.extend(cron_notes(&config, &crontab));
         warnings.extend(silence.clone());
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
@@ -114,6 +117,15 @@ impl Check {
         lines.iter().try_for_each(|line| output::line(line))?;
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
+}
+
+/// Returns what periodic jobs name that the configuration does not have.
+pub(super) fn cron_notes(config: &Config, crontab: &Crontab) -> Vec<String> {
+    let of_entry = |entry: &CronEntry| -> Vec<String> {
+        let notes = unknown_notifications(entry.notifications(), config);
+        notes.map(|note| format!("cron {}: {note}", entry.name)).collect()
+    };
+    crontab.entries.iter().flat_map(of_entry).collect()
 }
 
 /// Returns the lines about script types, periodic jobs and secrets.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::given::Given;
 use super::job_options::SettingOptions;
-use super::output;
 use super::script::ScriptSource;
+use super::{job_notes, output};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronChange;
@@ -126,7 +126,9 @@ impl Add {
         let new = self.options.change(Some(self.schedule.clone()), &spec);
         let client = crate::cli::author::open_client(config)?;
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
-        said(&self.name, "added", json)
+        said(&self.name, "added", json)?;
+        job_notes::print(&spec, config);
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -144,7 +146,9 @@ impl Edit {
         }
         let client = crate::cli::author::open_client(config)?;
         client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
-        said(&self.name, "changed", json)
+        said(&self.name, "changed", json)?;
+        job_notes::print(&spec, config);
+        Ok(ExitCode::SUCCESS)
     }
 }
 

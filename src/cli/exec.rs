@@ -15,6 +15,7 @@ use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::job::{Job, JobId, JobOutput};
+use crate::proto::pauses::PauseRule;
 use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
@@ -119,11 +120,14 @@ async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
     }
 }
 
-fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
+/// Tells a person why a job does not start.
+pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
     let reason = match hindrance {
         Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
-        Hindrance::Pause(queue) => {
-            format!("its queue, which is paused: hero queue resume {queue}")
+        Hindrance::Pause(queue, rule) => {
+            let resume = rule.as_ref().map(PauseRule::resume);
+            let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
+            format!("its queue, which is paused: {resume}")
         }
         Hindrance::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")

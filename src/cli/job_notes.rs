@@ -1,15 +1,39 @@
 //! Notes about settings of a new job that this configuration does not know. The configuration of the actors
 //! decides, which may be another one: the job is submitted nevertheless.
 
+use std::collections::BTreeSet;
+
 use super::output;
+use crate::client::Graph;
 use crate::config::{Config, Per};
-use crate::proto::job::JobSpec;
+use crate::proto::job::{JobId, JobSpec};
+use crate::proto::notification::NotifyName;
+use crate::proto::text::{did_you_mean, nearest};
 
 /// Prints the notes about a job that was submitted.
 pub(super) fn print(job: &JobSpec, config: &Config) {
     for note in notes(job, config) {
         output::note(&format!("hero: {note}"));
     }
+}
+
+/// Prints the notes about the jobs of a graph that was submitted, each once.
+pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
+    let jobs = graph.jobs_and_callbacks();
+    let notes: BTreeSet<String> = jobs.flat_map(|(_, job)| notes(&job.spec, config)).collect();
+    for note in notes {
+        output::note(&format!("hero: {note}"));
+    }
+}
+
+/// Returns the note about a job that was not stored, since another with its unique key has not ended.
+pub(super) fn duplicate(job: &JobSpec, other: &JobId) -> String {
+    let why = if job.replaces() {
+        "has started; only one that waits is replaced"
+    } else {
+        "has not ended"
+    };
+    format!("no new job: job {other} has the same unique key and {why}")
 }
 
 fn notes(job: &JobSpec, config: &Config) -> Vec<String> {
@@ -35,7 +59,22 @@ fn notes(job: &JobSpec, config: &Config) -> Vec<String> {
             ));
         }
     }
+    notes.extend(unknown_notifications(&job.notify, config));
     notes
+}
+
+/// Returns the notes about notifications that jobs name and a configuration with others does not have.
+pub(super) fn unknown_notifications(
+    named: &[NotifyName],
+    config: &Config,
+) -> impl Iterator<Item = String> {
+    let known = &config.notify;
+    let unknown = named.iter().filter(|name| !known.is_empty() && !known.contains_key(*name));
+    unknown.map(|name| {
+        let near = nearest(name.as_str(), known.keys().map(NotifyName::as_str));
+        let hint = did_you_mean(near);
+        format!("this configuration has no [notify.{name}], so nobody may be told{hint}")
+    })
 }
 
 #[cfg(test)]
@@ -46,17 +85,27 @@ mod tests {
     fn limit_key_that_no_limit_uses_and_secret_that_nobody_may_use_are_noted() {
         let mut job = JobSpec { limit_key: "a".parse().ok(), ..JobSpec::default() };
         job.secrets = vec!["db".parse().expect("legal")];
-        let of = |text: &str| {
-            notes(&job, &Config::from_toml("hero.toml".as_ref(), text).expect("legal")).len()
+        let with = |job: &JobSpec, text: &str| {
+            notes(job, &Config::from_toml("hero.toml".as_ref(), text).expect("legal")).len()
         };
-        assert_eq!(of(""), 2);
+        assert_eq!(with(&job, ""), 2);
         assert_eq!(
-            of("[limit.x]\nper = \"key\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"),
+            with(
+                &job,
+                "[limit.x]\nper = \"key\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"
+            ),
             0
         );
-        assert_eq!(of("[limit.x]\nkey = \"a\"\nrunning = 1\n"), 1);
+        assert_eq!(with(&job, "[limit.x]\nkey = \"a\"\nrunning = 1\n"), 1);
+        job.notify = vec!["opps".parse().expect("legal")];
+        assert_eq!(with(&job, ""), 2);
+        assert_eq!(with(&job, "[notify.ops]\njournal = true\n"), 3);
+        assert_eq!(with(&job, "[notify.opps]\njournal = true\n"), 2);
         assert_eq!(
-            of("[limit.x]\nkey = \"b\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"),
+            with(
+                &job,
+                "[limit.x]\nkey = \"b\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"
+            ),
             1
         );
     }

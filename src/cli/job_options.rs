@@ -113,6 +113,9 @@ impl JobOptions {
             let (name, extension) = (self.source.name(), spec.extension.as_str());
             script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
         }
+        if spec.name.is_none() {
+            spec.name = self.source.job_name();
+        }
         spec.script_type = Some(script_type);
         config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
         let mut job = Job::from(spec);

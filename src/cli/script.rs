@@ -9,6 +9,7 @@ use clap::Args;
 use super::sections::WHAT;
 use crate::config::{Config, TypeConfig, format_size};
 use crate::error::{Error, Exit};
+use crate::proto::job::JobName;
 use crate::proto::target::ScriptType;
 
 /// The source of the script: a file, standard input or an argument.
@@ -42,6 +43,11 @@ impl ScriptSource {
             }
             (None, None) => read_text(io::stdin().lock(), Path::new("standard input"), bytes_max),
         }
+    }
+
+    /// Returns the name of the file for lists of jobs; `None` for another source, or a name that no job may have.
+    pub(super) fn job_name(&self) -> Option<JobName> {
+        self.path()?.file_name()?.to_str()?.parse().ok()
     }
 
     /// The named type, or the type of the file's extension.

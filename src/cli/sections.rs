@@ -32,7 +32,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
         ],
     ),
     (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),
-    (LIMITS, &["timeout", "memory", "cpu_time", "network", "limit_key"]),
+    (LIMITS, &["timeout", "memory", "job_memory", "cpu_time", "network", "limit_key"]),
     (
         FILES,
         &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify"],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::sandbox::SandboxConfig;
 use super::schema::Config;
 use super::types::{EngineKind, TypeConfig};
-use crate::proto::job::{AskedBounds, InvalidJob, JobFiles, JobSpec, NetworkAccess};
+use crate::proto::job::{AskedBounds, InvalidJob, JobFiles, JobSpec, MemorySize, NetworkAccess};
 use crate::proto::target::ScriptType;
 use crate::proto::units::{format_duration, format_size};
 
@@ -68,15 +68,22 @@ impl SandboxConfig {
             let reason = format!("needs a sandbox, which {} = false switches off", key("enabled"));
             return Err(InvalidJob::new(field, reason));
         }
-        if let Some(memory) = asked.memory {
-            let most = self.memory.max(self.memory_max);
-            if self.memory > 0 && memory.bytes() > most {
+        let memories = [
+            ("memory", asked.memory, self.memory),
+            ("job_memory", asked.job_memory, self.job_memory),
+        ];
+        for (field, memory, of_type) in memories {
+            let Some(memory) = memory else { continue };
+            let most = of_type.max(self.memory_max);
+            if of_type > 0 && memory.bytes() > most {
                 let (most, key) = (format_size(most), key("memory_max"));
                 let reason = format!("`{memory}` is more than {most}, the limit {key}");
-                return Err(InvalidJob::new("memory", reason));
+                return Err(InvalidJob::new(field, reason));
             }
-            (own.memory, own.job_memory) = (memory.bytes(), memory.bytes());
         }
+        own.memory = asked.memory.map_or(own.memory, MemorySize::bytes);
+        own.job_memory =
+            asked.job_memory.or(asked.memory).map_or(own.job_memory, MemorySize::bytes);
         if let Some(cpu) = asked.cpu {
             let most = self.cpu.max(self.cpu_max);
             if self.cpu > Duration::ZERO && cpu > most {
@@ -120,6 +127,7 @@ mod tests {
     fn asked(memory: &str, cpu_s: u64, network: &str) -> AskedBounds {
         AskedBounds {
             memory: memory.parse().ok(),
+            job_memory: None,
             cpu: Some(Duration::from_secs(cpu_s)).filter(|time| !time.is_zero()),
             network: network.parse().ok(),
         }
@@ -145,6 +153,24 @@ mod tests {
         assert!(open.network && open.ports.is_empty());
         let narrow = sandbox("network = true", &asked("", 0, "443")).expect("less");
         assert_eq!((narrow.network, narrow.ports), (false, vec![443]));
+    }
+
+    #[test]
+    fn job_as_a_whole_may_have_another_bound_than_its_processes() {
+        let asked = |memory: &str, whole: &str| AskedBounds {
+            memory: memory.parse().ok(),
+            job_memory: whole.parse().ok(),
+            ..AskedBounds::default()
+        };
+        let whole = sandbox("", &asked("", "1GiB")).expect("less");
+        assert_eq!((whole.memory, whole.job_memory), (4 << 30, 1 << 30));
+        let both = sandbox("", &asked("512MiB", "1GiB")).expect("less");
+        assert_eq!((both.memory, both.job_memory), (512 << 20, 1 << 30));
+        let said = "job_memory `2GiB` is more than 1GiB, the limit type.python.sandbox.memory_max";
+        let error = sandbox("job_memory = \"1GiB\"", &asked("", "2GiB")).expect_err(said);
+        assert!(error.contains(said), "{error}");
+        let more = sandbox("memory_max = \"8GiB\"", &asked("", "8GiB")).expect("allowed");
+        assert_eq!((more.memory, more.job_memory), (4 << 30, 8 << 30));
     }
 
     #[test]

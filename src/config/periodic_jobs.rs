@@ -19,6 +19,7 @@ use super::schema::Config;
 use super::source::Source;
 use crate::proto::cron::{Calendar, CatchUp, CronName, Overlap, Schedule};
 use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
+use crate::proto::notification::NotifyName;
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 
@@ -240,6 +241,11 @@ impl CronEntry {
         let said = if said.len() == 1 { said.remove(0) } else { json!(said) };
         let hash = digest(&SHA256, said.to_string().as_bytes());
         hexadecimal(&hash.as_ref()[..DIGEST_BYTES])
+    }
+
+    /// Returns the notifications that its jobs name.
+    pub fn notifications(&self) -> &[NotifyName] {
+        &self.spec.notify
     }
 
     /// The script type of its jobs.

@@ -12,7 +12,8 @@ use super::target::IllegalName;
 const CHARS_MAX: usize = 200;
 /// Patterns of parts that differ, and the text that replaces each, in the order of replacement.
 const VARYING: [(&str, &str); 4] = [
-    (r#""[^"]*"|`[^`]*`|\B'[^']*'"#, "“…”"),
+    // A list in quotes has quotes in it, as the command of a CalledProcessError of Python.
+    (r#"\B'\[.*?\]'|"[^"]*"|`[^`]*`|\B'[^']*'"#, "“…”"),
     (
         r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(0x)?[0-9a-f]{12,}\b",
         "ID",
@@ -208,6 +209,10 @@ mod tests {
             ("killed by signal 9 (SIGKILL): 1", "killed by signal 9 (SIGKILL): N"),
             ("no such file: /var/x/a.txt: 2", "no such file: PATH: N"),
             ("cannot open 'a b' for \"c\"", "cannot open “…” for “…”"),
+            (
+                "CalledProcessError: Command '['bash', '-c', 'exit 3']' returned non-zero exit status 3.",
+                "CalledProcessError: Command “…” returned non-zero exit status N.",
+            ),
             ("job 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 failed", "job ID failed"),
             ("connect 10.0.0.7:6379 refused after 1.5 s", "connect N refused after N s"),
             ("can't read, won't try", "can't read, won't try"),

@@ -16,7 +16,7 @@ pub(super) async fn read_json(
 ) -> Result<Bytes, (StatusCode, RpcError)> {
     let settings = service.settings();
     if !is_json(request.headers()) {
-        let message = "the content type must be application/json";
+        let message = "the content type must be application/json: send the header `Content-Type: application/json`";
         let error = RpcError::new(code::INVALID_REQUEST, message);
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }

@@ -70,7 +70,7 @@ fn operation(path: &RestPath, openrpc: &Value) -> Value {
         "parameters": parameters,
         "responses": responses(path, &method),
     });
-    if path.waits {
+    if path.verb == "post" {
         operation["requestBody"] = json!({
             "required": true,
             "content": { "application/json": { "schema": submission(&method, openrpc) } },

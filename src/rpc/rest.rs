@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::error::{RpcError, code};
+use super::error::{RpcError, code, shown};
 use super::guard::wants_page;
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
@@ -19,12 +19,14 @@ use crate::proto::json_text::refuse_wide_integers;
 /// A call by a path.
 #[derive(Debug, PartialEq, Eq)]
 enum RestCall {
-    /// `GET /jobs/ID`.
-    Get(String),
+    /// `GET /jobs/ID`, with the maximum wait for the end, in seconds.
+    Get(String, Option<String>),
     /// `GET /jobs/ID/output`.
     Output(String),
     /// `POST /jobs`, with the maximum wait for the end, in seconds.
     Submit(Option<String>),
+    /// `GET /jobs/ID/log` and `GET /jobs/ID/files/NAME`, which the pages answer.
+    OfPage,
 }
 
 /// Answers the calls by paths; all else goes on.
@@ -36,7 +38,13 @@ pub(super) async fn serve(
     let Some(call) = of(request.method(), request.uri(), request.headers()) else {
         return next.run(request).await;
     };
-    match answer(&service, call, request).await {
+    let unknown = unknown_parameter(&call, request.uri());
+    let answered = match (unknown, call) {
+        (Some(error), _) => Err((error.status(), error)),
+        (None, RestCall::OfPage) => return next.run(request).await,
+        (None, call) => answer(&service, call, request).await,
+    };
+    match answered {
         Ok(response) => response,
         Err((status, error)) => {
             let mut response = json_response(status, &json!({ "error": error }));
@@ -51,19 +59,56 @@ pub(super) async fn serve(
 
 fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
     let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+    let wait = || {
+        let mut pairs = uri.query().unwrap_or_default().split('&');
+        pairs.find_map(|pair| pair.strip_prefix("wait=")).map(str::to_owned)
+    };
     match (method, parts.as_slice()) {
         // The page has files under names with an extension.
         (&Method::GET, ["jobs", id]) if !wants_page(headers) && !id.contains('.') => {
-            Some(RestCall::Get((*id).to_owned()))
+            Some(RestCall::Get((*id).to_owned(), wait()))
         }
         (&Method::GET, ["jobs", id, "output"]) => Some(RestCall::Output((*id).to_owned())),
-        (&Method::POST, ["jobs"]) if is_json(headers) => {
-            let mut pairs = uri.query().unwrap_or_default().split('&');
-            let wait = pairs.find_map(|pair| pair.strip_prefix("wait="));
-            Some(RestCall::Submit(wait.map(str::to_owned)))
+        (&Method::GET, ["jobs", _, "log"] | ["jobs", _, "files", _]) if !wants_page(headers) => {
+            Some(RestCall::OfPage)
+        }
+        // A form of the page has no such header: what a program sends in another type is refused with what to send.
+        (&Method::POST, ["jobs"])
+            if is_json(headers) || headers.contains_key(header::AUTHORIZATION) =>
+        {
+            Some(RestCall::Submit(wait()))
         }
         _ => None,
     }
+}
+
+/// Returns the error of a parameter in the address that the call does not know.
+fn unknown_parameter(call: &RestCall, uri: &Uri) -> Option<RpcError> {
+    let known: &[&str] = match call {
+        RestCall::Get(..) | RestCall::Submit(_) => &["wait"],
+        RestCall::OfPage if uri.path().trim_end_matches('/').ends_with("/log") => &["since"],
+        RestCall::Output(_) | RestCall::OfPage => &[],
+    };
+    let names = uri.query().unwrap_or_default().split('&');
+    let mut names = names.filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
+    let unknown = names.find(|name| !known.contains(name))?;
+    let takes = match known {
+        [] => "none".to_owned(),
+        known => format!("`{}`", known.join("`, `")),
+    };
+    let unknown = shown(unknown);
+    let message = format!("unknown parameter `{unknown}` in the address, which takes {takes}");
+    Some(RpcError::new(code::INVALID_PARAMS, message).with("field", unknown))
+}
+
+/// Returns the seconds that a program waits.
+fn seconds(wait: &str) -> Result<f64, RpcError> {
+    // No JSON has an infinite number.
+    let seconds: Option<f64> = wait.parse().ok().filter(|seconds: &f64| seconds.is_finite());
+    seconds.ok_or_else(|| {
+        RpcError::new(code::INVALID_PARAMS, "wait must be a number of seconds")
+            .with("field", "wait")
+    })
 }
 
 type Refused = (StatusCode, RpcError);
@@ -82,10 +127,26 @@ async fn answer(
         result.map_err(|error| (error.status(), error))
     };
     Ok(match call {
-        RestCall::Get(id) => {
+        RestCall::Get(id, None) => {
             json_response(StatusCode::OK, &ask("job.get", json!({ "id": id })).await?)
         }
-        RestCall::Output(id) => output(&ask("job.output", json!({ "id": id })).await?)?,
+        RestCall::Get(id, Some(wait)) => {
+            let wait = seconds(&wait).map_err(|error| (error.status(), error))?;
+            let params = json!({ "id": id, "wait": wait });
+            json_response(StatusCode::OK, &ask("job.wait", params).await?)
+        }
+        RestCall::Output(id) => match ask("job.output", json!({ "id": id })).await {
+            Ok(found) => output(&found)?,
+            Err((status, error)) if status == StatusCode::CONFLICT => {
+                let message = format!(
+                    "job {} has no output yet; wait for its end with GET /jobs/ID?wait=SECONDS",
+                    shown(&id)
+                );
+                return Err((status, RpcError { message, ..error }));
+            }
+            Err(refused) => return Err(refused),
+        },
+        RestCall::OfPage => StatusCode::NOT_FOUND.into_response(),
         RestCall::Submit(wait) => {
             let body = read_json(service, request).await?;
             let params =
@@ -115,12 +176,7 @@ fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
         params.extend(job.remove_entry(name));
     }
     if let Some(wait) = wait {
-        // No JSON has an infinite number.
-        let seconds: Option<f64> = wait.parse().ok().filter(|seconds: &f64| seconds.is_finite());
-        let seconds = seconds.ok_or_else(|| {
-            wrong("wait must be a number of seconds".to_owned()).with("field", "wait")
-        })?;
-        params.insert("wait".to_owned(), json!(seconds));
+        params.insert("wait".to_owned(), json!(seconds(wait)?));
     }
     params.insert("job".to_owned(), Value::Object(job));
     Ok(Value::Object(params))
@@ -176,12 +232,16 @@ mod tests {
     fn browser_gets_the_page_and_a_program_the_job() {
         let page = [(header::ACCEPT, "text/html,*/*")];
         assert_eq!(call(&Method::GET, "/jobs/a", &page), None);
-        assert_eq!(call(&Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned())));
+        assert_eq!(call(&Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned(), None)));
         assert_eq!(call(&Method::GET, "/jobs/a.json", &[]), None);
         let output = Some(RestCall::Output("a".to_owned()));
         assert_eq!(call(&Method::GET, "/jobs/a/output", &page), output);
-        for other in ["/jobs", "/", "/jobs/a/log", "/jobs/a/files/x", "/queues/a"] {
+        for other in ["/jobs", "/", "/queues/a"] {
             assert_eq!(call(&Method::GET, other, &[]), None, "{other}");
+        }
+        for of_page in ["/jobs/a/log?x=1", "/jobs/a/files/x"] {
+            assert_eq!(call(&Method::GET, of_page, &[]), Some(RestCall::OfPage), "{of_page}");
+            assert_eq!(call(&Method::GET, of_page, &page), None, "{of_page}");
         }
     }
 

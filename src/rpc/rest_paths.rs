@@ -10,7 +10,7 @@ pub(super) struct RestPath {
     pub(super) method: &'static str,
     /// The purpose, where it differs from the method's.
     pub(super) summary: Option<&'static str>,
-    /// True if it submits a job and may wait for its end.
+    /// True if it may wait for the end of the job.
     pub(super) waits: bool,
     pub(super) result: RestResult,
 }
@@ -43,7 +43,7 @@ pub(super) const PATHS: [RestPath; 5] = [
         operation: "getJob",
         method: "job.get",
         summary: None,
-        waits: false,
+        waits: true,
         result: RestResult::Document,
     },
     RestPath {

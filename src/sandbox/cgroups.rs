@@ -59,6 +59,14 @@ pub(super) fn outlook() -> Result<(), String> {
     }
 }
 
+/// Returns why jobs of this process have no control groups; `None` where they have.
+pub fn lacks_groups() -> Option<&'static str> {
+    match FOLDER.get() {
+        Some(folder) => folder.as_ref().err().map(String::as_str),
+        None => Some("this program runs jobs without them"),
+    }
+}
+
 /// Returns the folder of this process's group.
 fn own_folder() -> Result<PathBuf, String> {
     let read = |file| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));

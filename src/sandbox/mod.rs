@@ -25,7 +25,7 @@ mod usage;
 
 pub use allowance::{Allowance, FileUse, Refusal};
 pub use cgroups::JobGroup;
-pub use cgroups::divide_cgroup;
+pub use cgroups::{divide_cgroup, lacks_groups};
 pub use confine::{
     Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
 };

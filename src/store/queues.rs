@@ -57,8 +57,8 @@ impl QueueState {
 pub enum Hindrance {
     /// This limit holds it.
     Limit(String),
-    /// Its queue is paused.
-    Pause(Queue),
+    /// Its queue is paused, by its name or by this rule.
+    Pause(Queue, Option<PauseRule>),
     /// No live actor claims jobs of its queue.
     NoActor(Queue),
 }
@@ -163,8 +163,10 @@ impl Store {
             target: Target::of(script_type, parsed(group), parsed(instance)),
             priority: parsed(priority).unwrap_or_default(),
         };
-        if self.pauses().await?.covers(&queue) {
-            return Ok(Some(Hindrance::Pause(queue)));
+        let pauses = self.pauses().await?;
+        if pauses.covers(&queue) {
+            let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
+            return Ok(Some(Hindrance::Pause(queue, rule)));
         }
         let actors = self.actors(Some(queue.target.script_type())).await?;
         let claims = |of: &PresenceOf| {

@@ -100,3 +100,21 @@ fn network_of_a_job_is_within_the_list_of_its_type() {
         assert_eq!(run(&[&format!("--network={port}")]), "open\n");
     }
 }
+
+#[test]
+fn job_that_asks_for_memory_as_a_whole_is_told_where_nothing_holds_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.sandbox.job_memory", "\"1GiB\"");
+    let _actor = hero.actor("python-default-1").start();
+    let run = |args: &[&str]| hero.run(&[&["exec", "-t", "python", "-e", MEMORY], args].concat());
+    run(&["--job-memory=2GiB"])
+        .code(65)
+        .says("`2GiB` is more than 1GiB, the limit type.python.sandbox.memory_max");
+    // Each process keeps the bound of its type.
+    let ran = run(&["--job-memory=512MiB"]).code(0);
+    assert!(ran.stdout.starts_with("4096 "), "{}", ran.stdout);
+    let has_groups = hero.run(&["check"]).stdout.contains("in a control group of its own");
+    let said = "note: nothing holds this job to its --job-memory";
+    assert_eq!(ran.stderr.contains(said), !has_groups, "{}", ran.stderr);
+    assert!(!run(&["--memory=512MiB"]).code(0).stderr.contains(said));
+}

@@ -380,3 +380,26 @@ fn run_beside_the_schedule_counts_in_lists_and_history() {
         (&id.trim().into(), &"run now".into())
     );
 }
+
+#[test]
+fn notification_that_the_configuration_lacks_is_told_where_it_is_named() {
+    let redis = Redis::start();
+    let tick = "[cron.tick]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\nnotify = [\"opps\"]\n";
+    let hero = with_cron(&redis, &[("tick.toml", tick)]).set("notify.ops.journal", "true");
+    let said =
+        "this configuration has no [notify.opps], so nobody may be told; did you mean `ops`?";
+    for named in [
+        &["submit", "-t", "osis", "--notify", "opps", "-e", "1"][..],
+        &["cron", "add", "a", "--schedule", "@daily", "-t", "osis", "--notify", "opps", "-e", "1"],
+    ] {
+        hero.run(named).code(0).says(said);
+    }
+    let graph = "[job.a]\ntype = \"osis\"\nscript = \"1\"\nnotify = [\"opps\"]\n";
+    fs::write(redis.folder().join("g.toml"), graph).expect("written");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0).says(said);
+    hero.run(&["check"]).code(0).says(&format!("cron tick: {said}"));
+    let doctor = hero.run(&["doctor"]).stdout;
+    assert!(doctor.contains(said), "{doctor}");
+    let known = hero.run(&["submit", "-t", "osis", "--notify", "ops", "-e", "1"]).code(0);
+    assert!(!known.stderr.contains("[notify."), "{}", known.stderr);
+}

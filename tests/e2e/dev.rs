@@ -130,3 +130,18 @@ fn dev_goes_on_after_a_hangup_that_its_caller_ignores() {
     let done = hero.run(&["dev", "--", "sh", "-c", run, dir]);
     assert_eq!(done.code(0).stdout, "42\n");
 }
+
+#[test]
+fn actor_of_dev_that_was_killed_is_started_again() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let command = "for pid in $(hero --json actor list | tr ',{' '\\n\\n' | sed -n 's/^\"pid\":\\([0-9]*\\).*/\\1/p'); do \
+                   kill -9 $pid && echo killed; done; hero exec -t osis -e '40 + 2'";
+    let done = hero.run(&["dev", "--", "sh", "-c", command]).code(0);
+    assert!(
+        done.stdout.starts_with("killed\n") && done.stdout.ends_with("42\n"),
+        "{}",
+        done.stdout
+    );
+    assert!(done.stderr.contains("hero: osis-default-1 was killed; it is started again"));
+}

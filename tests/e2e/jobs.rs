@@ -413,3 +413,17 @@ fn job_that_an_actor_takes_too_late_expires_without_running() {
     hero.run(&["job", "retry", "late"]).code(0);
     until(&redis, "late", "finished");
 }
+
+#[test]
+fn job_that_is_submitted_from_a_file_has_its_name() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    std::fs::write(redis.folder().join("words.rhai"), "1").expect("written");
+    hero.run(&["submit", "--id", "a", "words.rhai"]).code(0);
+    hero.run(&["submit", "--id", "b", "--name", "count words", "words.rhai"]).code(0);
+    hero.run(&["submit", "--id", "c", "-t", "osis", "-e", "1"]).code(0);
+    let name = |id: &str| super::field(&redis, id, "name");
+    assert_eq!(name("a").as_deref(), Some("words.rhai"));
+    assert_eq!(name("b").as_deref(), Some("count words"));
+    assert_eq!(name("c"), None);
+}

@@ -49,6 +49,14 @@ fn pause_of_all_queues_or_of_a_group_holds_for_those_that_come_later() {
         text.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(first(&["status"]), "PAUSED  all queues: hero queue resume --all");
+    let list = hero.run(&["queue", "list"]).code(0).stdout;
+    assert!(list.ends_with("PAUSED  all queues: hero queue resume --all\n"), "{list}");
+    let list = hero.run(&["--json", "queue", "list"]).code(0).stdout;
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list["pauses"], serde_json::json!(["*"]));
+    hero.run(&["job", "show", "a"])
+        .code(0)
+        .says("hero: job a waits for its queue, which is paused: hero queue resume --all");
     hero.run(&["queue", "resume", "type:osis:group:new"]).code(65).says("stays paused");
     hero.run(&["queue", "pause", "--group", "new"])
         .code(0)

@@ -367,3 +367,22 @@ fn explained_run_begins_with_what_the_type_allows() {
     run("osis", "1").code(0).says("the language has no functions for them");
     run("sal", "1").code(0).says("functions start");
 }
+
+#[test]
+fn failure_that_a_program_hides_is_told_with_the_missing_network() {
+    let world = World::new();
+    let _bash = world.hero.actor("bash-default-1").start();
+    let note = "sandbox: the job has no network, which may be why it failed; [type.bash.sandbox] network = true \
+                would allow it";
+    let quiet = "curl -s http://127.0.0.1:%/ > page || exit 3";
+    assert_eq!(world.explained("bash", quiet), [note]);
+    for other in [
+        "# curl -s http://127.0.0.1/\nexit 3",
+        "curl-s http://127.0.0.1/",
+        "curl -s http://a/ | ((",
+    ] {
+        assert_eq!(world.explained("bash", other), [""; 0], "{other}");
+    }
+    let asked = ["exec", "-t", "bash", "--network", "none", "-e", &world.filled(quiet)];
+    world.hero.run(&asked).code(3).says("the job itself asked for no more (--network)");
+}

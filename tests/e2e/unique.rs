@@ -184,10 +184,20 @@ fn job_that_runs_is_not_replaced() {
     until(&redis, "runs", "started");
     let args = ["--unique-key=k", "--on-duplicate=replace", "-e", "1"];
     assert_eq!(submit(&hero, &args), "runs");
+    let again = [&["submit", "-t", "osis"], &args[..]].concat();
+    hero.run(&again).code(0).says(
+        "hero: no new job: job runs has the same unique key and has started; only one that waits is replaced",
+    );
+    let json = hero.run(&[&["--json"], &again[..]].concat()).code(0).stdout;
+    assert_eq!(json, "{\"id\":\"runs\",\"created\":false}\n");
+    let other = ["submit", "-t", "osis", "--unique-key=k", "-e", "1"];
+    hero.run(&other).code(0).says("job runs has the same unique key and has not ended");
     assert_eq!(field(&redis, "runs", "status").as_deref(), Some("started"));
     hero.run(&["job", "stop", "runs"]).code(0);
     until(&redis, "runs", "error");
     assert_ne!(submit(&hero, &args), "runs");
+    let own = ["--json", "submit", "-t", "osis", "--id=own", "-e", "1"];
+    hero.run(&own).code(0).stdout("{\"id\":\"own\",\"created\":true}\n");
 }
 
 #[test]

@@ -34,7 +34,12 @@ pub(super) fn configuration(global: &Global) -> Result<(Config, DoctorFinding), 
 pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
     let mut findings = vec![sandbox()];
     findings.extend(script_types(config));
-    for problem in config.crontab().problems {
+    let crontab = config.crontab();
+    for note in check::cron_notes(config, &crontab) {
+        let remedy = "name one that hero notify list has, or add its table";
+        findings.push(DoctorFinding::warning(MACHINE, note, remedy));
+    }
+    for problem in crontab.problems {
         let remedy = "its periodic jobs do not fire until it is mended; check it with hero check";
         findings.push(DoctorFinding::error(MACHINE, problem.to_string(), remedy));
     }

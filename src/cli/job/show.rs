@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::list::attempt as took;
+use crate::cli::exec::report_hindrance;
 use crate::cli::look::OutputLook;
 use crate::cli::table::{TextTable, first_line};
 use crate::cli::time::{between, brief, local_text, local_zone};
@@ -44,6 +45,9 @@ pub(in crate::cli) async fn run(
     let text = readable(&job, &trees, &attempts, look);
     let text = if raw { text } else { escape_lines(&text) };
     output::text(&coloured(&text, &job, look))?;
+    if let Ok(Some(hindrance)) = client.hindrance(id).await {
+        report_hindrance(id, &hindrance);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,7 @@
 //! `hero queue list`: one row per target, with the jobs that wait by priority.
 
+use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,18 +13,32 @@ use crate::cli::time::brief;
 use crate::cli::{Global, output};
 use crate::client::{Client, QueueDocument};
 use crate::error::Error;
+use crate::proto::pauses::PauseRule;
 use crate::proto::target::{Priority, Target};
 use crate::store::QueueState;
 
 pub(super) async fn run(client: &Client, global: &Global) -> Result<ExitCode, Error> {
     let queues = client.list_queues().await?;
+    let rules = client.pauses().await?.rules;
+    let documents = || queues.iter().map(QueueDocument::from).collect::<Vec<_>>();
+    let pauses = || rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     output::print(
         global.json,
-        || json!({ "queues": queues.iter().map(QueueDocument::from).collect::<Vec<_>>() }),
-        || table(&queues).show(global.look()),
+        || json!({ "queues": documents(), "pauses": pauses() }),
+        || format!("{}{}", table(&queues).show(global.look()), paused(&rules)),
     )?;
-    Sought::new("queue holds jobs or is paused").tell(global, queues.is_empty());
+    let is_empty = queues.is_empty() && rules.is_empty();
+    Sought::new("queue holds jobs or is paused").tell(global, is_empty);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what is paused as a whole, with the command that resumes it, a line each.
+fn paused(rules: &BTreeSet<PauseRule>) -> String {
+    let mut text = String::new();
+    for rule in rules {
+        let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
+    }
+    text
 }
 
 /// The queues of one target.
@@ -78,7 +94,10 @@ fn table(queues: &[QueueState]) -> TextTable {
         }
     }
     for row in &rows {
-        let rate = row.queues.iter().find_map(|state| state.type_throughput_per_s);
+        // A group has no rate of its own.
+        let is_of_type = row.target.group_name().is_none();
+        let mut rates = row.queues.iter().filter_map(|state| state.type_throughput_per_s);
+        let rate = rates.next().filter(|_| is_of_type);
         table.row([
             row.target.to_string(),
             row.depth(Priority::Urgent),

@@ -27,7 +27,8 @@ pub(super) enum QueueCommand {
     #[command(after_help = "Example:\n  hero queue list --json\n\n\
                             URGENT, NORMAL and BACKGROUND are the jobs that wait, by priority. \
                             HELD jobs wait\nfor a slot in a limit. JOBS/S is the rate of the whole \
-                            script type,\nsampled by the supervisor.")]
+                            script type,\nsampled by the supervisor, at the queue of any group alone. \
+                            What is paused as\na whole (--all, --type, --group) stands below.")]
     List,
     /// Stop actors from taking jobs of these queues; running jobs continue, new ones are accepted
     #[command(override_usage = "hero queue pause <QUEUE>...\n       \
@@ -106,7 +107,13 @@ impl QueueCommand {
                 if global.json {
                     output::json(&json!({ "paused": changed }))?;
                 }
-                output::hint(global, "running jobs go on: hero queue drain waits for their end");
+                output::hint(
+                    global,
+                    &format!(
+                        "running jobs go on: hero queue drain waits for their end; afterwards: {}",
+                        which.resume()
+                    ),
+                );
                 Ok(ExitCode::SUCCESS)
             }
             Self::Drain(drain) => drain.run(&client, &config, global).await,

@@ -15,6 +15,8 @@ use crate::error::{Error, Exit};
 /// The end of the log that is shown for a child that ended too early.
 const TAIL_LINES: usize = 15;
 const TAIL_BYTES: u64 = 16_384;
+/// The exit code of a child that was killed, as a shell reports it.
+const KILLED: u8 = 128 + 9;
 
 pub(in crate::cli) struct StageChild {
     name: String,
@@ -55,6 +57,15 @@ impl StageChild {
             Error::new(exit, format!("cannot start {name}: {error}"))
         })?;
         Ok(Self { name: name.to_owned(), service, log: None, status: None })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true once it was killed, if it is an actor: no other unit of a stage is started again.
+    pub(super) fn is_to_restart(&mut self) -> Result<bool, Error> {
+        Ok(self.ended()? == Some(KILLED) && self.name != "supervisor")
     }
 
     pub(super) fn pid(&self) -> i32 {

@@ -4,6 +4,7 @@
 mod child;
 mod folder;
 mod kept;
+mod restart;
 
 pub(super) use child::StageChild;
 pub(super) use kept::Kept;
@@ -281,20 +282,6 @@ impl Stage {
             self.check()?;
             tokio::time::sleep(glance).await;
         }
-    }
-
-    /// Returns an error if Redis has ended, or a unit has ended with an error.
-    pub(super) fn check(&mut self) -> Result<(), Error> {
-        if self.redis.ended()?.is_some() {
-            return Err(unavailable(self.redis.failure()));
-        }
-        for unit in &mut self.units {
-            match unit.ended()? {
-                Some(code) if code != 0 => return Err(unavailable(unit.failure())),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Returns the time within which units end that are asked to.

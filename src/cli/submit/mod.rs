@@ -22,7 +22,7 @@ use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Job, JobId, JobName, JobSpec};
+use crate::proto::job::{Job, JobId, JobName, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
 use batch::PrintedIds;
@@ -44,8 +44,9 @@ use batch::PrintedIds;
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
-                        after, after_any (names of the graph, or ids) and the options above. A\n\
-                        batch has a job a line, its members named as the fields of the hash.\n\
+                        after, after_any (names of the graph, or ids) and the options above.\n\
+                        A batch has a job a line, an object of JSON with these members, or the words of the\n\
+                        options:\n", &batch_members(), "\n\
                         Beside --graph or --batch, --id and --name name the graph or batch;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
@@ -65,6 +66,23 @@ pub(super) struct Submit {
     all_or_none: bool,
     #[command(flatten)]
     callbacks: CallbackFiles,
+}
+
+/// Returns the members that a line of a batch may have, in lines for the help.
+fn batch_members() -> String {
+    const LINE_CHARS_MAX: usize = 76;
+    let members = SETTINGS.iter().map(|of| of.field);
+    let mut lines = vec![String::from(" ")];
+    for name in members.chain(["file", "inputs", "stdin"]) {
+        if lines.last().is_some_and(|line| line.len() + name.len() > LINE_CHARS_MAX) {
+            lines.push(String::from(" "));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(name);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// The scripts that start at the end of a batch.
@@ -124,12 +142,18 @@ impl Submit {
             batch::run(&client, &config, file, new, self.all_or_none, printed).await?;
         } else {
             let client = crate::cli::author::open_client(&config)?;
-            let job = self.options.job(&config)?;
+            let mut job = self.options.job(&config)?;
             let files = self.options.files(&job, &config)?;
-            let spec = job.spec.clone();
+            client.place(&mut job).map_err(of_option)?;
+            let (spec, own) = (job.spec.clone(), job.id.clone());
             let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
-            let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
+            let is_new = id == own;
+            let as_json = || json!({ "id": id, "created": is_new }).to_string();
+            let text = if global.json { as_json() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
+            if !is_new {
+                output::note(&format!("hero: {}", job_notes::duplicate(&spec, &id)));
+            }
             output::hint(
                 global,
                 &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
@@ -195,6 +219,7 @@ async fn submit_graph(
         format!("{}\n", graph.id())
     };
     output::accepted(&text)?;
+    job_notes::print_of_graph(&graph, config);
     if !json {
         output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
     }

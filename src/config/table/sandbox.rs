@@ -76,8 +76,8 @@ key_table! {
     /// Processes and threads of a job as a whole; 0: no limit.
     job_processes: Number(0, 1 << 22);
 
-    /// The memory that a job may ask for with `--memory`, if that is more than `memory`. Less it may always ask
-    /// for; the whole job has no more either.
+    /// The memory that a job may ask for with `--memory` and `--job-memory`, if that is more than `memory` and
+    /// `job_memory`. Less it may always ask for. With `--memory` alone, the whole job has no more either.
     memory_max: Size(0, PIB);
 
     /// The processor time that a job may ask for with `--cpu-time`, if that is more than `cpu`.

@@ -32,7 +32,7 @@ use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
-use crate::sandbox::{Allowance, Limit, Sandbox};
+use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Origin, Spec, Watch};
 use end::{Collected, collect, error_of, log_output, missing_of_own_folder};
 use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
@@ -163,16 +163,21 @@ impl CommandEngine {
         home: &Path,
     ) -> Vec<String> {
         let config = &self.sandbox_config;
-        let refused = explained(spec, report, |allowance| {
+        let explainer = |allowance| {
             explainer(&self.script_type, config, allowance, (script.source, script.bounds))
-        });
+        };
+        let refused = explained(spec, report, explainer);
         let has_failed = report.ended == Ended::Itself && !report.status.success();
         if !has_failed || !refused.is_empty() {
             return refused;
         }
         let has_other_folder = self.preparer.cwd().is_some();
         let missing = missing_of_own_folder(&report.stderr_tail, home, has_other_folder);
-        missing.into_iter().collect()
+        let of_silence = || {
+            let explainer = explainer(spec.allowance()?);
+            explainer.of_silence(report.status.code(), &report.stderr_tail)
+        };
+        missing.or_else(of_silence).into_iter().collect()
     }
 
     /// Keeps the files that a script left.
@@ -297,6 +302,14 @@ pub(crate) fn explained<'a>(
 impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
         let own_sandbox = self.own_sandbox(script)?;
+        if script.bounds.job_memory.is_some()
+            && let Some(reason) = lacks_groups()
+        {
+            log.remark(&format!(
+                "note: nothing holds this job to its --job-memory, since jobs have no control groups here: \
+                 {reason}; --memory bounds each process"
+            ));
+        }
         let until = Until { cancel, deadline: script.deadline };
         let prepared = self.preparer.prepare(script, until, log)?;
         let (read, home) = (self.reads(&prepared), prepared.scratch.path());

@@ -28,6 +28,8 @@ pub enum NetworkAccess {
 pub struct AskedBounds {
     /// The memory of each process.
     pub memory: Option<MemorySize>,
+    /// The memory of the job as a whole; as much as each process without it.
+    pub job_memory: Option<MemorySize>,
     /// The processor time of each process.
     pub cpu: Option<Duration>,
     /// The network.
@@ -39,6 +41,7 @@ impl AskedBounds {
     pub fn first_field(&self) -> Option<&'static str> {
         let fields = [
             ("memory", self.memory.is_some()),
+            ("job_memory", self.job_memory.is_some()),
             ("cpu", self.cpu.is_some()),
             ("network", self.network.is_some()),
         ];

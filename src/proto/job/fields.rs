@@ -191,6 +191,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("kept_state_at", "State kept", Times).unit(Time),
     row("timeout", "Timeout", Settings).unit(Seconds),
     row("memory", "Memory", Settings),
+    row("job_memory", "Memory of the job", Settings),
     row("cpu", "Processor time", Settings),
     row("network", "Network", Settings),
     row("retention", "Kept after its end", Settings).unit(Seconds),

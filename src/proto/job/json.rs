@@ -83,8 +83,10 @@ fn not_a_setting(name: &str) -> InvalidJob {
     if JobField::of(name).is_some() {
         return InvalidJob::new(name, "is written by hero alone");
     }
-    let near = nearest(name, SETTINGS.iter().map(|setting| setting.field));
-    let hint = did_you_mean(near);
+    let fields = || SETTINGS.iter().map(|setting| setting.field);
+    // Such as `retry_backoff`: a longer word for the same.
+    let longer = |field: &&str| name.strip_suffix(*field).is_some_and(|rest| rest.ends_with('_'));
+    let hint = did_you_mean(fields().find(longer).or_else(|| nearest(name, fields())));
     InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
 
@@ -125,6 +127,10 @@ mod tests {
             (
                 r#"{"script": "1", "retires": 1}"#,
                 "invalid job: `retires` is an unknown name; did you mean `retries`?",
+            ),
+            (
+                r#"{"script": "1", "retry_backoff": "1s"}"#,
+                "invalid job: `retry_backoff` is an unknown name; did you mean `backoff`?",
             ),
             (
                 r#"{"script": "1", "env": {"A": "b"}, "env_vars": {}}"#,

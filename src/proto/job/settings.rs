@@ -36,7 +36,7 @@ macro_rules! job_settings {
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                 ],
             }
-            /// A name for lists and searches; several jobs may have the same
+            /// A name for lists and searches, by default of the submitted file; several jobs may have the same
             name as name(text: &str): Option<JobName> = None => {
                 value_name: "TEXT",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
@@ -93,8 +93,12 @@ macro_rules! job_settings {
             /// by default all. A job that names 75 and ends with it is postponed: it loses no attempt, until
             /// `job.postponed_max` (24h) after its first one
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
-            /// The memory limit of each process of the script, such as 512MiB; its type sets the upper bound
+            /// The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
+            /// whole; its type sets the upper bound
             memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
+            /// The memory limit of the job as a whole, all its processes together, such as 2GiB; its type sets the
+            /// upper bound. Its machine needs control groups, else the job's log says that nothing holds it
+            job_memory as job_memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
             /// The limit of processor time of each process of the script, such as 30s; its type sets the upper bound
             cpu as cpu_time(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
             /// The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of
@@ -123,8 +127,8 @@ macro_rules! job_settings {
                 word: "params",
                 absent: &[(Entrance::CommandLine, "they are --param and --params")],
             }
-            /// A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in
-            /// the folder `HERO_SECRET_DIR`; the job holds the name alone
+            /// A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable
+            /// NAME, VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone
             secrets as secret(text: &str): Vec<SecretUse> = Vec::<SecretUse>::new() => {
                 value_name: "[VARIABLE=]NAME",
             }

@@ -174,7 +174,12 @@ impl JobSpec {
 
     /// Returns the bounds that it asks for.
     pub fn asked_bounds(&self) -> AskedBounds {
-        AskedBounds { memory: self.memory, cpu: self.cpu, network: self.network.clone() }
+        AskedBounds {
+            memory: self.memory,
+            job_memory: self.job_memory,
+            cpu: self.cpu,
+            network: self.network.clone(),
+        }
     }
 
     /// Returns every job that it waits for; an id that is named twice comes twice.

@@ -89,6 +89,55 @@ fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
 }
 
 #[test]
+fn address_with_an_unknown_parameter_and_a_form_are_refused_with_what_to_send() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let token = site.token(&["ann", "--scope", "read,submit"]);
+    for (path, known) in [
+        ("/jobs/a?wiat=1", "takes `wait`"),
+        ("/jobs/a/output?wait=1", "takes none"),
+        ("/jobs/a/log?from=1", "takes `since`"),
+        ("/jobs/a/files/x?from=1", "takes none"),
+    ] {
+        let refused = document(&curl(&site, &token, &[], path));
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("unknown parameter `") && message.contains(known), "{refused}");
+    }
+    let json = ["-w", " %{http_code}", "-H", "content-type: application/json", "-d", "{}"];
+    let typo = text(&curl(&site, &token, &json, "/jobs?wiat=30"));
+    assert!(typo.contains("unknown parameter `wiat`") && typo.ends_with(" 400"), "{typo}");
+    let form = text(&curl(&site, &token, &["-w", " %{http_code}", "-d", "{}"], "/jobs"));
+    assert!(form.contains("send the header `Content-Type: application/json`"), "{form}");
+    assert!(form.ends_with(" 415"), "{form}");
+}
+
+#[test]
+fn curl_waits_for_the_end_of_a_job_that_was_submitted_before() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let token = site.token(&["ann", "--scope", "read,submit"]);
+    let get = |path: &str| curl(&site, &token, &[], path);
+    site.hero.run(&["submit", "-t", "bash", "--id", "a", "-e", "sleep 0.3; echo done"]).code(0);
+    let early = document(&get("/jobs/a/output"));
+    let message = early["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("wait for its end with GET /jobs/ID?wait=SECONDS"), "{early}");
+    assert_eq!(document(&get("/jobs/a?wait=0"))["status"], "dispatched");
+    for wrong in ["soon", "1e9", "-1"] {
+        let refused = document(&get(&format!("/jobs/a?wait={wrong}")));
+        assert_eq!(refused["error"]["data"]["field"], "wait", "{refused}");
+    }
+    let _actor = site.hero.actor("bash-default-1").start();
+    assert_eq!(document(&get("/jobs/a?wait=60"))["status"], "finished");
+    assert_eq!(text(&get("/jobs/a/output")), "done");
+}
+
+#[test]
 fn answers_of_more_than_a_kibibyte_are_compressed_for_those_who_ask() {
     let redis = Redis::start();
     let site = Served::on(&redis);

@@ -56,6 +56,8 @@ class JobSpec:
     """The exit codes that are retried, such as `1,64-78`."""
     memory: Optional[str] = None
     """The memory of each process, such as `512MiB`, as far as its type allows."""
+    job_memory: Optional[str] = None
+    """The memory of the job as a whole, as far as its type allows."""
     cpu: Optional[Duration] = None
     """The processor time of each process, as far as its type allows."""
     network: Optional[str] = None

@@ -346,7 +346,7 @@ class _JobRequired(TypedDict):
 class Job(_JobRequired, total=False):
     """A job. A field that it does not have is left out."""
     name: str
-    """A name for lists and searches; several jobs may have the same."""
+    """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
     tags: List[str]
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     caller_id: str
@@ -379,7 +379,11 @@ class Job(_JobRequired, total=False):
     job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
     first one."""
     memory: str
-    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
+    """The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
+    whole; its type sets the upper bound."""
+    job_memory: str
+    """The memory limit of the job as a whole, all its processes together, such as 2GiB; its type sets the upper
+    bound. Its machine needs control groups, else the job's log says that nothing holds it."""
     cpu: float
     """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
     seconds."""
@@ -398,8 +402,8 @@ class Job(_JobRequired, total=False):
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
     secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
-    `HERO_SECRET_DIR`; the job holds the name alone."""
+    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable NAME,
+    VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
     after_any: List[str]
@@ -607,7 +611,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     id: str
     """The id; a random UUID without one."""
     name: str
-    """A name for lists and searches; several jobs may have the same."""
+    """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
     tags: List[str]
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     caller_id: str
@@ -639,7 +643,11 @@ class JobSettings(_JobSettingsRequired, total=False):
     job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
     first one."""
     memory: str
-    """The memory limit of each process of the script, such as 512MiB; its type sets the upper bound."""
+    """The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
+    whole; its type sets the upper bound."""
+    job_memory: str
+    """The memory limit of the job as a whole, all its processes together, such as 2GiB; its type sets the upper
+    bound. Its machine needs control groups, else the job's log says that nothing holds it."""
     cpu: float
     """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
     seconds."""
@@ -658,8 +666,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
     secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
-    `HERO_SECRET_DIR`; the job holds the name alone."""
+    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable NAME,
+    VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
     after_any: List[str]
@@ -844,7 +852,7 @@ class _ListedJobRequired(TypedDict):
 class ListedJob(_ListedJobRequired, total=False):
     """A job in a list."""
     name: str
-    """A name for lists and searches; several jobs may have the same."""
+    """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
     tags: List[str]
     """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     graph_id: str

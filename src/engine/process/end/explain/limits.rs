@@ -66,8 +66,8 @@ impl Explainer<'_> {
             Limit::FileSize => ("size of a file", "file_size", size(config.file_size)),
             Limit::Disk => ("space on disk", "disk", size(config.disk)),
             Limit::JobMemory => {
-                let bytes =
-                    asked.memory.as_ref().map_or(config.job_memory, |memory| memory.bytes());
+                let whole = asked.job_memory.as_ref().or(asked.memory.as_ref());
+                let bytes = whole.map_or(config.job_memory, |memory| memory.bytes());
                 ("memory of the whole job", "job_memory", size(bytes))
             }
             Limit::JobProcesses => {
@@ -80,12 +80,17 @@ impl Explainer<'_> {
         let how = if is_certain { "reached" } else { "probably reached" };
         let table = &self.table;
         let is_asked = match key {
-            "memory" | "job_memory" => asked.memory.is_some(),
+            "memory" => asked.memory.is_some(),
+            "job_memory" => asked.job_memory.is_some() || asked.memory.is_some(),
             "cpu" => asked.cpu.is_some(),
             _ => false,
         };
         let opens = if is_asked {
-            let option = if key == "cpu" { "--cpu-time" } else { "--memory" };
+            let option = match key {
+                "cpu" => "--cpu-time",
+                "job_memory" if asked.job_memory.is_some() => "--job-memory",
+                _ => "--memory",
+            };
             format!("the job itself asked for no more ({option})")
         } else {
             format!("a larger {key} in [{table}] allows more")

@@ -7,6 +7,35 @@ use crate::sandbox::Network;
 /// The port of name resolution.
 const DNS: u16 = 53;
 
+/// Words of scripts that use the network: programs and modules, then parts of texts.
+const WORDS_OF_NETWORK: [&str; 13] = [
+    "curl", "wget", "ssh", "scp", "sftp", "rsync", "telnet", "nslookup", "dig", "urllib",
+    "urlopen", "aiohttp", "httpx",
+];
+const TEXTS_OF_NETWORK: [&str; 17] = [
+    "http://",
+    "https://",
+    "ftp://",
+    "/dev/tcp/",
+    "import requests",
+    "socket.",
+    "import socket",
+    "fetch(",
+    "http.client",
+    "smtplib",
+    "nc -",
+    "ping -",
+    "git clone",
+    "git pull",
+    "git push",
+    "pip install",
+    "npm install",
+];
+/// Texts of errors in a script itself, in lower case.
+const SYNTAX: [&str; 3] = ["syntax error", "syntaxerror", "unexpected eof"];
+/// The exit code of a shell that has not found a program.
+const NO_PROGRAM: i32 = 127;
+
 /// A use of the network that a program wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NetworkUse {
@@ -78,6 +107,25 @@ impl Explainer<'_> {
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
+    /// Returns the note for a failed script that uses the network, which it has not, and whose programs do not say
+    /// what failed, as `curl -s`. Errors of syntax and missing programs have another reason.
+    pub(in crate::process) fn of_silence(&self, code: Option<i32>, stderr: &str) -> Option<String> {
+        let what = match &self.allowance.network {
+            Network::Open => return None,
+            Network::Ports(ports) if ports.contains(&DNS) => return None,
+            Network::Ports(_) => "the job cannot look up names, nor use other ports than its own",
+            Network::Closed => "the job has no network",
+        };
+        let stderr = stderr.to_ascii_lowercase();
+        let has_other_reason =
+            code == Some(NO_PROGRAM) || SYNTAX.iter().any(|said| stderr.contains(said));
+        if has_other_reason || !self.source.lines().any(uses_network) {
+            return None;
+        }
+        let what = format!("{what}, which may be why it failed");
+        Some(self.with_remedy(&what, NetworkUse::Connection(None)))
+    }
+
     /// Returns true if the script says that it uses a Unix socket, which the message of its error may not.
     fn names_unix_socket(&self) -> bool {
         const WORDS: [&str; 5] =
@@ -132,6 +180,12 @@ impl Explainer<'_> {
                 );
             }
         };
+        self.with_remedy(&what, wanted)
+    }
+
+    /// Returns what happened to a use of the network, with the keys that would allow it.
+    fn with_remedy(&self, what: &str, wanted: NetworkUse) -> String {
+        let table = &self.table;
         let Some((config, asked)) = self.of_type else {
             return format!("sandbox: {what}; [{table}] network = true would allow it");
         };
@@ -158,6 +212,14 @@ impl Explainer<'_> {
         let may_ask = if may_ask { ", or the job asks for it with --network" } else { "" };
         format!("sandbox: {what}; [{table}] {single}network = true would allow it{may_ask}")
     }
+}
+
+/// Returns true for a line of a script that uses the network, and is no comment.
+fn uses_network(line: &str) -> bool {
+    let line = line.trim_start().to_ascii_lowercase();
+    !line.starts_with(['#', '/'])
+        && (WORDS_OF_NETWORK.iter().any(|word| has_word(&line, word))
+            || TEXTS_OF_NETWORK.iter().any(|text| line.contains(text)))
 }
 
 /// Returns true if a line names a file that ends in `.sock`.
