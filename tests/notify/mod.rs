@@ -2,6 +2,7 @@
 
 mod hostile;
 mod situations;
+mod tls;
 mod ways;
 mod webhook;
 
