@@ -156,9 +156,9 @@ const SITUATIONS: &[Situation] = &[
         &["all late j2", "tardy late j2"],
     ),
     (
-        "a job ends within its times",
+        "a job ends within its times: it only recovers",
         |hero, _| finish(hero, &["--id", "j3", "--expect-within", "1h", "--slow-after", "1h"]),
-        &["all finished j3"],
+        &["all recovered j3", "back recovered j3"],
     ),
     (
         "both attempts of a job run for long",

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 limit on entries
 -- returns { entries it looked at, us until the next look or -1, ids of late jobs, ids of slow jobs }
--- needs: wrong_type time names job counters wanted expiring notify
+-- needs: wrong_type time names job wanted sweep expiring notify
 
 local at = now_us()
 local found = { late = {}, slow = {} }
