@@ -167,7 +167,7 @@ const SITUATIONS: &[Situation] = &[
             let more = ["--retries", "1", "--backoff", "10ms", "--slow-after", "100ms"];
             hero.run(&[&job[..], &more[..]].concat()).code(1);
         },
-        &["all slow k1", "all slow k1", "all dead k1", "dead dead k1"],
+        &["all slow k1", "all slow k1", "all dead k1", "dead dead k1", "typed failed k1"],
     ),
 ];
 
