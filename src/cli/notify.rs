@@ -22,7 +22,7 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
 #[command(after_help = "Examples:\n  hero notify list\n  hero notify test ops\n\n\
                         A notification is a table of /etc/hero/hero.toml on the machines of the supervisors:\n  \
                         [notify.ops]\n  webhook = \"https://example.org/hook\"   # or mail, command, journal\n  \
-                        on = [\"failed\", \"recovered\"]              # or dead, finished\n  \
+                        on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow\n  \
                         types = [\"bash\"]                         # or groups, callers, tags, crons")]
 pub(super) enum NotifyCommand {
     /// List the notifications of this configuration, those that fail, and the latest deliveries

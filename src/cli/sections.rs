@@ -23,6 +23,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
             "backoff",
             "retry_if",
             "expires",
+            "expect_within",
             "unique_key",
             "unique_for",
             "unique_by",
@@ -32,7 +33,10 @@ const SECTIONS: [(&str, &[&str]); 5] = [
         ],
     ),
     (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),
-    (LIMITS, &["timeout", "memory", "job_memory", "cpu_time", "network", "limit_key"]),
+    (
+        LIMITS,
+        &["timeout", "slow_after", "memory", "job_memory", "cpu_time", "network", "limit_key"],
+    ),
     (
         FILES,
         &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify"],

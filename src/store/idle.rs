@@ -28,6 +28,8 @@ pub enum WorkKind {
     Awaited,
     /// Jobs must start within a time.
     Expiring,
+    /// Jobs or attempts are expected to have ended.
+    Expected,
     /// Jobs are in the indexes that nothing else walks through.
     Orphans,
     /// A scheduled job is due soon. [`Store::look`] tells when instead.
@@ -38,7 +40,7 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Queues,
         Self::Limits,
         Self::Unsettled,
@@ -48,6 +50,7 @@ impl WorkKind {
         Self::Foreign,
         Self::Awaited,
         Self::Expiring,
+        Self::Expected,
         Self::Orphans,
         Self::Scheduled,
         Self::Crontab,
@@ -64,6 +67,7 @@ impl WorkKind {
             "foreign" => Self::Foreign,
             "awaited" => Self::Awaited,
             "expiring" => Self::Expiring,
+            "expected" => Self::Expected,
             "orphans" => Self::Orphans,
             _ => return None,
         })

@@ -49,6 +49,34 @@ impl Store {
     }
 }
 
+/// The result of a look at jobs that are expected to have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLate {
+    /// The number of entries that it looked at.
+    pub looked_at: usize,
+    /// The jobs that have not ended within their time.
+    pub late: Vec<String>,
+    /// The jobs with an attempt that runs for long.
+    pub slow: Vec<String>,
+    /// The time until the next look, if there is a job to look at.
+    pub next: Option<Duration>,
+}
+
+impl Store {
+    /// Finds jobs that have not ended, and attempts that run on, after the time by which that was expected: up to
+    /// `limit` of them.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {
+        let mut script = self.scripts.find_late.prepare_invoke();
+        script.arg(limit);
+        let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
+            self.invoke("finding late and slow jobs", &script).await?;
+        Ok(FoundLate { looked_at, late, slow, next: until(next_us) })
+    }
+}
+
 fn until(next_us: i64) -> Option<Duration> {
     u64::try_from(next_us).ok().map(Duration::from_micros)
 }

@@ -101,7 +101,7 @@ pub use idle::{Outlook, WorkKind};
 pub use inputs::{AbsentOutput, AskedInputs, NoInputs, Outputs};
 pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
-pub use lifetimes::LookedAt;
+pub use lifetimes::{FoundLate, LookedAt};
 pub use limits::{ClaimLimits, LimitState, Tended};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine, RefusedLines};

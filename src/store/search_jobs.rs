@@ -34,6 +34,8 @@ pub struct JobSearch {
     pub held: Option<bool>,
     /// Only jobs that were stopped or replaced, or, with `false`, only others.
     pub cancelled: Option<bool>,
+    /// Only jobs that were late: that did not end within their `expect_within`; or, with `false`, only others.
+    pub late: Option<bool>,
     /// True if jobs that were stopped or replaced are wanted too where otherwise only failed ones are meant.
     pub any_end: bool,
     /// Only jobs that were created at this time or after it.
@@ -80,6 +82,7 @@ impl JobSearch {
             || self.queue.is_some()
             || self.held.is_some()
             || self.cancelled.is_some()
+            || self.late.is_some()
             || self.actor.is_some()
             || self.host.is_some()
             || [self.since, self.until, self.ended_since, self.ended_until]
@@ -110,6 +113,7 @@ impl JobSearch {
             && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
             && self.held.is_none_or(|wanted| job.fields.contains_key("held_by") == wanted)
             && self.cancelled.is_none_or(|wanted| job.intended_end().is_some() == wanted)
+            && self.late.is_none_or(|wanted| job.fields.contains_key("late_at") == wanted)
             && self.actor.as_ref().is_none_or(|actor| field("actor") == actor)
             && self.host.as_ref().is_none_or(|host| field("hostname") == host)
             && is_within("created_at", self.since, self.until)
@@ -139,6 +143,15 @@ impl JobSummary {
     /// Returns the word for its state in lists: for an intended end, else from the hash.
     pub fn state(&self) -> &'static str {
         self.intended_end().unwrap_or(self.status.as_str())
+    }
+
+    /// Returns `late` or `slow` if it has not ended, and is that.
+    pub fn delay(&self) -> Option<&'static str> {
+        let is_late = self.fields.contains_key("late_at");
+        let is_slow = self.status == JobStatus::Started
+            && self.time("slow_at").is_some_and(|slow| Some(slow) >= self.time("started_at"));
+        let word = is_late.then_some("late").or(is_slow.then_some("slow"));
+        word.filter(|_| !self.status.is_terminal())
     }
 
     /// Returns true if the job has all of these tags.

@@ -19,6 +19,7 @@ mod foreign_pops;
 mod found_circles;
 mod heartbeat;
 mod held_jobs;
+mod late_jobs;
 mod legacy_pushes;
 mod legacy_queues;
 mod legacy_stops;
@@ -151,6 +152,7 @@ impl RunningSupervisor {
         duties.start::<foreign_actors::ForeignActors>();
         duties.start::<foreign_jobs::ForeignJobs>();
         duties.start::<held_jobs::HeldJobs>();
+        duties.start::<late_jobs::LateJobs>();
         duties.start::<long_waits::LongWaits>();
         duties.start::<look::LookForWork>();
         duties.start::<foreign_pops::ForeignPops>();

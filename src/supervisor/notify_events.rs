@@ -69,6 +69,8 @@ fn wanted_words(notify: &NotifyConfig) -> Vec<String> {
         // All jobs that finish are looked at.
         NotifyKind::Recovered => "recovered",
         NotifyKind::Finished => "finished",
+        NotifyKind::Late => "late",
+        NotifyKind::Slow => "slow",
     };
     let is_of_named = |word: &str| notify.named && word != "recovered";
     let words = notify.on.iter().map(word);

@@ -321,3 +321,71 @@ fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
         assert!(ids(&filter).is_empty(), "{filter:?}");
     }
 }
+
+#[test]
+fn job_that_has_not_ended_in_time_is_late_by_every_entrance_and_runs_on() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let late = ["-t", "osis", "--expect-within", "100ms", "-e", "1"];
+    hero.run(&[&["submit", "--id", "a"], &late[..]].concat()).code(0);
+    hero.run(&[&["submit", "--id", "later", "--delay", "1h"], &late[..]].concat()).code(0);
+    hero.run(&["submit", "--id", "any", "-t", "osis", "-e", "1"]).code(0);
+    hero.run(&[&["submit", "--id", "waits", "--after", "any"], &late[..]].concat()).code(0);
+    let line = r#"{"id":"c","script_type":"osis","script":"1","expect_within":0.1}"#;
+    hero.run_with_input(&["submit", "--batch", "-"], line).code(0);
+    let atomic = r#"{"id":"d","script_type":"osis","script":"1","expect_within":0.1}"#;
+    hero.run_with_input(&["submit", "--batch", "-", "--all-or-none"], atomic).code(0);
+    let graph = "[job.g]\nid = \"g\"\ntype = \"osis\"\nscript = \"1\"\nexpect_within = \"100ms\"\n";
+    fs::write(redis.folder().join("g.toml"), graph).expect("writing");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    // They were late while no supervisor ran, too.
+    let supervisors = [hero.supervisor().start(), hero.supervisor().start()];
+    let all = ["a", "c", "d", "g", "waits"];
+    for id in all {
+        wait_until(&format!("{id} is late"), || field(&redis, id, "late_at").is_some());
+        assert_ne!(field(&redis, id, "status").as_deref(), Some("error"));
+    }
+    let listed = || {
+        let listed = hero.run(&["job", "list", "--late", "--json"]).code(0).stdout;
+        let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+        let jobs = listed["jobs"].as_array().expect("jobs").clone();
+        let mut ids: Vec<String> =
+            jobs.iter().map(|job| job["id"].as_str().expect("an id").to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(listed(), all);
+    assert!(hero.run(&["job", "list"]).code(0).stdout.contains("dispatched, late"));
+    assert!(hero.run(&["job", "show", "a", "--json"]).code(0).stdout.contains("late_at"));
+    let told =
+        || supervisors.iter().map(|of| of.err().matches("job a is late").count()).sum::<usize>();
+    wait_until("one supervisor has said so", || told() > 0);
+    let _osis = hero.actor("osis-default-1").start();
+    for id in all {
+        hero.run(&["job", "wait", id]).code(0);
+    }
+    assert_eq!(listed(), all, "that they were late is known");
+    assert!(!hero.run(&["job", "list"]).code(0).stdout.contains(", late"));
+    assert_eq!(told(), 1);
+    assert_eq!(redis.members(&keys::prefix("EXPECTED")), ["late later"]);
+    hero.run(&["job", "stop", "later"]).code(0);
+    hero.run(&["job", "delete", "later"]).code(0);
+    assert!(redis.members(&keys::prefix("EXPECTED")).is_empty());
+}
+
+#[test]
+fn attempt_that_runs_for_long_is_slow_until_its_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _bash = hero.actor("bash-default-1").start();
+    let job = ["submit", "--id", "s", "-t", "bash", "--slow-after", "100ms", "-e", "sleep 60"];
+    hero.run(&job).code(0);
+    wait_until("it is slow", || field(&redis, "s", "slow_at").is_some());
+    assert!(hero.run(&["job", "list"]).code(0).stdout.contains("started, slow"));
+    hero.run(&["job", "stop", "s"]).code(0);
+    hero.run(&["job", "wait", "s"]).code(1);
+    assert!(!hero.run(&["job", "list"]).code(0).stdout.contains("slow"));
+    hero.run(&["exec", "-t", "bash", "--id", "fast", "--slow-after", "1h", "-e", "true"]).code(0);
+    assert!(field(&redis, "fast", "slow_at").is_none());
+}

@@ -9,9 +9,10 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 14] = [
+const LASTING: [&str; 15] = [
     "AWAITED",
     "EXPIRING",
+    "EXPECTED",
     "QUEUES",
     "PAUSED",
     "TYPES",

@@ -3,6 +3,7 @@
 mod attacks;
 mod hostile;
 mod situations;
+mod tls;
 mod ways;
 mod webhook;
 

@@ -7,7 +7,8 @@ use crate::support::{Hero, Redis, keys, wait_until};
 
 /// The notifications: each posts to a path with its name.
 const NOTIFICATIONS: &[(&str, &str)] = &[
-    ("all", "on = [\"failed\", \"dead\", \"recovered\", \"finished\"]"),
+    ("all", "on = [\"failed\", \"dead\", \"recovered\", \"finished\", \"late\", \"slow\"]"),
+    ("tardy", "on = [\"late\"]\nnamed = true"),
     ("dead", "on = [\"dead\"]"),
     ("typed", "types = [\"bash\"]"),
     ("grouped", "groups = [\"io\"]"),
@@ -137,6 +138,37 @@ const SITUATIONS: &[Situation] = &[
         |_, redis| redis.push_job("osis", "i1", "throw 1"),
         &["all failed i1"],
     ),
+    (
+        "a job has not ended within its time",
+        |hero, _| {
+            let job = ["submit", "-t", "osis", "-g", "nowhere", "-e", "1", "--id", "j1"];
+            hero.run(&[&job[..], &["--expect-within", "50ms"]].concat()).code(0);
+        },
+        &["all late j1"],
+    ),
+    (
+        "a job that names a notification of late jobs is late",
+        |hero, _| {
+            let job = ["submit", "-t", "osis", "-g", "nowhere", "-e", "1", "--id", "j2"];
+            hero.run(&[&job[..], &["--expect-within", "50ms", "--notify", "tardy"]].concat())
+                .code(0);
+        },
+        &["all late j2", "tardy late j2"],
+    ),
+    (
+        "a job ends within its times: it only recovers",
+        |hero, _| finish(hero, &["--id", "j3", "--expect-within", "1h", "--slow-after", "1h"]),
+        &["all recovered j3", "back recovered j3"],
+    ),
+    (
+        "both attempts of a job run for long",
+        |hero, _| {
+            let job = ["exec", "-t", "bash", "-e", "sleep 60", "--id", "k1", "--timeout", "2s"];
+            let more = ["--retries", "1", "--backoff", "10ms", "--slow-after", "100ms"];
+            hero.run(&[&job[..], &more[..]].concat()).code(1);
+        },
+        &["all slow k1", "all slow k1", "all dead k1", "dead dead k1", "typed failed k1"],
+    ),
 ];
 
 #[test]
@@ -155,7 +187,7 @@ fn each_situation_leads_to_exactly_its_messages() {
     let _bash = hero.actor("bash-default-1").start();
     let _io = hero.actor("osis-io-1").start();
     let _supervisor = hero.supervisor().start();
-    wanted(&redis, &["failed", "finished", "recovered", "failed named"]);
+    wanted(&redis, &["failed", "finished", "recovered", "failed named", "late", "slow"]);
     let mut expected: Vec<String> = Vec::new();
     for (what, act, told) in SITUATIONS {
         act(&hero, &redis);

@@ -40,6 +40,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("AWAITED", "", "zset"),
     ("AWAITING", "0", "list"),
     ("EXPIRING", "", "zset"),
+    ("EXPECTED", "", "zset"),
     ("STAGED", "bad", "string"),
     ("RESERVED", "0", "string"),
     ("COMMITTING", "", "list"),

@@ -77,6 +77,9 @@ pub(super) struct JobFilters {
     /// Only jobs that were stopped or replaced
     #[arg(long)]
     pub(super) cancelled: bool,
+    /// Only jobs that did not end within their --expect-within
+    #[arg(long)]
+    pub(super) late: bool,
     /// Only dead letters: jobs that used up their attempts
     #[arg(long)]
     pub(super) dead: bool,
@@ -156,6 +159,7 @@ impl JobFilters {
             || self.queue.is_some()
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
+            || self.late
             || self.dead
     }
 
@@ -211,6 +215,7 @@ impl JobFilters {
             error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
+            late: self.late.then_some(true),
             any_end: self.states()?.names_intended(),
             since: time("--since", self.since.as_deref())?,
             until: time("--until", self.until.as_deref())?,
@@ -240,7 +245,9 @@ impl JobFilters {
                 let _ = write!(words, " {option} '{}'", text.replace('\'', r"'\''"));
             }
         }
-        for (given, option) in [(self.cancelled, " --cancelled"), (self.dead, " --dead")] {
+        let flags =
+            [(self.cancelled, " --cancelled"), (self.late, " --late"), (self.dead, " --dead")];
+        for (given, option) in flags {
             words.push_str(if given { option } else { "" });
         }
         words

@@ -132,7 +132,7 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         let mut row = vec![
             job.id.to_string(),
             shortened(&field("name")),
-            if of_dead { since("finished_at") } else { job.state().to_owned() },
+            if of_dead { since("finished_at") } else { state(job) },
             field("script_type"),
             target(job),
             field("attempt"),
@@ -149,6 +149,12 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         table.row(row);
     }
     table
+}
+
+/// The state, with a mark if the job is late or slow.
+fn state(job: &JobSummary) -> String {
+    let mark = job.delay().map(|word| format!(", {word}")).unwrap_or_default();
+    format!("{}{mark}", job.state())
 }
 
 /// The target below the type, with the priority unless it is the default.

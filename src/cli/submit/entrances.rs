@@ -162,6 +162,8 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "prerequisite_names" => new.prerequisite_name("A", "b"),
         "run_at" => new.run_at("2030-01-01T00:00:00Z".parse().expect("a time")),
         "expires" => new.expires(std::time::Duration::from_secs(90)),
+        "expect_within" => new.expect_within(std::time::Duration::from_secs(90)),
+        "slow_after" => new.slow_after(std::time::Duration::from_secs(90)),
         "unique_key" => new.unique_key("a"),
         "unique_for" => new.unique_for(std::time::Duration::from_secs(90)),
         "unique_by" => new.unique_by("key"),

@@ -70,8 +70,9 @@ key_table! {
     journal: Flag;
 
     /// The events that are told: `failed`, `dead` (a failed job used up its attempts), `recovered` (a job finished
-    /// whose like had failed) and `finished`. By default `["failed"]`.
-    on: SomeOf(&["failed", "dead", "recovered", "finished"]);
+    /// whose like had failed), `finished`, `late` (a job has not ended within its `expect_within`) and `slow` (an attempt
+    /// runs for longer than its `slow_after`). By default `["failed"]`.
+    on: SomeOf(&["failed", "dead", "recovered", "finished", "late", "slow"]);
 
     /// Select the jobs, each list narrows the selection: script types, groups, callers, tags, and names of periodic
     /// jobs.

@@ -7,7 +7,7 @@ use super::record::Job;
 use super::spec::{SETTINGS, Setting};
 
 /// Settings that decide where a job is, who waits for it and whom it belongs to.
-const FIXED: [&str; 18] = [
+const FIXED: [&str; 19] = [
     "id",
     "caller_id",
     "context_id",
@@ -20,6 +20,7 @@ const FIXED: [&str; 18] = [
     "prerequisite_names",
     "run_at",
     "expires",
+    "expect_within",
     "unique_key",
     "unique_for",
     "unique_by",

@@ -199,6 +199,18 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("concurrent", "Concurrent", Settings),
     row("expires", "Expires", Settings).unit(Seconds),
     row("notify", "Notifications", Settings),
+    row("expect_within", "Late after", Settings).unit(Seconds),
+    row("slow_after", "Slow after", Settings).unit(Seconds),
+    row("late_at", "Late since", Times).unit(Time).exported().added(
+        FieldKind::Time,
+        "string",
+        "When it had not ended within its expect_within",
+    ),
+    row("slow_at", "Slow since", Times).unit(Time).exported().added(
+        FieldKind::Time,
+        "string",
+        "When its latest slow attempt had run for longer than its slow_after",
+    ),
     row("unique_key", "Unique key", Settings),
     row("unique_scope", "Unique within", Settings),
     row("unique_for", "Unique for", Settings).unit(Seconds),

@@ -250,6 +250,15 @@ macro_rules! job_settings {
             notify as notify(name: &str): Vec<NotifyName> = Vec::<NotifyName>::new() => {
                 value_name: "NAME",
             }
+            /// The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
+            /// takes longer is marked as late, told to notifications, and runs on
+            expect_within as expect_within(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+            }
+            /// The time of an attempt, such as 10m, after which it is marked as slow, told to notifications, and runs on
+            slow_after as slow_after(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+            }
             /// Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
             /// disk, or its replicas have them (`redis.ack`)
             durable as durable(durable: bool): bool = false => {}

@@ -30,6 +30,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("AWAITED", "meta:job:awaited"),
     ("AWAITING", "meta:job:awaiting:"),
     ("EXPIRING", "meta:job:expiring"),
+    ("EXPECTED", "meta:job:expected"),
     ("STAGED", "meta:job:staged:"),
     ("RESERVED", "meta:job:reserved:"),
     ("COMMITTING", "meta:job:committing"),

@@ -1,4 +1,4 @@
-//! One thing that a notification tells: the end of a job.
+//! One thing that a notification tells: the end of a job, or that it is late or slow.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,13 +21,18 @@ pub enum NotifyKind {
     Recovered,
     /// A job finished.
     Finished,
+    /// A job has not ended within the time that its submitter expected.
+    Late,
+    /// An attempt runs for longer than its submitter expected.
+    Slow,
     /// A test by `hero notify test`.
     Test,
 }
 
 impl NotifyKind {
     /// All kinds that a configuration may name.
-    pub const ALL: [Self; 4] = [Self::Failed, Self::Dead, Self::Recovered, Self::Finished];
+    pub const ALL: [Self; 6] =
+        [Self::Failed, Self::Dead, Self::Recovered, Self::Finished, Self::Late, Self::Slow];
 
     /// Returns its word.
     pub fn as_str(self) -> &'static str {
@@ -36,6 +41,8 @@ impl NotifyKind {
             Self::Dead => "dead",
             Self::Recovered => "recovered",
             Self::Finished => "finished",
+            Self::Late => "late",
+            Self::Slow => "slow",
             Self::Test => "test",
         }
     }
@@ -79,7 +86,7 @@ pub struct NotifyEvent {
     /// The graph or batch that it belongs to.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub graph: String,
-    /// Its error, the first 1000 bytes.
+    /// Its error, or what it has exceeded; the first 1000 bytes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
     /// Its exit code.

@@ -49,6 +49,8 @@ pub(super) struct ListJobs {
     held: Option<bool>,
     /// Only jobs that were stopped or replaced; with false, only others.
     cancelled: Option<bool>,
+    /// Only jobs that did not end within their `expect_within`; with false, only others.
+    late: Option<bool>,
     /// Only jobs that were created at this time or after it: RFC 3339, or as hero job list has it, in UTC: 24h (ago),
     /// 09:00, yesterday (its start), yesterday 18:00, friday.
     since: Option<Spelled<PastMoment>>,
@@ -108,6 +110,7 @@ impl ListJobs {
             queue: self.queue.map(|Spelled(queue)| queue),
             held: self.held,
             cancelled: self.cancelled,
+            late: self.late,
             since: time(self.since),
             until: time(self.until),
             ended_since: time(self.ended_since),

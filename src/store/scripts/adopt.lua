@@ -115,7 +115,7 @@ local function place(id, f, queue)
       add_dependent(id, pending)
     end
     keep_all_for(id, over)
-    note_latest_start(id)
+    note_latest_times(id)
   end
   local run_at = microseconds(f.run_at)
   if not state and run_at > at then state, score = 'scheduled', run_at end

@@ -18,7 +18,7 @@
 --       time       of the claim, in us
 --       unadopted  lists with ids that have no ready entry
 -- needs: wrong_type time names routing job owner counters index events legacy wake
--- rarely: foreign_start claim_limits other_copies pauses
+-- rarely: foreign_start claim_limits other_copies pauses expiring
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max, limits_text = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
@@ -65,7 +65,7 @@ local under_limits
 
 -- The fields that decide about a claim.
 local DECIDING = { status = true, attempt = true, script_type = true, boot_id = true, legacy = true,
-  concurrent = true, crashes = true, expires = true }
+  concurrent = true, crashes = true, expires = true, slow_after = true }
 
 -- Decides about an id of a list. Returns true if the job may not be claimed ahead, and stays.
 local function take(id, list, queue)
@@ -114,6 +114,7 @@ local function take(id, list, queue)
     return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
   end
   if f.expires then redis.pcall('ZREM', EXPIRING, id) end
+  if f.slow_after then rarely().note_slow_time(id, f.slow_after, at) end
   attempt = attempt + 1
   log_event(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,

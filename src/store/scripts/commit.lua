@@ -66,7 +66,7 @@ local function begin(job, staged)
   if job.unique_key then redis.call('SET', UNIQUE .. job.unique_key, id) end
   -- As `submit_jobs` does.
   if job.files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-  if job.expires then note_latest_start(id) end
+  if job.expires then note_latest_times(id) end
   count(job.script_type, 'submitted')
   number = number + 1
   if job.others then redis.call('SADD', PENDING .. id, GUARD) end

@@ -24,6 +24,7 @@ if f[11] then redis.pcall('DEL', OUTPUT .. id) end
 redis.pcall('DEL', AWAITING .. id)
 redis.pcall('ZREM', AWAITED, id)
 redis.pcall('ZREM', EXPIRING, id)
+redis.pcall('ZREM', EXPECTED, 'late ' .. id, 'slow ' .. id)
 -- An ended job stays counted as before; any other counts as stopped, as it never ends.
 if present(f[10]) and status ~= 'finished' and status ~= 'error' then
   note_in_graph(f[10], id, 'error', 'stopped', now_us(), 0)

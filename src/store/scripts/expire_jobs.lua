@@ -8,28 +8,19 @@ local at = now_us()
 local ended = 0
 despite_full_memory()
 
--- Writes a length of time in its largest exact unit, as people write it.
-local function duration(seconds)
-  for _, unit in ipairs({ { 'd', 86400 }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } }) do
-    if seconds % unit[2] == 0 then return integer(seconds / unit[2]) .. unit[1] end
-  end
-  return integer(seconds * 1000) .. 'ms'
-end
-
 local function look_at(id)
   redis.call('ZREM', EXPIRING, id)
-  local f = read(id, 'status', 'attempt', 'crashes', 'first_started_at', 'attempts', 'expires', 'started_at')
+  local f = read(id, 'status', 'attempt', 'crashes', 'first_started_at', 'attempts', 'started_at')
   local waits = f[1] == 'dispatched' or f[1] == 'scheduled' or f[1] == 'waiting_for_prerequisites'
-  if not waits or (tonumber(f[2] or '') or 0) > 0 or f[3] or f[4] or f[5] or f[7] then return end
-  local latest = latest_start(id)
+  if not waits or (tonumber(f[2] or '') or 0) > 0 or f[3] or f[4] or f[5] or f[6] then return end
+  local latest, length = latest_start(id)
   if not latest then return end
   if latest > at then
     -- Its time was changed.
     redis.call('ZADD', EXPIRING, integer(latest), id)
     return
   end
-  local within = duration(tonumber(string.match(f[6], '^%d+%.?%d*$')))
-  local text = 'expired: it did not start within ' .. within
+  local text = 'expired: it did not start within ' .. duration(length)
   -- A bare id is a control message: stop this job. An old worker may have it already.
   if stop_job({ id, ARGV[2], id, '', text }) == 'stopped' then
     ended = ended + 1

@@ -24,7 +24,9 @@ local keys_of = {
   { 'wrong_types', { WRONG_TYPES } },
   { 'awaited', { AWAITED } },
   { 'expiring', { EXPIRING } },
+  { 'expected', { EXPECTED } },
 }
+local is_by_time = { awaited = true, expiring = true, expected = true }
 for kind, keys in pairs(of_types) do keys_of[#keys_of + 1] = { kind, keys, is_of_types = true } end
 
 local all = {}
@@ -54,7 +56,7 @@ for _, of in ipairs(keys_of) do
   local is_there = is_choice and of.is_of_types or #keys > 0 and redis.pcall('EXISTS', unpack(keys)) ~= 0
   if is_there and kind == 'scheduled' then
     next_due = is_choice and 0 or first_due(keys)
-  elseif is_there and ((kind ~= 'awaited' and kind ~= 'expiring') or first_due(keys) == 0) then
+  elseif is_there and (not is_by_time[kind] or first_due(keys) == 0) then
     kinds[#kinds + 1] = kind
   end
 end

@@ -61,7 +61,7 @@ redis.call('ZREM', index_of('created', script_type), id)
 local state
 if not failed then
   keep_all_for(id, over)
-  note_latest_start(id)
+  note_latest_times(id)
 end
 if before == 'started' and present(f[14]) then
   state = fail('stopped_by_request')

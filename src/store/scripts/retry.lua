@@ -70,7 +70,7 @@ local function retry(id)
   -- An access list of an older version does not permit the key.
   if f[13] then redis.pcall('DEL', OUTPUT .. id) end
   note_attempt(id, status, status == 'error' and f[10], f[11])
-  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires',
+  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line',
     'limits', 'held_by', 'stopped_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'

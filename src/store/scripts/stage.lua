@@ -79,7 +79,9 @@ end
 for _, job in ipairs(jobs) do
   local key = batch .. ':' .. job.id
   local expires = false
-  for place = job.fields[1], job.fields[2], 2 do expires = expires or ARGV[place] == 'expires' end
+  for place = job.fields[1], job.fields[2], 2 do
+    expires = expires or ARGV[place] == 'expires' or ARGV[place] == 'expect_within'
+  end
   ARGV[job.fields[2]] = when
   redis.call('HSET', key, unpack(ARGV, job.fields[1], job.fields[2]))
   redis.call('EXPIRE', key, kept_s)

@@ -21,7 +21,7 @@ redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
 local state
 if not failed then
   keep_all_for(id, over)
-  note_latest_start(id)
+  note_latest_times(id)
 end
 if failed then
   state = 'error'

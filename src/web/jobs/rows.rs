@@ -31,8 +31,22 @@ impl RowLook {
 /// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
-/// Returns why a job is where it is: its progress, error, limit or wait.
+/// Returns why a job is where it is: its delay, progress, error, limit or wait.
 pub(in crate::web) fn what_it_is_at(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let is_slow = job.time("slow_at").is_some_and(|slow| Some(slow) >= job.time("started_at"));
+    let delay = match job.status() {
+        status if status.is_terminal() => None,
+        _ if !job.text("late_at").is_empty() => Some("late"),
+        JobStatus::Started if is_slow => Some("slow"),
+        _ => None,
+    };
+    html! {
+        @if let Some(word) = delay { span.chip { (word) } " " }
+        (its_reason(job, links, now))
+    }
+}
+
+fn its_reason(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     match job.status() {
         JobStatus::Created => html! { "not started" },
         JobStatus::WaitingForPrerequisites => awaited(job, links),
@@ -180,7 +194,15 @@ mod tests {
             at(json!({ "status": "scheduled", "run_at": "2026-01-31T13:20:00Z" }))
                 .contains("in 20 min")
         );
-        assert_eq!(at(json!({ "status": "finished" })), "");
+        assert_eq!(at(json!({ "status": "finished", "late_at": "2026-01-31T12:00:00Z" })), "");
+        let late = json!({ "status": "dispatched", "late_at": "2026-01-31T12:00:00Z" });
+        assert!(at(late).contains(">late</span> waits in its queue"));
+        let slow = |slow_at: &str| {
+            let started_at = "2026-01-31T12:00:00Z";
+            at(json!({ "status": "started", "started_at": started_at, "slow_at": slow_at }))
+        };
+        assert!(slow("2026-01-31T12:00:01Z").contains(">slow</span>"));
+        assert!(!slow("2026-01-31T11:00:00Z").contains("slow"), "an attempt before was");
     }
 
     #[test]

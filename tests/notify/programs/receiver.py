@@ -1,8 +1,10 @@
 """Receives webhooks: writes each request to a file of the folder, in order, and answers as the file `answer` says:
-a status, and for a redirect the address behind it. Without that file it answers 200. Usage: receiver.py FOLDER [PORT]"""
+a status, and for a redirect the address behind it. Without that file it answers 200. With a folder `tls` beside its own it has the
+certificate in that. Usage: receiver.py FOLDER [PORT]"""
 import http.server
 import json
 import os
+import ssl
 import sys
 import threading
 
@@ -37,6 +39,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0), Handler)
+TLS = os.path.join(os.path.dirname(FOLDER), "tls")
+if os.path.isdir(TLS):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(TLS, "cert.pem"), os.path.join(TLS, "key.pem"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 with open(os.path.join(FOLDER, "port.new"), "w") as file:
     file.write(str(server.server_port))
 os.rename(os.path.join(FOLDER, "port.new"), os.path.join(FOLDER, "port"))

@@ -82,6 +82,10 @@ class JobSpec:
     """With a time zone."""
     expires: Optional[Duration] = None
     """How long after its submission, or `run_at`, it may start; later it ends as expired."""
+    expect_within: Optional[Duration] = None
+    """How long after its submission, or `run_at`, it is expected to end; later it is marked as late."""
+    slow_after: Optional[Duration] = None
+    """How long an attempt may run before it is marked as slow."""
     unique_key: Optional[str] = None
     unique_for: Optional[Duration] = None
     """How long after its submission a job that finished still holds its unique key."""
@@ -133,7 +137,7 @@ class JobSpec:
 _MANY = frozenset(
     {"args", "tags", "params", "secrets", "notify", "env_vars", "prerequisites", "after_any", "prerequisite_names"}
 )
-_DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "unique_for", "debounce", "debounce_max"})
+_DURATIONS = frozenset({"timeout", "cpu", "retention", "expires", "expect_within", "slow_after", "unique_for", "debounce", "debounce_max"})
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -446,6 +446,12 @@ class Job(_JobRequired, total=False):
     notify: List[str]
     """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
     it."""
+    expect_within: float
+    """The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
+    takes longer is marked as late, told to notifications, and runs on; in seconds."""
+    slow_after: float
+    """The time of an attempt, such as 10m, after which it is marked as slow, told to notifications, and runs on; in
+    seconds."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -504,6 +510,10 @@ class Job(_JobRequired, total=False):
     """The limit that holds it."""
     stopped_by: str
     """The person or program that stopped it, and its machine or address."""
+    late_at: str
+    """When it had not ended within its expect_within."""
+    slow_at: str
+    """When its latest slow attempt had run for longer than its slow_after."""
     debounced_since: str
     """The submission of the first of the jobs that replaced each other, by debounce."""
     graph_callback: str
@@ -710,6 +720,12 @@ class JobSettings(_JobSettingsRequired, total=False):
     notify: List[str]
     """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
     it."""
+    expect_within: float
+    """The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
+    takes longer is marked as late, told to notifications, and runs on; in seconds."""
+    slow_after: float
+    """The time of an attempt, such as 10m, after which it is marked as slow, told to notifications, and runs on; in
+    seconds."""
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
@@ -807,6 +823,8 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that a limit holds; with false, only others."""
     cancelled: Optional[bool]
     """Only jobs that were stopped or replaced; with false, only others."""
+    late: Optional[bool]
+    """Only jobs that did not end within their `expect_within`; with false, only others."""
     since: Optional[str]
     """Only jobs that were created at this time or after it: RFC 3339, or as hero job list has it, in UTC: 24h
     (ago), 09:00, yesterday (its start), yesterday 18:00, friday."""
@@ -893,6 +911,10 @@ class ListedJob(_ListedJobRequired, total=False):
     """The start of its last attempt."""
     finished_at: str
     """The time when it became terminal."""
+    late_at: str
+    """When it had not ended within its expect_within."""
+    slow_at: str
+    """When its latest slow attempt had run for longer than its slow_after."""
     progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
@@ -1578,9 +1600,9 @@ class Methods:
         answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1598,9 +1620,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1908,9 +1930,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1928,9 +1950,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:

@@ -49,7 +49,7 @@ local function run_again(id, hash, queue, own_type, at)
   log_event(id, 'dispatched', script_type)
   if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
   -- The attempts count on.
-  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires',
+  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
     'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
     'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end

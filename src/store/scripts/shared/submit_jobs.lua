@@ -78,7 +78,9 @@ local function submit_jobs(args)
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-      if code ~= 'error' and has_field(first, last, 'expires') then rarely().note_latest_start(id) end
+      if code ~= 'error' and (has_field(first, last, 'expires') or has_field(first, last, 'expect_within')) then
+        rarely().note_latest_times(id)
+      end
       if newest then rarely().note_looked_at(id, newest, at) end
       if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end
       count(script_type, 'submitted')

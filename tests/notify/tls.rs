@@ -1,0 +1,86 @@
+//! Receivers with TLS and a certificate of an authority of one's own; and several supervisors at once.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::{Receiver, fail, hero, wanted};
+use crate::support::{Authority, Hero, Redis, wait_until};
+
+#[test]
+fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "tls");
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let url = format!("https://127.0.0.1:{}", receiver.port);
+    let hero = Hero::on(&redis).add(&format!(
+        "[notify.ops]\nwebhook = \"{url}/hook\"\ntls_ca_file = {}\n\
+         [notify.other]\nwebhook = \"{url}/other\"\n",
+        authority.quoted("ca.pem")
+    ));
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wanted(&redis, &["failed"]);
+    fail(&hero, &["--id", "bad"]);
+    receiver.awaits(1);
+    let listed = || hero.run(&["notify", "list"]).code(0).stdout;
+    wait_until("the other is refused", || listed().contains("certificate"));
+    let received = receiver.received();
+    assert_eq!((received.len(), &received[0]["path"]), (1, &"/hook".into()), "{received:?}");
+}
+
+#[test]
+fn mail_goes_to_servers_with_tls_by_both_ways_with_its_password() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "tls");
+    let server = Receiver::start(&redis, "tls_mail_server.py");
+    let implicit = fs::read_to_string(server.folder.join("implicit")).expect("a port");
+    let secret = redis.folder().join("secret");
+    fs::write(&secret, "hunter2\n").expect("written");
+    let table = |name: &str, url: &str, more: &str| {
+        format!(
+            "[notify.{name}]\nmail = [\"{name}@example.org\"]\nfrom = \"hero@example.org\"\n\
+             smtp = \"{url}\"\nsecret_file = {secret:?}\n{more}\n"
+        )
+    };
+    let trusts = format!("tls_ca_file = {}", authority.quoted("ca.pem"));
+    let plain = format!("smtp://hero@127.0.0.1:{}", server.port);
+    let whole = format!("smtps://hero@127.0.0.1:{}", implicit.trim());
+    let hero = Hero::on(&redis)
+        .add(&table("starttls", &plain, &trusts))
+        .add(&table("implicit", &whole, &trusts))
+        .add(&table("stranger", &plain, ""));
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wanted(&redis, &["failed"]);
+    fail(&hero, &["--id", "bad"]);
+    server.awaits(2);
+    let listed = || hero.run(&["notify", "list"]).code(0).stdout;
+    wait_until("the stranger is refused", || listed().contains("certificate"));
+    let received = server.received();
+    assert_eq!(received.len(), 2, "{received:?}");
+    for mail in received {
+        assert_eq!(mail["to"][0], format!("{}@example.org", mail["way"].as_str().expect("a way")));
+        assert_eq!((&mail["user"], &mail["password"]), (&"hero".into(), &"hunter2".into()));
+        assert!(mail["body"].as_str().expect("text").contains("broken disk"), "{mail}");
+    }
+}
+
+#[test]
+fn three_supervisors_deliver_each_message_once() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let hero = hero(&redis, &receiver, "every = \"0s\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisors = [(); 3].map(|()| hero.supervisor().start());
+    wanted(&redis, &["failed"]);
+    let jobs: BTreeSet<String> = (0..15).map(|number| format!("j{number}")).collect();
+    for id in &jobs {
+        fail(&hero, &["--id", id]);
+    }
+    wait_until("all are delivered", || {
+        receiver.received().len() >= jobs.len() && redis.all("NOTIFY_DUE").is_empty()
+    });
+    let messages = receiver.messages();
+    let told = messages.iter().map(|of| of["events"][0]["job"].as_str().expect("text").to_owned());
+    assert_eq!((messages.len(), told.collect::<BTreeSet<_>>()), (jobs.len(), jobs));
+}
