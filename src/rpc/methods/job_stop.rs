@@ -52,7 +52,7 @@ async fn stopped_tree(context: &CallContext, id: &JobId) -> Result<bool, RpcErro
             Ok(ended) => ended,
             Err(error) if error.code == code::CONFLICT => true,
             // Gone, or of another caller.
-            Err(_) if job != *id => continue,
+            Err(error) if job != *id && is_out_of_reach(&error) => continue,
             Err(error) => return Err(error),
         };
         first.get_or_insert(ended);
@@ -61,4 +61,8 @@ async fn stopped_tree(context: &CallContext, id: &JobId) -> Result<bool, RpcErro
         left.extend(context.client.children(&job).await?.into_iter().take(room));
     }
     Ok(first.unwrap_or(true))
+}
+
+fn is_out_of_reach(error: &RpcError) -> bool {
+    matches!(error.code, code::NOT_FOUND | code::NOT_PERMITTED)
 }

@@ -8,7 +8,7 @@
 --       'submitted', '' | 'known', '' | 'lost', '' | 'stopped', '' | 'many', '' | 'deep', ''
 --       'stranger', id   it waits for this job, which is no child of the same job
 --       what `submit` returns for a job that it refused
--- needs: time job reserved submit_jobs
+-- needs: wrong_type time job submit_jobs
 
 local boot, parent = ARGV[1], ARGV[2]
 local score = tonumber(redis.call('ZSCORE', RUNNING .. boot, parent) or nil)
