@@ -17,7 +17,7 @@ fn example(name: &str) -> String {
 fn hero_on(redis: &Redis) -> Hero {
     let mut hero = Hero::on(redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000");
     for kind in ["bash", "node", "python", "sal"] {
-        hero = hero.add(&format!("[type.{kind}]\nmay_submit = [\"{kind}\"]\n"));
+        hero = hero.set(&format!("type.{kind}.may_submit"), &format!("[\"{kind}\"]"));
     }
     hero
 }
@@ -133,7 +133,7 @@ fn child_that_the_configuration_does_not_name_or_that_breaks_a_bound_is_refused(
             "{why:?}"
         );
     }
-    let hero = hero.add("[type.python]\nmay_submit = [\"python\", \"bash:web\"]\n");
+    let hero = hero.set("type.python.may_submit", "[\"python\", \"bash:web\"]");
     let _actor = hero.actor("python-default-1").start();
     hero.run(&["submit", "-t", "python", "--id", "other", "-e", "1"]).code(0);
     let why = refusals(
