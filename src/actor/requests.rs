@@ -106,7 +106,10 @@ impl Requests {
         let mut open = self.lock();
         let refused = match asked {
             Err(why) if open.is_settled() => return answers.answer(&Err(why)),
-            Err(why) => open.refuse(why),
+            Err(why) => {
+                open.make_place();
+                Some(why)
+            }
             Ok(RequestKind::State(state)) => {
                 match open.pending.back_mut() {
                     Some(AskedWork { kind: AskedKind::Keep(last), .. }) => *last = state,
@@ -185,17 +188,17 @@ impl Open {
     }
 
     /// Makes a place for a refusal behind the work before it.
-    fn refuse(&mut self, why: String) -> Option<String> {
+    fn make_place(&mut self) {
         if self.pending.is_empty() {
             self.pending.push_back(AskedWork::new(AskedKind::Refuse));
         }
-        Some(why)
     }
 
     fn submit(&mut self, new: NewChildren) -> Option<String> {
         let is_submission = |work: &&AskedWork| matches!(work.kind, AskedKind::Submit(_));
         if self.pending.iter().filter(is_submission).count() >= SUBMISSIONS_MAX {
-            return self.refuse(format!(
+            self.make_place();
+            return Some(format!(
                 "more than {SUBMISSIONS_MAX} submissions wait to be done: read their answers first"
             ));
         }
