@@ -30,7 +30,7 @@ fn children(redis: &Redis, id: &str) -> Vec<String> {
 
 /// Returns the keys of all jobs.
 fn jobs(redis: &Redis) -> Vec<String> {
-    redis.ask(&format!("KEYS {}", keys::job("child-*")))
+    redis.ask(&format!("KEYS {}*", keys::job("child-")))
 }
 
 #[test]
