@@ -7,7 +7,7 @@ use hero::store::{ChildSubmitted, Submitted};
 
 use crate::support::{Life, World, keys};
 
-const KEPT: Duration = Duration::from_secs(60);
+const KEPT: Duration = Duration::from_mins(1);
 
 /// A child of a job; `more` are further settings.
 fn child(parent: &str, name: &str, more: &str) -> Job {

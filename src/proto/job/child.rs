@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn request_is_an_object_or_a_bounded_list_and_names_what_is_wrong() {
-        let one = read(r#"{"type": "python", "script": "1", "name": "a", "priority": 0}"#)
-            .expect("one");
+        let one =
+            read(r#"{"type": "python", "script": "1", "name": "a", "priority": 0}"#).expect("one");
         assert_eq!((one.jobs.len(), one.is_list, one.without_priority.len()), (1, false, 0));
         let list = read(r#"[{"type": "python", "script": "1"}, {"type": "bash", "script": "2"}]"#)
             .expect("two");
