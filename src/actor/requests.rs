@@ -1,20 +1,24 @@
 //! The requests of a running script that are not answered yet. Pure but for the wait at the end of a run.
 //!
-//! Of states that come while one is being written only the last is written, after it: the requests of those
-//! between are answered with it. So a flood of them costs one write at a time.
+//! The work that a script asks for is done in order, one after the other. Of states that come in a row while something is
+//! being done only the last is written: the requests of those between are answered with it. So a flood of them costs one write at a time.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
-use crate::proto::job::KeptState;
+use crate::proto::job::{KeptState, NewChildren};
 
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
 const UNANSWERED_MAX: usize = 10_000;
 /// The time between two looks whether the boot still owns its jobs, while a run waits for its answers.
 const LEASE_CHECK: Duration = Duration::from_millis(100);
+
+/// The most requests for children of one attempt that wait to be done. They are bounded in bytes by this.
+const SUBMISSIONS_MAX: usize = 16;
 
 /// The requests of one attempt.
 #[derive(Debug, Default)]
@@ -22,26 +26,67 @@ pub(super) struct Requests {
     open: Mutex<Open>,
     /// Notified when all are answered.
     settled: Condvar,
-    /// Notified when there is something to write.
+    /// Notified when there is something to do.
     asked: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct Open {
-    /// The state to be written next.
-    state: Option<KeptState>,
-    /// The requests that are answered after the next write: those without a reason are done by it.
-    waiting: Vec<(Arc<dyn Answers>, Option<String>)>,
-    /// A state is being written.
-    is_writing: bool,
+    /// The work that comes next, in order.
+    pending: VecDeque<AskedWork>,
+    /// The requests in `pending`.
+    waiting: usize,
+    /// The children without a name so far.
+    unnamed: u64,
+    /// Something is being done.
+    is_working: bool,
 }
 
-/// A state that is to be written, with the requests that are answered then.
+/// The children of one request, with the number of earlier ones of the attempt that have no name.
 #[derive(Debug)]
-pub(super) struct StateToKeep {
-    /// The state.
-    pub(super) state: KeptState,
+pub(super) struct AskedChildren {
+    /// The request.
+    pub(super) new: NewChildren,
+    /// The number of children without a name before it.
+    pub(super) unnamed_before: u64,
+}
+
+/// The one thing that Redis is asked for.
+#[derive(Debug)]
+pub(super) enum AskedKind {
+    /// Keep this state.
+    Keep(KeptState),
+    /// Submit these jobs.
+    Submit(AskedChildren),
+    /// Nothing: the requests are refused.
+    Refuse,
+}
+
+/// Work to be done, with the requests that are answered then: those without a reason are done by it.
+#[derive(Debug)]
+pub(super) struct AskedWork {
+    /// The work.
+    pub(super) kind: AskedKind,
     waiting: Vec<(Arc<dyn Answers>, Option<String>)>,
+}
+
+/// The result of work as JSON, if it has one, or the reason why it was not done.
+pub(super) type WorkResult = Result<Option<String>, String>;
+
+impl AskedWork {
+    fn new(kind: AskedKind) -> Self {
+        Self { kind, waiting: Vec::new() }
+    }
+
+    fn answer(&self, done: &WorkResult) {
+        for (answers, refused) in &self.waiting {
+            match (refused, done) {
+                (Some(why), _) | (None, Err(why)) => answers.answer(&Err(why.clone())),
+                (None, Ok(None)) => answers.answer(&Ok(())),
+                (None, Ok(Some(result))) => answers.answer_with(result),
+            }
+        }
+    }
 }
 
 impl Requests {
@@ -51,64 +96,69 @@ impl Requests {
     }
 
     /// Takes a request. One that cannot be done is refused, after those before it were answered; so is a state
-    /// with the value of a secret.
+    /// or a job with the value of a secret.
     pub(super) fn add(&self, request: ScriptRequest, has_secret: impl Fn(&str) -> bool) {
         let ScriptRequest { asked, answers } = request;
-        let asked = match asked {
-            Ok(RequestKind::State(state)) if has_secret(state.as_str()) => {
-                Err("the state has the value of a secret, which is not stored".to_owned())
-            }
-            asked => asked,
-        };
+        let asked = asked.and_then(|asked| match secret_in(&asked, has_secret) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(asked),
+        });
         let mut open = self.lock();
         let refused = match asked {
             Err(why) if open.is_settled() => return answers.answer(&Err(why)),
-            Err(why) => Some(why),
+            Err(why) => {
+                open.make_place();
+                Some(why)
+            }
             Ok(RequestKind::State(state)) => {
-                open.state = Some(state);
+                match open.pending.back_mut() {
+                    Some(AskedWork { kind: AskedKind::Keep(last), .. }) => *last = state,
+                    _ => open.pending.push_back(AskedWork::new(AskedKind::Keep(state))),
+                }
                 None
             }
+            Ok(RequestKind::Submit(new)) => open.submit(new),
         };
-        // The state itself is kept, also if nobody reads the answers.
-        if open.waiting.len() >= UNANSWERED_MAX {
+        // The work itself is done, also if nobody reads the answers.
+        if open.waiting >= UNANSWERED_MAX {
             answers.close();
-        } else {
-            open.waiting.push((answers, refused));
+        } else if let Some(last) = open.pending.back_mut() {
+            last.waiting.push((answers, refused));
+            open.waiting += 1;
         }
-        if open.state.is_some() && !open.is_writing {
+        if !open.is_working {
             self.asked.notify_one();
         }
     }
 
-    /// Takes the state that is to be written now, if there is one. [`Requests::wrote`] must follow.
-    pub(super) fn take(&self) -> Option<StateToKeep> {
+    /// Takes the work that is to be done now, if there is some. [`Requests::did`] must follow.
+    pub(super) fn take(&self) -> Option<AskedWork> {
         let mut open = self.lock();
-        if open.is_writing {
+        if open.is_working {
             return None;
         }
-        let state = open.state.take()?;
-        open.is_writing = true;
-        Some(StateToKeep { state, waiting: std::mem::take(&mut open.waiting) })
+        let work = open.pending.pop_front()?;
+        open.waiting -= work.waiting.len();
+        open.is_working = true;
+        Some(work)
     }
 
-    /// Answers the requests of a state that was written, or was not.
-    pub(super) fn wrote(&self, kept: &StateToKeep, done: &Result<(), String>) {
+    /// Answers the requests of work that was done, or was not.
+    pub(super) fn did(&self, work: &AskedWork, done: &WorkResult) {
         let mut open = self.lock();
-        for (answers, refused) in &kept.waiting {
-            match refused {
-                Some(why) => answers.answer(&Err(why.clone())),
-                None => answers.answer(done),
+        work.answer(done);
+        // Refusals that came meanwhile.
+        while let Some(AskedWork { kind: AskedKind::Refuse, .. }) = open.pending.front() {
+            if let Some(refused) = open.pending.pop_front() {
+                open.waiting -= refused.waiting.len();
+                refused.answer(&Ok(None));
             }
         }
-        open.is_writing = false;
-        if open.state.is_some() {
-            self.asked.notify_one();
-        } else {
-            // Refusals that came meanwhile.
-            for (answers, refused) in std::mem::take(&mut open.waiting) {
-                answers.answer(&refused.map_or_else(|| done.clone(), Err));
-            }
+        open.is_working = false;
+        if open.is_settled() {
             self.settled.notify_all();
+        } else {
+            self.asked.notify_one();
         }
     }
 
@@ -134,7 +184,43 @@ impl Requests {
 
 impl Open {
     fn is_settled(&self) -> bool {
-        !self.is_writing && self.state.is_none()
+        !self.is_working && self.pending.is_empty()
+    }
+
+    /// Makes a place for a refusal behind the work before it.
+    fn make_place(&mut self) {
+        if self.pending.is_empty() {
+            self.pending.push_back(AskedWork::new(AskedKind::Refuse));
+        }
+    }
+
+    fn submit(&mut self, new: NewChildren) -> Option<String> {
+        let is_submission = |work: &&AskedWork| matches!(work.kind, AskedKind::Submit(_));
+        if self.pending.iter().filter(is_submission).count() >= SUBMISSIONS_MAX {
+            self.make_place();
+            return Some(format!(
+                "more than {SUBMISSIONS_MAX} submissions wait to be done: read their answers first"
+            ));
+        }
+        let unnamed_before = self.unnamed;
+        self.unnamed += new.jobs.iter().filter(|job| job.spec.name.is_none()).count() as u64;
+        let children = AskedChildren { new, unnamed_before };
+        self.pending.push_back(AskedWork::new(AskedKind::Submit(children)));
+        None
+    }
+}
+
+/// Returns the reason why a request is refused if it has the value of a secret.
+fn secret_in(asked: &RequestKind, has_secret: impl Fn(&str) -> bool) -> Option<&'static str> {
+    match asked {
+        RequestKind::State(state) => has_secret(state.as_str())
+            .then_some("the state has the value of a secret, which is not stored"),
+        RequestKind::Submit(new) => {
+            let mut fields = new.jobs.iter().flat_map(|job| job.submitted_fields());
+            fields
+                .any(|(_, text)| has_secret(&text))
+                .then_some("the job has the value of a secret, which is not stored")
+        }
     }
 }
 
@@ -151,6 +237,10 @@ mod tests {
             self.0.lock().expect("not poisoned").push(done.clone());
         }
 
+        fn answer_with(&self, result: &str) {
+            self.0.lock().expect("not poisoned").push(Err(format!("result {result}")));
+        }
+
         fn close(&self) {
             self.0.lock().expect("not poisoned").push(Err("closed".to_owned()));
         }
@@ -161,6 +251,59 @@ mod tests {
             json.map_err(str::to_owned).and_then(KeptState::of_json).map(RequestKind::State);
         let answers = Arc::clone(answers) as Arc<dyn Answers>;
         requests.add(ScriptRequest { asked, answers }, |state| state.contains("hunter2"));
+    }
+
+    fn state_of(work: &AskedWork) -> &str {
+        match &work.kind {
+            AskedKind::Keep(state) => state.as_str(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn submit(requests: &Requests, answers: &Arc<Recorded>) {
+        let new = NewChildren::of_json(r#"{"type": "bash", "script": "hunter"}"#).expect("a job");
+        let answers = Arc::clone(answers) as Arc<dyn Answers>;
+        let asked = Ok(RequestKind::Submit(new));
+        requests.add(ScriptRequest { asked, answers }, |text| text == "hunter2");
+    }
+
+    #[test]
+    fn states_and_submissions_are_done_and_answered_in_their_order() {
+        let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
+        ask(&requests, &answers, Ok("1"));
+        submit(&requests, &answers);
+        ask(&requests, &answers, Err("no"));
+        ask(&requests, &answers, Ok("2"));
+        let first = requests.take().expect("a state");
+        assert_eq!(state_of(&first), "1");
+        requests.did(&first, &Ok(None));
+        let second = requests.take().expect("jobs");
+        assert!(matches!(second.kind, AskedKind::Submit(_)));
+        requests.did(&second, &Ok(Some("7".to_owned())));
+        let third = requests.take().expect("a state");
+        assert_eq!(state_of(&third), "2");
+        requests.did(&third, &Ok(None));
+        let said = |text: &str| Err(text.to_owned());
+        assert_eq!(taken(&answers), [Ok(()), said("result 7"), said("no"), Ok(())]);
+        requests.settle(&Cancel::new(), Duration::from_mins(10));
+    }
+
+    #[test]
+    fn submissions_that_are_sent_without_reading_answers_are_bounded() {
+        let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
+        for _ in 0..SUBMISSIONS_MAX + 5 {
+            submit(&requests, &answers);
+        }
+        let mut done = 0;
+        while let Some(work) = requests.take() {
+            requests.did(&work, &Ok(Some("1".to_owned())));
+            done += 1;
+        }
+        assert_eq!(done, SUBMISSIONS_MAX);
+        let said = taken(&answers);
+        let refused =
+            said.iter().filter(|one| matches!(one, Err(why) if why.starts_with("more than")));
+        assert_eq!((said.len(), refused.count()), (SUBMISSIONS_MAX + 5, 5));
     }
 
     fn taken(answers: &Recorded) -> Vec<Result<(), String>> {
@@ -175,12 +318,12 @@ mod tests {
         ask(&requests, &answers, Ok("2"));
         ask(&requests, &answers, Ok("3"));
         assert!(requests.take().is_none(), "one write at a time");
-        assert_eq!((first.state.as_str(), taken(&answers)), ("1", vec![]));
-        requests.wrote(&first, &Ok(()));
+        assert_eq!((state_of(&first), taken(&answers)), ("1", vec![]));
+        requests.did(&first, &Ok(None));
         assert_eq!(taken(&answers), [Ok(())]);
         let last = requests.take().expect("a state");
-        assert_eq!(last.state.as_str(), "3");
-        requests.wrote(&last, &Err("lost".to_owned()));
+        assert_eq!(state_of(&last), "3");
+        requests.did(&last, &Err("lost".to_owned()));
         assert_eq!(taken(&answers), [Err("lost".to_owned()), Err("lost".to_owned())]);
     }
 
@@ -195,7 +338,7 @@ mod tests {
         let first = requests.take().expect("a state");
         ask(&requests, &answers, Err("no"));
         assert_eq!(taken(&answers), []);
-        requests.wrote(&first, &Ok(()));
+        requests.did(&first, &Ok(None));
         assert_eq!(taken(&answers), [Ok(()), no(), no()]);
     }
 
@@ -205,8 +348,8 @@ mod tests {
         ask(&requests, &answers, Ok("1"));
         ask(&requests, &answers, Ok("\"hunter2\""));
         let kept = requests.take().expect("a state");
-        assert_eq!(kept.state.as_str(), "1");
-        requests.wrote(&kept, &Ok(()));
+        assert_eq!(state_of(&kept), "1");
+        requests.did(&kept, &Ok(None));
         let why = "the state has the value of a secret, which is not stored".to_owned();
         assert_eq!(taken(&answers), [Ok(()), Err(why)]);
     }
@@ -229,7 +372,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| requests.settle(&cancel, Duration::from_mins(10)));
             let kept = requests.take().expect("a state");
-            requests.wrote(&kept, &Ok(()));
+            requests.did(&kept, &Ok(None));
         });
         ask(&requests, &answers, Ok("2"));
         cancel.request(StopReason::LeaseLost);

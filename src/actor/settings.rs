@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{ActorConfig, ActorUnit, DeadLetters, JobConfig, SecretsConfig};
 use crate::engine::Engine;
+use crate::proto::job::SubmitRule;
 use crate::proto::target::ScriptType;
 use crate::store::ClaimLimits;
 
@@ -26,6 +27,8 @@ pub struct ActorSettings {
     pub limits: ClaimLimits,
     /// The script types whose failed jobs are dead letters without retries too.
     pub all_dead: BTreeSet<ScriptType>,
+    /// The jobs that the scripts of each type may submit.
+    pub may_submit: BTreeMap<ScriptType, Vec<SubmitRule>>,
     /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }

@@ -24,6 +24,8 @@ pub enum JobChange {
     },
     /// Stops a job that has not ended.
     Stop,
+    /// Stops a job, and the jobs below it that have not ended.
+    StopTree,
     /// Deletes a job that does not run.
     Delete,
     /// Changes a job that has not started.
@@ -73,7 +75,7 @@ impl JobChange {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "retry",
-            Self::Stop => "stop",
+            Self::Stop | Self::StopTree => "stop",
             Self::Delete => "delete",
             Self::Edit(_) => "edit",
         }
@@ -83,7 +85,7 @@ impl JobChange {
     pub fn done(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "retried",
-            Self::Stop => "stopped",
+            Self::Stop | Self::StopTree => "stopped",
             Self::Delete => "deleted",
             Self::Edit(_) => "edited",
         }
@@ -95,7 +97,7 @@ impl JobChange {
         match self {
             Self::Retry { changes, .. } => changes,
             Self::Edit(values) => &values.changes,
-            Self::Stop | Self::Delete => &NONE,
+            Self::Stop | Self::StopTree | Self::Delete => &NONE,
         }
     }
 
@@ -103,7 +105,7 @@ impl JobChange {
     fn method(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "job.retry",
-            Self::Stop => "job.stop",
+            Self::Stop | Self::StopTree => "job.stop",
             Self::Delete => "job.delete",
             Self::Edit(_) => "job.edit",
         }
@@ -111,13 +113,13 @@ impl JobChange {
 
     /// Returns true if it destroys something, so that a person or program has to confirm it for many jobs.
     pub fn destroys(&self) -> bool {
-        matches!(self, Self::Stop | Self::Delete)
+        matches!(self, Self::Stop | Self::StopTree | Self::Delete)
     }
 
     /// Returns true if it can do something to a job in this state.
     pub fn fits(&self, status: JobStatus) -> bool {
         match self {
-            Self::Stop => !status.is_terminal(),
+            Self::Stop | Self::StopTree => !status.is_terminal(),
             Self::Retry { .. } => status.is_terminal(),
             Self::Delete => status != JobStatus::Started,
             Self::Edit(_) => status.is_waiting(),
@@ -177,6 +179,7 @@ impl Client {
         let told = match change {
             JobChange::Stop if self.stop_one(id).await? => "stopped",
             JobChange::Stop => "told to stop",
+            JobChange::StopTree => return self.stop_tree(id).await,
             JobChange::Retry { with_dependents: false, changes } => {
                 self.retry_one(id, changes).await?.as_str()
             }

@@ -37,6 +37,7 @@ mod batch_document;
 mod builder;
 mod change_many;
 mod changes;
+mod children;
 mod client_error;
 mod clone;
 mod confirm;
@@ -80,6 +81,7 @@ pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
+pub use children::DESCENDANTS_MAX;
 pub use client_error::ClientError;
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
@@ -115,7 +117,9 @@ use std::sync::Arc;
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
 use crate::proto::cron::is_id_of_firing;
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
+use crate::proto::job::{
+    InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, is_id_of_child,
+};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
@@ -284,6 +288,11 @@ impl Client {
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
         if is_id_of_firing(&job.id) {
             let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
+            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        }
+        if is_id_of_child(&job.id) {
+            let why =
+                "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
             return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
         }
         if job.spec.script_type.is_none() {

@@ -21,6 +21,7 @@ mod connection;
 mod cron_rules;
 mod error;
 mod files;
+mod job_bounds;
 mod job_table;
 mod limits;
 mod load;

@@ -23,7 +23,7 @@ use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::cron::CalendarName;
-use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
+use crate::proto::job::{OutputOverflow, ReplyFormat};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::{Group, Instance, ScriptType};
@@ -239,6 +239,8 @@ pub struct JobConfig {
     /// The maximum number of bytes of the files that a job is given, and of those that it leaves.
     #[serde(with = "units::size")]
     pub files_size_max: u64,
+    /// The most jobs that the script of one job may submit.
+    pub children_max: u64,
     /// The largest log of a job, in bytes.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
@@ -263,23 +265,6 @@ pub struct JobConfig {
     pub artifacts: Option<ArtifactFolder>,
 }
 
-impl JobConfig {
-    /// Returns the bounds of every job.
-    pub fn bounds(&self) -> JobBounds {
-        JobBounds {
-            script_size_max: self.script_size_max,
-            timeout_max: self.timeout_max,
-            retention_max: self.retention_max,
-        }
-    }
-
-    /// Returns the time that jobs are kept after their end.
-    pub fn kept(&self) -> Retention {
-        let failed = self.retention_failed.min(self.retention_max).max(self.retention);
-        Retention { default: self.retention, failed, max: self.retention_max }
-    }
-}
-
 impl Default for JobConfig {
     fn default() -> Self {
         Self {
@@ -301,6 +286,7 @@ impl Default for JobConfig {
             output_inline_max: 64 << 10,
             inputs_size_max: 8 << 20,
             files_size_max: 8 << 20,
+            children_max: 1000,
             log_size_max: 4 << 20,
             live_output: true,
             log_dir: PathBuf::from("/var/log/hero/jobs"),

@@ -1,5 +1,6 @@
 //! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
+mod kinds;
 mod rhai_limits;
 
 use std::collections::BTreeMap;
@@ -7,46 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::kinds::{DeadLetters, EngineKind};
 pub use self::rhai_limits::RhaiLimits;
 use self::rhai_limits::usual_extension;
 use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
-use super::who::check_callers;
+use super::who::{check_callers, check_may_submit};
 use crate::proto::job::OutputOverflow;
 use crate::proto::target::{Fallback, ScriptType};
-
-/// The engine of a script type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineKind {
-    /// Rhai without access to the system.
-    Osis,
-    /// Rhai with access to the system.
-    Sal,
-    /// `HeroScript` with functions in Rhai, without access to the system.
-    HeroScript,
-    /// A child process.
-    Command,
-}
-
-impl EngineKind {
-    /// Returns whether its scripts need nothing but Redis.
-    pub fn needs_only_redis(self) -> bool {
-        matches!(self, Self::Osis | Self::HeroScript)
-    }
-}
-
-/// The failed jobs of a type that become dead letters, beside those that took down too many actors.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DeadLetters {
-    /// Jobs with retries that used up their attempts.
-    #[default]
-    Retried,
-    /// Jobs without retries too.
-    All,
-}
 
 /// `[type.NAME]`: one script type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,6 +46,8 @@ pub struct TypeConfig {
     pub dead_letters: DeadLetters,
     /// The callers of the API who may use the type if its scripts are not sandboxed; `*` for all.
     pub who: Vec<String>,
+    /// The types, or groups of types, of the jobs that its running scripts may submit.
+    pub may_submit: Vec<String>,
 }
 
 /// The folders of `modules` where none are configured.
@@ -134,6 +106,8 @@ pub(super) struct TypeLayer {
     dead_letters: Option<DeadLetters>,
     #[serde(skip_serializing_if = "Option::is_none")]
     who: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_submit: Option<Vec<String>>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -163,6 +137,7 @@ impl From<TypeConfig> for TypeLayer {
             fallback: Some(config.fallback),
             dead_letters: Some(config.dead_letters),
             who: Some(config.who),
+            may_submit: Some(config.may_submit),
         }
     }
 }
@@ -178,7 +153,10 @@ pub(super) fn resolve(
     let mut types = defaults();
     for (name, layer) in layers {
         let dead_letters = layer.dead_letters.unwrap_or_default();
-        let config = TypeConfig { dead_letters, ..merge(&name, types.get(&name), layer)? };
+        let may_submit = layer.may_submit.clone().unwrap_or_default();
+        check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
+        let merged = merge(&name, types.get(&name), layer)?;
+        let config = TypeConfig { dead_letters, may_submit, ..merged };
         types.insert(name, config);
     }
     Ok(types)
@@ -197,6 +175,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         fallback: Fallback::None,
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
+        may_submit: Vec::new(),
     }
 }
 
@@ -215,6 +194,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         fallback: Fallback::None,
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
+        may_submit: Vec::new(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -228,6 +208,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         fallback: Fallback::None,
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
+        may_submit: Vec::new(),
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -310,6 +291,7 @@ fn merge(
         fallback,
         dead_letters: DeadLetters::default(),
         who,
+        may_submit: Vec::new(),
     })
 }
 
@@ -364,6 +346,7 @@ fn merge_rhai(
         fallback,
         dead_letters: DeadLetters::default(),
         who,
+        may_submit: Vec::new(),
     })
 }
 

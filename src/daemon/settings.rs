@@ -73,7 +73,21 @@ pub(super) fn actor_settings(
     let (redact, secrets) = (config.log.redact.clone(), config.secrets.clone());
     let all = config.types.iter().filter(|(_, of)| of.dead_letters == DeadLetters::All);
     let all_dead = all.map(|(name, _)| name.clone()).collect();
-    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, all_dead, engines })
+    let rules = |of: &crate::config::TypeConfig| {
+        of.may_submit.iter().filter_map(|rule| rule.parse().ok()).collect()
+    };
+    let may_submit = config.types.iter().map(|(name, of)| (name.clone(), rules(of))).collect();
+    Ok(actor::ActorSettings {
+        actors,
+        job,
+        actor,
+        redact,
+        secrets,
+        limits,
+        all_dead,
+        may_submit,
+        engines,
+    })
 }
 
 /// Returns the settings of a broker, with the scripts of its routes.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::proto::job::KeptState;
+use crate::proto::job::{KeptState, NewChildren};
 
 /// A request of a script.
 #[derive(Debug)]
@@ -18,12 +18,17 @@ pub struct ScriptRequest {
 pub enum RequestKind {
     /// Keep a state for the next attempt of the job.
     State(KeptState),
+    /// Submit jobs.
+    Submit(NewChildren),
 }
 
 /// Takes the answers to the requests of one script, in the order of the requests. It never blocks.
 pub trait Answers: Send + Sync + std::fmt::Debug {
     /// Takes one answer: the request was done, or was refused for a reason.
     fn answer(&self, done: &Result<(), String>);
+
+    /// Takes the answer to a request that was done and has a result, as JSON in one line.
+    fn answer_with(&self, result: &str);
 
     /// Notes that no further answer comes.
     fn close(&self);

@@ -72,7 +72,7 @@ scripts! {
     inputs long_waits look notify_done notify_plan notify_take objects_index objects_read objects_undeclared note_actors objects_write open_graph pause
     progress purge push_replies recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_graph restore_job restore_key restore_log restore_objects restore_place retry
-    sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
+    sample settle stage stage_files stage_others start stop submit submit_child supervise take_tasks tend_limits
     unadopted unused_contents wake
 }
 

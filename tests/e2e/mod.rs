@@ -7,6 +7,7 @@ mod artifacts;
 mod backup;
 mod batches;
 mod bounds;
+mod children;
 mod commands;
 mod completions;
 mod control;

@@ -5,6 +5,7 @@ mod ack;
 mod atomic_batch;
 mod attempts;
 mod backup;
+mod children;
 mod claim;
 mod claim_ahead;
 mod control;

@@ -144,6 +144,7 @@ mod tests {
             secrets: SecretsConfig::default(),
             limits: ClaimLimits::default(),
             all_dead: BTreeSet::new(),
+            may_submit: BTreeMap::new(),
             engines: BTreeMap::from([(script_type, engine)]),
         });
         let crew = Crew::start(&settings, 2).expect("threads");

@@ -33,7 +33,7 @@ pub(super) enum Errand {
     Adopt(usize, Vec<String>),
     /// Write the last lines of a job's log before it is given back.
     WriteLog(JobId, Vec<LogEntry>),
-    /// Keep the state of a running script.
+    /// Do what a running script asks for.
     Keep(Arc<Keeping>),
     /// Give jobs back to their queues.
     GiveBack(Vec<GivenBack>),
@@ -98,9 +98,9 @@ impl Errands {
         self.push(Errand::GiveBack(vec![given_back(run, true)]));
     }
 
-    /// Queues errands that keep the states of running scripts.
-    pub(super) fn keep(&mut self, states: Vec<Keeping>) {
-        self.waiting.extend(states.into_iter().map(|state| Errand::Keep(Arc::new(state))));
+    /// Queues errands that do what running scripts ask for.
+    pub(super) fn keep(&mut self, asked: Vec<Keeping>) {
+        self.waiting.extend(asked.into_iter().map(|work| Errand::Keep(Arc::new(work))));
     }
 
     /// Returns whether jobs are being given back: a claim could take later jobs of a queue first.

@@ -184,11 +184,11 @@ impl Jobs {
         }
     }
 
-    /// Takes the states that scripts want to be kept.
-    pub(super) fn take_states(&self) -> Vec<Keeping> {
+    /// Takes what scripts ask for.
+    pub(super) fn take_asked(&self) -> Vec<Keeping> {
         let running = self.running.values();
         let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
-        taken.map(|(run, kept)| Keeping { run: Arc::clone(run), kept }).collect()
+        taken.map(|(run, work)| Keeping { run: Arc::clone(run), work }).collect()
     }
 
     /// Stops all running jobs.

@@ -1,21 +1,22 @@
-//! The errand that keeps the state of a running script.
+//! The errand that does what a running script asks for.
 
 use std::fmt;
 use std::sync::Arc;
 
 use tracing::warn;
 
+use super::children;
 use crate::actor::boot::Boot;
-use crate::actor::requests::StateToKeep;
+use crate::actor::requests::{AskedKind, AskedWork, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::store::StoreError;
 
-/// A state on its way to Redis.
+/// Work on its way to Redis.
 pub(super) struct Keeping {
-    /// The attempt whose state it is.
+    /// The attempt whose script asks for it.
     pub(super) run: Arc<RunningJob>,
-    /// The state.
-    pub(super) kept: StateToKeep,
+    /// The work.
+    pub(super) work: AskedWork,
 }
 
 impl fmt::Debug for Keeping {
@@ -25,23 +26,32 @@ impl fmt::Debug for Keeping {
 }
 
 impl Keeping {
-    /// Writes the state, and answers its script.
+    /// Does the work, and answers its script.
     ///
     /// # Errors
     /// An outage: nothing was answered.
     pub(super) async fn keep(&self, boot: &Boot) -> Result<(), StoreError> {
+        let done = match &self.work.kind {
+            AskedKind::Keep(state) => self.keep_state(boot, state.as_str()).await?,
+            AskedKind::Submit(asked) => children::submit(asked, &self.run, boot).await?,
+            AskedKind::Refuse => Ok(None),
+        };
+        self.run.log.requests.did(&self.work, &done);
+        Ok(())
+    }
+
+    async fn keep_state(&self, boot: &Boot, state: &str) -> Result<WorkResult, StoreError> {
         let (id, claimed_at) = self.run.attempt();
-        let state = self.kept.state.as_str();
-        let done = match boot.store.keep_state(&boot.id, (&id, claimed_at), state).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err("the job runs elsewhere: this attempt has lost its lease".to_owned()),
-            Err(error) if error.is_outage() => return Err(error),
+        match boot.store.keep_state(&boot.id, (&id, claimed_at), state).await {
+            Ok(true) => Ok(Ok(None)),
+            Ok(false) => {
+                Ok(Err("the job runs elsewhere: this attempt has lost its lease".to_owned()))
+            }
+            Err(error) if error.is_outage() => Err(error),
             Err(error) => {
                 warn!(job_id = %id, "cannot keep the state of job {id}: {error}");
-                Err(format!("the state cannot be kept: {error}"))
+                Ok(Err(format!("the state cannot be kept: {error}")))
             }
-        };
-        self.run.log.requests.wrote(&self.kept, &done);
-        Ok(())
+        }
     }
 }

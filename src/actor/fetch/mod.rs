@@ -6,6 +6,7 @@
 //! share a connection and go out in one write when they are due together.
 
 mod action;
+mod children;
 mod claiming;
 mod draining;
 mod ending;
@@ -130,7 +131,7 @@ impl Fetch {
                 end = self.errands.next() => self.on_errand(end),
                 (actor, list) = self.legacy.next() => self.errands.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
-                () = self.jobs.asked.notified() => self.errands.keep(self.jobs.take_states()),
+                () = self.jobs.asked.notified() => self.errands.keep(self.jobs.take_asked()),
                 () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
                 () = self.boot.health.overload_changed.notified() => {}

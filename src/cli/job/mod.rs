@@ -56,8 +56,9 @@ pub(super) enum JobCommand {
     Fetch(files::FetchFile),
     /// Stop jobs, waiting or running
     #[command(after_help = "Examples:\n  hero job stop 7f9c2ba4\n  \
+                            hero job stop --children 7f9c2ba4\n  \
                             hero job stop --type python --since 1h --dry-run")]
-    Stop(JobChoice),
+    Stop(StopJobs),
     Retry(RetryJobs),
     Edit(edit::EditJob),
     Clone(CloneJob),
@@ -76,6 +77,22 @@ pub(super) struct Show {
     /// Leave control characters as they are
     #[arg(long)]
     pub(super) raw: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StopJobs {
+    #[command(flatten)]
+    jobs: JobChoice,
+    /// Stop the jobs that their scripts submitted as well, and those below them
+    #[arg(long)]
+    children: bool,
+}
+
+impl StopJobs {
+    async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let change = if self.children { JobChange::StopTree } else { JobChange::Stop };
+        self.jobs.each(client, global, &change).await
+    }
 }
 
 /// Run ended jobs again: named ones, or all that match filters
@@ -198,7 +215,7 @@ impl JobCommand {
             Self::Logs(logs) => logs.run(&client, global.json).await,
             Self::Files(files) => files.run(&client, global).await,
             Self::Fetch(fetch) => fetch.run(&client, global).await,
-            Self::Stop(jobs) => jobs.each(&client, global, &JobChange::Stop).await,
+            Self::Stop(stop) => stop.run(&client, global).await,
             Self::Retry(retry) => retry.run(&client, global).await,
             Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,

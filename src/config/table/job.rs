@@ -75,6 +75,10 @@ key_table! {
     /// the files that its script leaves in `HERO_OUTPUT_DIR`. They are kept in Redis. 0 for none.
     files_size_max: Size(0, 64 * MIB);
 
+    /// The most jobs that the script of one job may submit, in all attempts together. `may_submit` of its type allows
+    /// it to submit jobs at all.
+    children_max: Number(1, 2000);
+
     /// The largest log of an attempt. A larger one keeps its start and its last quarter.
     log_size_max: Size(1, TIB);
 

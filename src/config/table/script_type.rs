@@ -34,6 +34,11 @@ key_table! {
     /// false`. The command line does not ask: it has the rights of the Redis login.
     who: Texts;
 
+    /// The jobs that a running script of the type may submit: script types, such as `python`, or one group of a type,
+    /// such as `bash:web`. Empty: none. Such a job has the caller and the context of the job that submits it, and
+    /// everything else that its own type may use, such as secrets and the network.
+    may_submit: Texts;
+
     /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
     /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of
     /// the functions. The action `!!person.define` calls `person_define(parameters)` of the file `person.rhai`.

@@ -51,6 +51,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     fallback,
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
+                    may_submit: vec!["python".to_owned(), "bash:web".to_owned()],
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -68,6 +69,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     fallback,
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
+                    may_submit: Vec::new(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);

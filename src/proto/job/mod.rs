@@ -3,6 +3,7 @@
 mod asked_bounds;
 mod attempts;
 mod bounds;
+mod child;
 mod content_key;
 mod copy;
 mod corrections;
@@ -33,6 +34,10 @@ mod value;
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
+pub use child::{
+    CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
+    SubmitRule, child_id, is_id_of_child, shown_place,
+};
 pub use corrections::Corrections;
 pub use exit_codes::ExitCodes;
 pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};

@@ -101,6 +101,12 @@ job! {
     dependents: Vec<JobId>,
     /// The number of further dependents.
     dependents_more: u64,
+    /// The job whose script submitted it.
+    parent: Option<JobId>,
+    /// The generations from a job that no script submitted down to it.
+    generation: u32,
+    /// The jobs that its script has submitted.
+    children: Vec<JobId>,
     /// Attempts so far, the running one included.
     attempt: u32,
     /// The number of actors that died running it.

@@ -14,7 +14,7 @@ use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{awaited_or_same, has_key, stored_or_same};
 use super::told_job::ToldJob;
-use super::{job_edit, job_list, job_log};
+use super::{job_edit, job_list, job_log, job_stop};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
@@ -69,7 +69,12 @@ pub(super) fn methods() -> Vec<Method> {
 /// The methods that change jobs or delete them.
 fn changes() -> [Method; 5] {
     [
-        Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
+        Method::new(
+            "job.stop",
+            Scope::Submit,
+            "Stops a job, waiting or running, and the jobs below it if asked.",
+            job_stop::stop,
+        ),
         Method::new(
             "job.delete",
             Scope::Submit,
@@ -257,21 +262,6 @@ pub(super) async fn output_of(context: &CallContext, id: &JobId) -> Result<JobOu
         let message = format!("job {id} has no output yet; wait for it with job.wait");
         RpcError::new(code::CONFLICT, message).with("id", id.as_str())
     })
-}
-
-async fn stop(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<ToldJob, RpcError> {
-    let id = context.job_named(id).await?;
-    let ended = stopped(&context, &id).await?;
-    Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
-}
-
-/// Stops a job that the caller may change. Returns whether it has ended already.
-pub(super) async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
-    context.may_change(id, "stop").await?;
-    Ok(context.client.stop_job(id).await?)
 }
 
 async fn delete(

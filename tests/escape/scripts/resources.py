@@ -226,6 +226,36 @@ answered = b''
 while answered.count(b'\n') < 6: answered += os.read(answers, 4096)
 return [line == b'{"ok":true}' for line in answered.splitlines()] != [False] * 5 + [True]
 
+#: submit a job though the configuration names no type
+#: without: may be held
+channel, answers = int(os.environ['HERO_FD']), int(os.environ['HERO_FD_IN'])
+for kind in (b'python', b'bash', b'sal', b'osis'):
+    os.write(channel, b'{"submit": {"type": "%s", "script": "1", "name": "x"}}\n' % kind)
+    if os.read(answers, 4096).startswith(b'{"ok"'): return True
+return False
+
+#: submit jobs with the id, the caller or the parent of another, in half lines, in giant ones and in lists without end
+#: without: may be held
+channel, answers = int(os.environ['HERO_FD']), int(os.environ['HERO_FD_IN'])
+job = b'{"submit": {"type": "python", "script": "1", '
+lines = [job + b'"id": "child-' + b'0' * 32 + b'"}}', job + b'"caller": "root"}}', job + b'"parent": "other"}}',
+         job + b'"context_id": "other"}}', b'{"submit":', b'{"submit": {}} {"submit": {}}', b'{"submit": null}',
+         b'{"submit": ' + b'[' * 100000 + b']' * 100000 + b'}', b'{"submit": [' + b'{},' * 60 + b'{}]}',
+         job + b'"name": "' + b'x' * 300000 + b'"}}', job + b'"name": "' + b'x' * 5000000 + b'"}}',
+         b'{"submit": {"type": "python", "script": "1"}, "state": 1}']
+answered = b''
+for number, line in enumerate(lines):
+    rest = memoryview(line + b'\n')
+    while rest: rest = rest[os.write(channel, rest):]
+    while answered.count(b'\n') <= number: answered += os.read(answers, 4096)
+return b'{"ok"' in answered
+
+#: flood with submissions whose answers are never read
+#: without: may be held
+channel = int(os.environ['HERO_FD'])
+for number in range(20000): os.write(channel, b'{"submit": {"type": "python", "script": "1"}}\n')
+return False
+
 #: print a NUL and escape sequences without end
 #: ends: output
 #: without: may be held

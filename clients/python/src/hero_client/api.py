@@ -480,6 +480,12 @@ class Job(_JobRequired, total=False):
     """Jobs that wait for it, or did: the first of them."""
     dependents_more: int
     """The number of further dependents."""
+    parent: str
+    """The job whose script submitted it."""
+    generation: int
+    """The generations from a job that no script submitted down to it."""
+    children: List[str]
+    """The jobs that its script has submitted."""
     attempt: int
     """Attempts so far, the running one included."""
     crashes: int
@@ -1650,9 +1656,9 @@ class Methods:
         answer: ToldJob = self._call("job.start", _given({"id": id}))
         return answer
 
-    def job_stop(self, *, id: str) -> ToldJob:
-        """Stops a job, waiting or running."""
-        answer: ToldJob = self._call("job.stop", _given({"id": id}))
+    def job_stop(self, *, id: str, children: Optional[bool] = None) -> ToldJob:
+        """Stops a job, waiting or running, and the jobs below it if asked."""
+        answer: ToldJob = self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
@@ -1980,9 +1986,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.start", _given({"id": id}))
         return answer
 
-    async def job_stop(self, *, id: str) -> ToldJob:
-        """Stops a job, waiting or running."""
-        answer: ToldJob = await self._call("job.stop", _given({"id": id}))
+    async def job_stop(self, *, id: str, children: Optional[bool] = None) -> ToldJob:
+        """Stops a job, waiting or running, and the jobs below it if asked."""
+        answer: ToldJob = await self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:

@@ -28,6 +28,16 @@ impl AnswerPipe {
         Ok(Self(Mutex::new(Some(write_end))))
     }
 
+    fn write_line(&self, line: &str) {
+        self.with(|end| {
+            let written = end.as_mut().map(|end| end.write(line.as_bytes()));
+            // Less than a page is written whole or not at all.
+            if !matches!(written, Some(Ok(bytes)) if bytes == line.len()) {
+                *end = None;
+            }
+        });
+    }
+
     fn with(&self, change: impl FnOnce(&mut Option<PipeWriter>)) {
         // No code panics while it holds it.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -36,20 +46,17 @@ impl AnswerPipe {
 
 impl Answers for AnswerPipe {
     fn answer(&self, done: &Result<(), String>) {
-        let line = match done {
+        self.write_line(&match done {
             Ok(()) => "{\"ok\":true}\n".to_owned(),
             Err(why) => {
                 let why: String = why.chars().take(REASON_CHARS_MAX).collect();
                 format!("{}\n", serde_json::json!({ "error": why }))
             }
-        };
-        self.with(|end| {
-            let written = end.as_mut().map(|end| end.write(line.as_bytes()));
-            // Less than a page is written whole or not at all.
-            if !matches!(written, Some(Ok(bytes)) if bytes == line.len()) {
-                *end = None;
-            }
         });
+    }
+
+    fn answer_with(&self, result: &str) {
+        self.write_line(&format!("{{\"ok\":{result}}}\n"));
     }
 
     fn close(&self) {

@@ -8,11 +8,12 @@
 //! {"retry_in": 300, "text": "the server is busy"}
 //! {"discard": "no such customer"}
 //! {"state": {"row": 7}}
+//! {"submit": {"type": "python", "script": "print(1)"}}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
 //! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
-//! of them counts. `state` is a request: its answer stands on the descriptor for answers (`answers.rs`).
+//! of them counts. `state` and `submit` are requests: their answers stand on the descriptor for answers (`answers.rs`).
 //! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -27,7 +28,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::KeptState;
+use crate::proto::job::{KeptState, NewChildren};
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
@@ -37,6 +38,8 @@ const LINE_EXTRA_BYTES: u64 = 256 * 1024;
 const OUTPUT: &[u8] = b"{\"output\"";
 /// The start of a line with a state.
 const STATE: &[u8] = b"{\"state\"";
+/// The start of a line with jobs to submit.
+const SUBMIT: &[u8] = b"{\"submit\"";
 
 /// One message.
 #[derive(Debug)]
@@ -47,6 +50,7 @@ enum ChannelMessage {
     RetryIn(f64, String),
     Discard(String),
     State(Result<KeptState, String>),
+    Submit(Result<NewChildren, String>),
 }
 
 /// The members of a line. An output is kept as it is written, with all digits of its numbers.
@@ -62,6 +66,8 @@ struct Members<'m> {
     discard: Option<String>,
     #[serde(borrow, deserialize_with = "present")]
     state: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    submit: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -72,12 +78,20 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state } =
+        let Members { progress, text, log, output, retry_in, discard, state, submit } =
             serde_json::from_slice(line).ok()?;
-        if let Some(state) = state {
+        if state.is_some() || submit.is_some() {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return is_alone.then(|| Self::State(KeptState::of_json(state.get())));
+            return match (state, submit) {
+                (Some(state), None) if is_alone => {
+                    Some(Self::State(KeptState::of_json(state.get())))
+                }
+                (None, Some(jobs)) if is_alone => {
+                    Some(Self::Submit(NewChildren::of_json(jobs.get())))
+                }
+                _ => None,
+            };
         }
         Some(match (progress, log, output, retry_in, discard, &text) {
             (Some(fraction), None, None, None, None, _) => {
@@ -220,6 +234,8 @@ impl Messages {
         self.skipping = true;
         if begins_with(&self.partial, STATE) {
             self.request(Err(KeptState::too_large()), log);
+        } else if begins_with(&self.partial, SUBMIT) {
+            self.request(Err(NewChildren::too_large()), log);
         } else {
             self.unread_lines += 1;
         }
@@ -255,9 +271,13 @@ impl Messages {
             }
             Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
             Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
+            Some(ChannelMessage::Submit(new)) => self.request(new.map(RequestKind::Submit), log),
             // A script that asks waits for an answer.
             None if begins_with(line, STATE) => {
                 self.request(Err("the line is no request of a state".to_owned()), log);
+            }
+            None if begins_with(line, SUBMIT) => {
+                self.request(Err("the line is no request to submit jobs".to_owned()), log);
             }
             None => self.unread_lines += 1,
         }
@@ -291,144 +311,4 @@ fn log_text(text: &str, log: &dyn Log) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Records the logs of a channel.
-    #[derive(Default)]
-    struct Recorded(Mutex<Vec<String>>);
-
-    impl Log for Recorded {
-        fn line(&self, stream: Stream, line: &str) {
-            self.0.lock().expect("not poisoned").push(format!("{stream:?} {line}"));
-        }
-
-        fn progress(&self, fraction: f64, text: &str) {
-            self.0.lock().expect("not poisoned").push(format!("{fraction} {text}"));
-        }
-
-        fn request(&self, request: ScriptRequest) {
-            let asked = request.asked.map(|RequestKind::State(state)| state.as_str().to_owned());
-            self.0.lock().expect("not poisoned").push(format!("{asked:?}"));
-        }
-    }
-
-    fn through(chunks: &[&[u8]], output_bytes_max: u64) -> (Messages, Vec<String>) {
-        let (log, mut messages) = (Recorded::default(), Messages::new(output_bytes_max));
-        let (_, answers) = io::pipe().expect("a pipe");
-        messages.answers = Some(Arc::new(AnswerPipe::new(answers).expect("set up")));
-        for chunk in chunks {
-            messages.take(chunk, Some(&log));
-        }
-        messages.close(Some(&log));
-        (messages, log.0.into_inner().expect("not poisoned"))
-    }
-
-    #[test]
-    fn progress_log_and_output_are_distinguished() {
-        let text = "{\"progress\":0.4,\"text\":\"reading\"}\n{\"progress\":1}\n\
-                    {\"log\":\"one\\ntwo\"}\n\n{\"output\":{\"a\":[1]}}\n{\"progress\":7}";
-        let (messages, logged) = through(&[text.as_bytes()], 100);
-        assert_eq!(logged, ["0.4 reading", "1 ", "Stdout one", "Stdout two", "1 "]);
-        assert_eq!(messages.output.as_deref(), Some("{\"a\":[1]}"));
-    }
-
-    #[test]
-    fn last_output_wins_and_a_string_is_its_text() {
-        for (text, output) in [
-            ("{\"output\":1}\n{\"output\":\"a \\\"b\\\"\"}\n", Some("a \"b\"")),
-            ("{\"output\":null}\n", Some("null")),
-            (
-                "{\"output\": {\"z\": 100000000000000000000, \"a\": 1.0}}\n",
-                Some("{\"z\":100000000000000000000,\"a\":1.0}"),
-            ),
-            ("{\"log\":\"x\"}\n", None),
-        ] {
-            assert_eq!(through(&[text.as_bytes()], 100).0.output.as_deref(), output);
-        }
-    }
-
-    #[test]
-    fn last_request_for_the_end_counts() {
-        let asked = |text: &str| through(&[text.as_bytes()], 100).0.asked;
-        let later = |seconds, why: &str| {
-            Some(AskedEnd::RetryIn(Duration::from_secs(seconds), why.to_owned()))
-        };
-        assert_eq!(asked("{\"log\":\"x\"}"), None);
-        assert_eq!(asked("{\"retry_in\":300,\"text\":\"busy\"}"), later(300, "busy"));
-        assert_eq!(asked("{\"discard\":\"no\"}\n{\"retry_in\":-1}"), later(0, ""));
-        let huge = asked("{\"retry_in\":1e300}");
-        assert_eq!(huge, Some(AskedEnd::RetryIn(Duration::MAX, String::new())));
-        let last = asked("{\"retry_in\":1}\n{\"discard\":\"no\"}");
-        assert_eq!(last, Some(AskedEnd::Discard("no".to_owned())));
-    }
-
-    #[test]
-    fn each_line_that_begins_as_a_state_is_a_request() {
-        let large = format!("{{\"state\":\"{}\"}}", "x".repeat(400_000));
-        let lines = [
-            "{\"state\":{\"row\":1.0}}",
-            "{ \"state\" : null}",
-            "{\"state\":1,\"log\":\"x\"}",
-            "{\"state\":1,\"id\":\"other\"}",
-            "{\"state\":",
-            &large,
-        ];
-        let (_, logged) = through(&[lines.join("\n").as_bytes()], 100);
-        assert_eq!(logged[..2], ["Ok(\"{\\\"row\\\":1.0}\")", "Ok(\"\")"]);
-        assert_eq!(logged[2..5], ["Err(\"the line is no request of a state\")"; 3]);
-        assert_eq!(logged[5..], [format!("{:?}", Err::<(), _>(KeptState::too_large()))]);
-    }
-
-    #[test]
-    fn lines_that_are_not_messages_are_counted_and_logged_once() {
-        let lines = [
-            "garbage",
-            "{}",
-            "7",
-            "{\"progress\":\"half\"}",
-            "{\"progress\":1,\"log\":\"x\"}",
-            "{\"text\":\"x\"}",
-            "{\"colour\":1}",
-            "\u{1}\u{2}",
-        ];
-        let (messages, logged) = through(&[lines.join("\n").as_bytes()], 100);
-        assert_eq!(logged, ["Stderr 8 lines on descriptor 3 were not messages to hero"]);
-        assert!(!messages.too_large);
-    }
-
-    #[test]
-    fn output_over_its_bound_is_noticed_and_a_long_line_of_garbage_is_dropped() {
-        let value = "x".repeat(101);
-        assert!(through(&[format!("{{\"output\":\"{value}\"}}\n").as_bytes()], 100).0.too_large);
-        let endless = vec![b'x'; 500_000];
-        let (messages, logged) = through(&[&endless, b"\n{\"log\":\"on\"}\n"], 100);
-        assert!(!messages.too_large && messages.partial.capacity() < 400_000);
-        assert_eq!(logged[0], "Stdout on");
-        let output = [OUTPUT, b":\"", &endless, b"\"}"].concat();
-        assert!(through(&[&output], 100).0.too_large);
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_in_any_pieces_give_the_same_messages(
-            bytes in prop_oneof![
-                vec(any::<u8>(), 0..200),
-                "(\\{\"(progress|log|output|text|retry_in|discard)\":(0.5|\"a\"|null)\\}?\n?){0,8}"
-                    .prop_map(String::into_bytes),
-            ],
-            cut in any::<proptest::sample::Index>(),
-        ) {
-            let at = cut.index(bytes.len() + 1);
-            let (whole, logged_whole) = through(&[&bytes], 20);
-            let (cut, logged_cut) = through(&[&bytes[..at], &bytes[at..]], 20);
-            prop_assert_eq!(logged_whole, logged_cut);
-            prop_assert_eq!((whole.output, whole.asked), (cut.output, cut.asked));
-        }
-    }
-}
+mod tests;

@@ -45,7 +45,7 @@ fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
     let done = with(|run| run.ask(asked))
         .unwrap_or_else(|| Ok(Err("no job runs on this thread".to_owned())));
     match done {
-        Ok(done) => done.map_err(|reason| format!("checkpoint: {reason}").into()),
+        Ok(done) => done.map(drop).map_err(|reason| format!("checkpoint: {reason}").into()),
         Err(_) => Err(terminated().into()),
     }
 }

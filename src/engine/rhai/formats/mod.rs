@@ -1,6 +1,7 @@
 //! The functions of every script for JSON, TOML and YAML.
 
 mod budget;
+mod children;
 mod encode;
 mod json;
 mod kept;
@@ -31,6 +32,7 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
     register_parsers(functions, limits);
     register_encoders(functions, limits);
     kept::register(functions, limits);
+    children::register(functions, limits);
 }
 
 fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {

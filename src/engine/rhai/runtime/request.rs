@@ -12,26 +12,30 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Takes the one answer of a request.
 #[derive(Debug)]
-struct OneAnswer(SyncSender<Result<(), String>>);
+struct OneAnswer(SyncSender<Result<Option<String>, String>>);
 
 impl Answers for OneAnswer {
     fn answer(&self, done: &Result<(), String>) {
         // A script that has been stopped waits no more.
-        let _ = self.0.try_send(done.clone());
+        let _ = self.0.try_send(done.clone().map(|()| None));
+    }
+
+    fn answer_with(&self, result: &str) {
+        let _ = self.0.try_send(Ok(Some(result.to_owned())));
     }
 
     fn close(&self) {}
 }
 
 impl ScriptRun<'_> {
-    /// Asks Hero for something, and waits until it is done or refused.
+    /// Asks Hero for something, and waits until it is done or refused. Returns its result as JSON, if it has one.
     ///
     /// # Errors
     /// The reason to stop the script.
     pub(crate) fn ask(
         &self,
         asked: Result<RequestKind, String>,
-    ) -> Result<Result<(), String>, Stop> {
+    ) -> Result<Result<Option<String>, String>, Stop> {
         let (sender, done) = sync_channel(1);
         self.log.request(ScriptRequest { asked, answers: Arc::new(OneAnswer(sender)) });
         loop {

@@ -10,6 +10,7 @@
     hero.result("orders")             # one of them
     hero.checkpoint({"row": 700})     # keeps a state for the next attempt of the job; returns once it is kept
     hero.state                        # the state that was kept last; None at first
+    hero.submit("print(1)", name="a")  # submits a job, a child of this one, and returns its id once it is kept
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -21,7 +22,7 @@ import os
 import sys
 
 __all__ = ["Refused", "checkpoint", "discard", "inputs", "log", "output", "params", "progress", "result", "retry_in",
-           "state"]
+           "state", "submit"]
 
 # One request is answered before the next is sent.
 _asking = _thread.allocate_lock()
@@ -72,9 +73,38 @@ def checkpoint(state):
 
     It replaces the one before; None keeps nothing. Raises Refused if it is not kept.
     """
-    if not _ask({"state": state}):
+    if _ask({"state": state}) is None:
         print(f"kept: {json.dumps(state)}", file=sys.stderr)
     _kept[:] = [state]
+
+
+def submit(script=None, *, file=None, **settings):
+    """Submits a job, a child of this one, and returns its id once it is kept.
+
+    The script is a text, or is read from a file. A line of a batch has the same settings: name, type, params, after, timeout...
+    Without a type the file's extension tells it, else it is python. A further attempt that submits the same name gets the same
+    job. A list of dicts instead of the script submits all of them, and returns their ids. Raises Refused.
+    """
+    if isinstance(script, (list, tuple)):
+        jobs = [_job(**job) for job in script]
+    else:
+        jobs = _job(script, file=file, **settings)
+    answer = _ask({"submit": jobs})
+    if answer is None:
+        print(f"submitted: {json.dumps(jobs)}", file=sys.stderr)
+        return [job.get("name") for job in jobs] if isinstance(jobs, list) else jobs.get("name")
+    return [child["id"] for child in answer] if isinstance(answer, list) else answer["id"]
+
+
+def _job(script=None, *, file=None, **settings):
+    kinds = {".py": "python", ".sh": "bash", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node", ".v": "v",
+             ".vsh": "v", ".rhai": "osis", ".hero": "heroscript"}
+    if file is not None:
+        with open(file, encoding="utf-8") as text:
+            script = text.read()
+    if "type" not in settings and "script_type" not in settings:
+        settings["type"] = kinds.get(os.path.splitext(file or "")[1], "python")
+    return {**settings, "script": script}
 
 
 def _seconds(delay):
@@ -134,7 +164,8 @@ def _send(message):
 def _ask(message):
     number = os.environ.get("HERO_FD_IN")
     if not number:
-        return _send(message)
+        _send(message)
+        return None
     with _asking:
         _send(message)
         answer = b""
@@ -143,10 +174,10 @@ def _ask(message):
             if not byte:
                 raise Refused("hero answers no more: answers were not read")
             answer += byte
-    why = json.loads(answer).get("error")
-    if why is not None:
-        raise Refused(why)
-    return True
+    answer = json.loads(answer)
+    if "error" in answer:
+        raise Refused(answer["error"])
+    return answer["ok"]
 
 
 def _state():

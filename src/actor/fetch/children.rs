@@ -1,0 +1,145 @@
+//! The children that scripts of this actor submit: what the configuration allows, their ids, and the answers.
+
+use serde_json::json;
+use tracing::{info, warn};
+
+use crate::actor::boot::Boot;
+use crate::actor::requests::{AskedChildren, WorkResult};
+use crate::actor::running_job::RunningJob;
+use crate::actor::settings::ActorSettings;
+use crate::proto::job::{ChildName, GENERATIONS_MAX, Job, JobId, child_id, shown_place};
+use crate::proto::report::JOB_COURSE;
+use crate::store::{ChildSubmitted, StoreError, Submitted};
+
+/// Submits them one after the other. Returns the answer as JSON, or the reason why one was refused; those before
+/// it are submitted then.
+///
+/// # Errors
+/// An outage: it may be called again.
+pub(super) async fn submit(
+    asked: &AskedChildren,
+    run: &RunningJob,
+    boot: &Boot,
+) -> Result<WorkResult, StoreError> {
+    let settings = boot.settings();
+    let jobs = match to_store(asked, &run.job, boot, &settings) {
+        Ok(jobs) => jobs,
+        Err(why) => return Ok(Err(why)),
+    };
+    let (id, claimed_at) = run.attempt();
+    let (most, kept) = (settings.job.children_max, settings.job.kept());
+    for (place, job) in jobs.iter().enumerate() {
+        let attempt = (&id, claimed_at);
+        let done = match boot.store.submit_child(&boot.id, attempt, job, most, kept).await {
+            Ok(done) => done,
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => {
+                warn!(job_id = %id, "cannot submit a child of job {id}: {error}");
+                return Ok(Err(format!("the child cannot be submitted: {error}")));
+            }
+        };
+        if done == ChildSubmitted::Accepted {
+            let child = &job.id;
+            info!(target: JOB_COURSE, job_id = %child, parent = %id, "job {child} is submitted by job {id}");
+        }
+        if let Some(why) = why_not(done, most) {
+            return Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list))));
+        }
+    }
+    let mut answers = jobs.iter().map(|job| json!({ "id": job.id.as_str() }));
+    let answer = if asked.new.is_list {
+        serde_json::Value::Array(answers.collect())
+    } else {
+        answers.next().unwrap_or_default()
+    };
+    Ok(Ok(Some(answer.to_string())))
+}
+
+/// Returns the children as they are stored, or the reason why one of them may not be.
+fn to_store(
+    request: &AskedChildren,
+    parent: &Job,
+    boot: &Boot,
+    settings: &ActorSettings,
+) -> Result<Vec<Job>, String> {
+    let mut unnamed = request.unnamed_before;
+    let mut jobs = Vec::new();
+    for (place, asked) in request.new.jobs.iter().enumerate() {
+        let at = |why: String| format!("{}{why}", shown_place(place, request.new.is_list));
+        allowed(parent, asked, settings).map_err(at)?;
+        let mut job = asked.clone();
+        let name = if let Some(name) = &asked.spec.name {
+            ChildName::Named(name.as_str())
+        } else {
+            unnamed += 1;
+            ChildName::Place(unnamed - 1)
+        };
+        job.id = boot.store.shard().id(&child_id(parent, &name));
+        job.has_fixed_id = true;
+        job.spec.caller_id.clone_from(&parent.spec.caller_id);
+        job.spec.context_id.clone_from(&parent.spec.context_id);
+        job.unique_scope.clone_from(&parent.unique_scope);
+        if request.new.without_priority.contains(&place) {
+            job.spec.priority = parent.spec.priority;
+        }
+        job.spec.unique_key = job.spec.key_of_content().or(job.spec.unique_key.take());
+        job.spec.check_uniqueness().map_err(|error| at(error.to_string()))?;
+        job.spec.check(&settings.job.bounds()).map_err(|error| at(error.to_string()))?;
+        if job.spec.replaces() {
+            return Err(at("invalid job: on_duplicate cannot replace a job".to_owned()));
+        }
+        jobs.push(job);
+    }
+    Ok(jobs)
+}
+
+/// Checks that the type of a parent may submit a job.
+fn allowed(parent: &Job, child: &Job, settings: &ActorSettings) -> Result<(), String> {
+    let Some(of_parent) = &parent.spec.script_type else {
+        return Err("the job has no script type".to_owned());
+    };
+    let rules = settings.may_submit.get(of_parent).map(Vec::as_slice).unwrap_or_default();
+    if rules.iter().any(|rule| rule.allows(child)) {
+        return Ok(());
+    }
+    let of_child = child.spec.script_type.as_ref().map(ToString::to_string).unwrap_or_default();
+    let group = child.spec.group.as_ref().map(|group| format!(":{group}")).unwrap_or_default();
+    Err(format!(
+        "a script of type {of_parent} may not submit jobs of {of_child}{group}: [type.{of_parent}] may_submit \
+         does not name it"
+    ))
+}
+
+/// Returns the reason why a child is not submitted; none if it is.
+fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
+    let no_id = |id: &JobId| format!("job {id} holds its unique key");
+    Some(match done {
+        ChildSubmitted::Accepted | ChildSubmitted::Known => return None,
+        ChildSubmitted::Lost => {
+            "the job runs elsewhere: this attempt has lost its lease".to_owned()
+        }
+        ChildSubmitted::Stopped => "the job was told to stop".to_owned(),
+        ChildSubmitted::TooMany => {
+            format!("the job has {most} children, as many as job.children_max allows")
+        }
+        ChildSubmitted::TooDeep => {
+            format!(
+                "the child would be of generation {}, the last is {GENERATIONS_MAX}",
+                GENERATIONS_MAX + 1
+            )
+        }
+        ChildSubmitted::Stranger(id) => {
+            format!("it cannot wait for job {id}, which is no child of the same job")
+        }
+        ChildSubmitted::Refused(Submitted::Duplicate(id)) => no_id(&id),
+        ChildSubmitted::Refused(Submitted::UnknownPrerequisite(id)) => {
+            format!("it waits for job {id}, which does not exist")
+        }
+        ChildSubmitted::Refused(Submitted::BrokenQueue(key)) => {
+            format!("the key {key} has the wrong type; remove it")
+        }
+        ChildSubmitted::Refused(Submitted::Exists | Submitted::Accepted(_)) => {
+            "its id is taken by a job that is no child of this one".to_owned()
+        }
+    })
+}

@@ -1,0 +1,212 @@
+//! The jobs that a running script submits.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{field, until};
+use crate::support::{Hero, Redis, keys, needs, wait_until};
+
+/// Returns an example of this folder.
+fn example(name: &str) -> String {
+    format!("{}/examples/children/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns a Hero whose types may submit jobs of their own type, and whose dead actors lose their jobs soon.
+fn hero_on(redis: &Redis) -> Hero {
+    let mut hero = Hero::on(redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000");
+    for kind in ["bash", "node", "python", "sal"] {
+        hero = hero.set(&format!("type.{kind}.may_submit"), &format!("[\"{kind}\"]"));
+    }
+    hero
+}
+
+/// Returns the children of a job.
+fn children(redis: &Redis, id: &str) -> Vec<String> {
+    let text = field(redis, id, "children").unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Returns the keys of all jobs.
+fn jobs(redis: &Redis) -> Vec<String> {
+    redis.ask(&format!("KEYS {}*", keys::job("child-")))
+}
+
+#[test]
+fn script_submits_children_of_its_caller_in_every_language() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let has_node = needs("node", || Path::new("/usr/bin/node").exists());
+    for (kind, script, is_there) in
+        [("bash", "crawl.sh", true), ("node", "crawl.js", has_node), ("sal", "crawl.rhai", true)]
+    {
+        if !is_there {
+            continue;
+        }
+        let _actor = hero.actor(&format!("{kind}-default-1")).start();
+        let script = example(script);
+        let exec = ["exec", "-t", kind, "--id", kind, "--caller", "ann", "--context", "c", &script];
+        let done = hero.run(&exec).code(0);
+        let said = hero.run(&["job", "logs", kind]).stdout + done.stdout.as_str();
+        let ids = children(&redis, kind);
+        assert_eq!(ids.len(), 3, "{said}");
+        for id in &ids {
+            assert!(said.contains(&format!("{{\"ok\":{{\"id\":\"{id}\"}}}}")), "{said}");
+            until(&redis, id, "finished");
+            let of = |name: &str| field(&redis, id, name).unwrap_or_default();
+            assert_eq!((of("parent"), of("generation")), (kind.to_owned(), "1".to_owned()));
+            assert_eq!((of("caller_id"), of("context_id")), ("ann".to_owned(), "c".to_owned()));
+        }
+        let shown = hero.run(&["job", "show", kind]).code(0).stdout;
+        assert!(ids.iter().all(|id| shown.contains(id)), "{shown}");
+        let child = hero.run(&["job", "show", &ids[0]]).code(0).stdout;
+        assert!(child.contains("parent") && child.contains(kind), "{child}");
+    }
+}
+
+#[test]
+fn crawl_submits_each_page_once_through_deaths_of_its_actor() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let mut actor = hero.actor("python-default-1").start();
+    let script = example("crawl.py");
+    hero.run(&["submit", "-t", "python", "--id", "c", "--param", "pages=300", &script]).code(0);
+    for goal in [30, 120] {
+        wait_until("some pages are submitted", || children(&redis, "c").len() >= goal);
+        actor.kill();
+        actor = hero.actor("python-default-1").start();
+    }
+    until(&redis, "c", "finished");
+    let ids = children(&redis, "c");
+    let distinct: BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), distinct.len(), jobs(&redis).len()), (300, 300, 300));
+    assert_eq!(field(&redis, "c", "crashes").as_deref(), Some("2"), "two actors died in between");
+    let output: Value =
+        serde_json::from_str(&hero.run(&["job", "output", "c"]).code(0).stdout).expect("JSON");
+    assert_eq!(output, json!(ids), "the answers of the last attempt are the same jobs");
+    let names: BTreeSet<String> = ids.iter().filter_map(|id| field(&redis, id, "name")).collect();
+    assert_eq!(names.len(), 300);
+}
+
+#[test]
+fn second_attempt_that_counts_its_children_gets_the_same_ones() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis).set("job.retry_backoff", "\"1ms\"");
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("python-default-1").start();
+    let script = "import hero, os\n\
+                  ids = [hero.submit('1'), hero.submit('2')] + hero.submit([{'script': '3'}])\n\
+                  hero.log(ids)\n\
+                  if os.environ['HERO_ATTEMPT'] == '1': raise SystemExit(1)\n\
+                  hero.output(ids)";
+    hero.run(&["exec", "-t", "python", "--id", "p", "--retries", "1", "-e", script]).code(0);
+    let ids = children(&redis, "p");
+    assert_eq!((ids.len(), jobs(&redis).len()), (3, 3));
+    let output: Value =
+        serde_json::from_str(&hero.run(&["job", "output", "p"]).code(0).stdout).expect("JSON");
+    assert_eq!(output, json!(ids));
+}
+
+/// Runs a script of Python that submits jobs one by one, and returns why each was refused; empty where it was not.
+fn refusals(hero: &Hero, id: &str, jobs: &str) -> Vec<String> {
+    let script = format!(
+        "import hero\nwhy = []\nfor job in {jobs}:\n\
+         \x20   try:\n\x20       hero.submit([job])\n\x20       why.append('')\n\
+         \x20   except hero.Refused as error:\n\x20       why.append(str(error))\n\
+         hero.output(why)"
+    );
+    let run = ["exec", "-t", "python", "--id", id, "--env", "API_TOKEN=s3cr3t", "-e", &script];
+    serde_json::from_str(&hero.run(&run).code(0).stdout).expect("JSON")
+}
+
+#[test]
+fn child_that_the_configuration_does_not_name_or_that_breaks_a_bound_is_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.children_max", "2");
+    {
+        let _actor = hero.actor("python-default-1").start();
+        let why = refusals(&hero, "none", "[{'script': '1'}]");
+        assert!(
+            why[0].contains("may not submit jobs of python: [type.python] may_submit"),
+            "{why:?}"
+        );
+    }
+    let hero = hero.set("type.python.may_submit", "[\"python\", \"bash:web\"]");
+    let _actor = hero.actor("python-default-1").start();
+    hero.run(&["submit", "-t", "python", "--id", "other", "-e", "1"]).code(0);
+    let why = refusals(
+        &hero,
+        "p",
+        "[{'script': '1', 'type': 'sal'}, {'script': '1', 'type': 'bash'}, {'script': '1', 'caller': 'root'}, \
+         {'script': '1', 'id': 'mine'}, {'script': 's3cr3t'}, {'script': '1', 'after': ['other']}, \
+         {'script': '1', 'timeout': '9999d'}, {'script': '1', 'parent': 'other'}, \
+         {'script': '1', 'type': 'bash', 'group': 'web'}, {'script': '2'}, {'script': '3'}]",
+    );
+    for (place, part) in [
+        (0, "may not submit jobs of sal"),
+        (1, "may not submit jobs of bash"),
+        (2, "caller is the one of the job"),
+        (3, "id follows from the name"),
+        (4, "the value of a secret"),
+        (5, "it cannot wait for job other"),
+        (6, "timeout"),
+        (7, "written by hero alone"),
+        (10, "the job has 2 children"),
+    ] {
+        assert!(why[place].contains(part), "{place}: {why:?}");
+    }
+    assert_eq!((why[8].as_str(), why[9].as_str()), ("", ""), "{why:?}");
+    assert_eq!((children(&redis, "p").len(), jobs(&redis).len()), (2, 2));
+}
+
+#[test]
+fn stop_of_a_job_leaves_its_children_unless_it_names_them() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    let script = "import hero, time\n\
+                  for n in range(3): hero.submit('1', name=f'n{n}', at='2100-01-01T00:00:00Z')\n\
+                  time.sleep(1000)";
+    let state = |id: &String| field(&redis, id, "status").unwrap_or_default();
+    for (id, options) in
+        [("a", &["job", "stop", "a"][..]), ("b", &["job", "stop", "--children", "b"])]
+    {
+        hero.run(&["submit", "-t", "python", "--timeout", "1h", "--id", id, "-e", script]).code(0);
+        wait_until("it has its children", || children(&redis, id).len() == 3);
+        hero.run(options).code(0);
+        until(&redis, id, "error");
+        let states: BTreeSet<String> = children(&redis, id).iter().map(state).collect();
+        let wanted = if id == "a" { "scheduled" } else { "error" };
+        assert_eq!(states, BTreeSet::from([wanted.to_owned()]), "{id}");
+    }
+}
+
+#[test]
+fn submitter_outside_of_jobs_cannot_take_the_id_of_a_child() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let id = format!("child-{}", "0".repeat(32));
+    let refused = hero.run(&["submit", "-t", "bash", "--id", &id, "-e", "1"]);
+    assert!(
+        refused.stderr.contains("belongs to the jobs that scripts submit"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(jobs(&redis).len(), 0);
+}
+
+#[test]
+fn script_that_never_reads_the_answers_does_not_block_its_actor() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let flood = "for n in $(seq 5000); do echo '{\"submit\": {\"type\": \"bash\", \"name\": \"n'$n'\", \
+                 \"script\": \"echo 1\"}}'; done >&$HERO_FD; echo done";
+    let done = hero.run(&["exec", "-t", "bash", "--id", "flood", "-e", flood]).code(0);
+    assert_eq!(done.stdout, "done\n");
+    let number = children(&redis, "flood").len();
+    assert!((1..=1000).contains(&number), "{number}");
+    assert_eq!(hero.run(&["exec", "-t", "bash", "-e", "echo on"]).code(0).stdout, "on\n");
+}
