@@ -35,7 +35,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     (LIMITS, &["timeout", "memory", "cpu_time", "network", "limit_key"]),
     (
         FILES,
-        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify"],
+        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify", "traceparent"],
     ),
 ];
 

@@ -11,6 +11,7 @@ use super::error::{RpcError, code, shown};
 use super::login::PEER;
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
+use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
 
 /// The sender of a request.
@@ -24,6 +25,18 @@ pub(super) struct Sender {
     pub(super) token: Option<Arc<str>>,
     /// The message of a WebSocket that has the request.
     pub(super) socket: Option<Arc<SocketCall>>,
+    /// The place of the request in a trace, as its header says.
+    pub(super) trace: Option<TraceParent>,
+}
+
+tokio::task_local! {
+    /// The place of a request in a trace.
+    static TRACE: Option<TraceParent>;
+}
+
+/// Returns the place in a trace of the request that this task answers.
+pub(super) fn trace_of_request() -> Option<TraceParent> {
+    TRACE.try_with(|trace| *trace).ok().flatten()
 }
 
 /// The responses to a text.
@@ -184,7 +197,7 @@ pub(super) async fn call(
         return result;
     }
     let call = service.call(Arc::clone(caller), method, params);
-    PEER.scope(Arc::clone(&sender.peer), call).await
+    PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace, call)).await
 }
 
 /// The refusal of a caller that is not known.

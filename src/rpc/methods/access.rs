@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
 use super::super::error::{RpcError, code};
+use super::super::json::trace_of_request;
 use super::super::method::CallContext;
 use super::super::seen::sees_whole_types;
 use crate::client::ClientError;
@@ -77,6 +78,7 @@ impl CallContext {
         let only = |allowed: &Option<BTreeSet<String>>| {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
+        spec.traceparent = spec.traceparent.or_else(trace_of_request);
         if spec.caller_id.is_empty() {
             spec.caller_id.clone_from(&caller.name);
         }
