@@ -134,8 +134,11 @@ impl ActorProcess {
         let overload = overload.map(|why| format!(", holding: {why}")).unwrap_or_default();
         let redis = redis_line(&shards);
         let dropped = self.tracer.as_ref().map_or(0, Tracer::dropped);
-        let dropped = if dropped > 0 { format!(", {dropped} spans dropped") } else { String::new() };
-        format!("{running} of {tasks} tasks busy, {done} done, {redis}{overload}{dropped}{draining}")
+        let dropped =
+            if dropped > 0 { format!(", {dropped} spans dropped") } else { String::new() };
+        format!(
+            "{running} of {tasks} tasks busy, {done} done, {redis}{overload}{dropped}{draining}"
+        )
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ShardState>> {

@@ -16,7 +16,10 @@ use super::time::local_zone;
 use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, Setting, TraceParent, SETTINGS};
+use crate::proto::job::{
+    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
+    TraceParent,
+};
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
 

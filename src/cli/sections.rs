@@ -35,7 +35,16 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     (LIMITS, &["timeout", "memory", "cpu_time", "network", "limit_key"]),
     (
         FILES,
-        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify", "traceparent"],
+        &[
+            "log_path",
+            "output_overflow",
+            "retention",
+            "durable",
+            "reply",
+            "reply_format",
+            "notify",
+            "traceparent",
+        ],
     ),
 ];
 

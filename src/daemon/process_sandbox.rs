@@ -75,7 +75,9 @@ impl ProcessSandbox {
         if let Some((host, port, _)) = config.trace.receiver() {
             let is_name = host.parse::<std::net::IpAddr>().is_err();
             by_name |= is_name;
-            ports = ports.map(|of| of.into_iter().chain([port]).chain(is_name.then_some(DNS_PORT)).collect());
+            ports = ports.map(|of| {
+                of.into_iter().chain([port]).chain(is_name.then_some(DNS_PORT)).collect()
+            });
         }
         if by_name {
             reads(&RESOLVER_FOLDERS);

@@ -71,7 +71,8 @@ impl Export {
             spans.clear();
             let Err(reason) = sent else {
                 if std::mem::take(&mut self.is_away) {
-                    let dropped = counted(self.dropped.load(Ordering::Relaxed), "span was", "spans were");
+                    let dropped =
+                        counted(self.dropped.load(Ordering::Relaxed), "span was", "spans were");
                     info!("the receiver of spans takes them again; {dropped} dropped");
                 }
                 continue;
@@ -79,7 +80,10 @@ impl Export {
             let dropped = self.dropped.fetch_add(number, Ordering::Relaxed) + number;
             if !std::mem::replace(&mut self.is_away, true) {
                 let (host, port) = (&self.host, self.port);
-                warn!(dropped, "cannot send spans to {host} port {port}: {reason}; they are dropped until it takes them");
+                warn!(
+                    dropped,
+                    "cannot send spans to {host} port {port}: {reason}; they are dropped until it takes them"
+                );
             }
             if !waiting.is_closed() {
                 tokio::select! {
@@ -94,7 +98,8 @@ impl Export {
         let spans: Vec<Value> = spans.iter().map(Span::document).collect();
         let scope = json!({ "name": "hero", "version": env!("CARGO_PKG_VERSION") });
         let scopes = json!([{ "scope": scope, "spans": spans }]);
-        let body = json!({ "resourceSpans": [{ "resource": self.resource, "scopeSpans": scopes }] });
+        let body =
+            json!({ "resourceSpans": [{ "resource": self.resource, "scopeSpans": scopes }] });
         let request = Request::post(&self.path)
             .header("host", format!("{}:{}", self.host, self.port))
             .header("content-type", "application/json")

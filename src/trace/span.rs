@@ -64,6 +64,7 @@ impl Span {
 
 /// Returns names with texts as OTLP has them.
 pub(super) fn attributes(pairs: &[(&str, String)]) -> Value {
-    let one = |(key, text): &(&str, String)| json!({ "key": key, "value": { "stringValue": text } });
+    let one =
+        |(key, text): &(&str, String)| json!({ "key": key, "value": { "stringValue": text } });
     pairs.iter().map(one).collect()
 }

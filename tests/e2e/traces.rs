@@ -33,8 +33,11 @@ fn option_reaches_the_script_and_an_invalid_one_is_an_error() {
     hero.run(&["exec", "-t", "python", "--id", "b", "-e", script]).code(0).stdout("None\n");
     let err = || actor.err();
     let told = |id: &str| {
-        let lines: Vec<String> =
-            err().lines().filter(|line| line.contains(&format!("job_id={id} "))).map(str::to_owned).collect();
+        let lines: Vec<String> = err()
+            .lines()
+            .filter(|line| line.contains(&format!("job_id={id} ")))
+            .map(str::to_owned)
+            .collect();
         (lines.len() == 2).then_some(lines)
     };
     wait_until("both jobs are told", || told("a").is_some() && told("b").is_some());
@@ -61,7 +64,8 @@ fn environment_is_the_default_and_an_invalid_one_is_as_if_it_were_not_there() {
                 script = \"2\"\nafter = [\"a\"]\n[on_end]\ntype = \"osis\"\nscript = \"3\"\n";
     std::fs::write(&graph, text).expect("written");
     let batch = redis.folder().join("b.jsonl");
-    std::fs::write(&batch, "{\"id\": \"ba\", \"script_type\": \"osis\", \"script\": \"1\"}\n").expect("written");
+    std::fs::write(&batch, "{\"id\": \"ba\", \"script_type\": \"osis\", \"script\": \"1\"}\n")
+        .expect("written");
     submit(&place(2), &["submit", "-t", "osis", "--id", "a", "-e", "1"]);
     submit("00-junk", &["submit", "-t", "osis", "--id", "b", "-e", "1"]);
     submit(&place(2), &["submit", "--graph", graph.to_str().expect("text")]);
@@ -112,7 +116,10 @@ fn header_of_a_request_gives_jobs_their_place_and_a_repeat_is_the_same_job() {
     };
     let job = |id: &str| format!(r#"{{"id": "{id}", "script": "1", "script_type": "osis"}}"#);
     let rpc = |id: &str| {
-        format!(r#"{{"jsonrpc": "2.0", "id": 1, "method": "job.submit", "params": {{"job": {}}}}}"#, job(id))
+        format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "method": "job.submit", "params": {{"job": {}}}}}"#,
+            job(id)
+        )
     };
     post("/jobs", &place(5), &job("a"));
     post("/jobs", &place(6), &job("a"));

@@ -17,8 +17,7 @@ struct Line {
 }
 
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-const TRACEPARENT_IN_TOML: &str =
-    "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
+const TRACEPARENT_IN_TOML: &str = "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
 
 /// A value as the hash has it, on the command line, and in a TOML file.
 fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {

@@ -15,8 +15,7 @@ pub struct TraceParent {
 
 impl TraceParent {
     /// The legal form, for messages.
-    pub const FORM: &'static str =
-        "00-TRACE-SPAN-FLAGS of 32, 16 and 2 hexadecimal digits in small letters, TRACE and SPAN not all 0";
+    pub const FORM: &'static str = "00-TRACE-SPAN-FLAGS of 32, 16 and 2 hexadecimal digits in small letters, TRACE and SPAN not all 0";
     /// The environment variable that carries one from a program to its children.
     pub const VARIABLE: &'static str = "TRACEPARENT";
     /// The header that carries one with a request or message.
@@ -73,7 +72,8 @@ fn read(value: &str) -> Option<TraceParent> {
         text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     };
     let mut parts = value.split('-');
-    let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let (version, trace, span, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let is_whole = version == "00" && parts.next().is_none();
     if !is_whole || !is_of(trace, 32) || !is_of(span, 16) || !is_of(flags, 2) {
         return None;
@@ -103,7 +103,10 @@ mod tests {
         }
         let read: TraceParent = LEGAL.parse().expect("legal");
         assert_eq!(read.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert_eq!(read.below(10).to_string(), LEGAL.replace("00f067aa0ba902b7", "000000000000000a"));
+        assert_eq!(
+            read.below(10).to_string(),
+            LEGAL.replace("00f067aa0ba902b7", "000000000000000a")
+        );
         assert!(read.is_sampled());
     }
 
