@@ -30,6 +30,7 @@ mod settings;
 mod spans;
 mod story;
 mod tasks;
+mod traced_attempt;
 mod verdict;
 mod workers;
 

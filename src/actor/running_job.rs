@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::log_buffer::LogBuffer;
-use super::spans::TracedAttempt;
+use super::traced_attempt::TracedAttempt;
 use crate::engine::{Cancel, Failure, InputFiles, Inputs, Success};
 use crate::proto::job::{Job, JobId, TraceParent};
 use crate::proto::queue::Queue;

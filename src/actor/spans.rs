@@ -1,31 +1,15 @@
 //! The spans of an attempt: its wait in the queue, the attempt, and its script.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::running_job::RunningJob;
 use super::story::waited;
+use super::traced_attempt::TracedAttempt;
 use crate::engine::Failure;
-use crate::proto::job::{Job, TraceParent};
 use crate::proto::target::ActorId;
-use crate::trace::{Span, SpanKind, Tracer, new_span};
-
-/// An attempt of which spans are made.
-pub(super) struct TracedAttempt {
-    /// The trace, and the span of the attempt.
-    pub(super) own: TraceParent,
-    /// The id of the span above.
-    parent: Option<String>,
-    begun: Instant,
-}
+use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
 
 impl TracedAttempt {
-    /// Begins an attempt. `None` if its job can have no place in a trace.
-    pub(super) fn new(tracer: &Tracer, job: &Job) -> Option<Self> {
-        let place = tracer.place_of(job)?;
-        let parent = place.has_parent.then(|| place.above.span_id());
-        Some(Self { own: place.above.below(new_span()), parent, begun: Instant::now() })
-    }
-
     /// Sends the spans of an attempt that has ended. All times follow from Redis's clock.
     pub(super) fn end(
         &self,
@@ -50,7 +34,7 @@ impl TracedAttempt {
         attributes.extend(job.spec.name.iter().map(|name| ("hero.job.name", name.to_string())));
         attributes.extend(job.graph_id.iter().map(|graph| ("hero.graph.id", graph.to_string())));
         let wait = waited(job).unwrap_or_default();
-        let span = Span {
+        let span = JobSpan {
             own: self.own,
             parent: self.parent.clone(),
             name: format!("attempt {}", actor.script_type),
@@ -60,7 +44,7 @@ impl TracedAttempt {
             error,
             attributes,
         };
-        let part = |parent, name: &str, begin, took| Span {
+        let part = |parent, name: &str, begin, took| JobSpan {
             own: self.own.below(new_span()),
             parent,
             name: name.to_owned(),
@@ -70,7 +54,7 @@ impl TracedAttempt {
             attributes: vec![id.clone()],
             error: None,
         };
-        let script = Span {
+        let script = JobSpan {
             error: span.error.clone(),
             ..part(Some(self.own.span_id()), "script", started + whole.saturating_sub(took), took)
         };

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::config::Config;
 use crate::proto::job::TraceParent;
-use crate::trace::{Sending, Span, SpanKind, Tracer, new_span};
+use crate::trace::{JobSpan, Sending, SpanKind, Tracer, new_span};
 
 /// A submission that goes on. Without a receiver it only hands the place in the trace on.
 pub(super) struct SubmitSpan {
@@ -33,7 +33,7 @@ impl SubmitSpan {
     pub(super) async fn end(self, kind: &str, what: &str) {
         let (Some((tracer, sending)), Some(own)) = (self.sending, self.place) else { return };
         if own.is_sampled() {
-            tracer.send(Span {
+            tracer.send(JobSpan {
                 own,
                 parent: self.parent,
                 name: format!("submit {kind}"),

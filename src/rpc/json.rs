@@ -9,6 +9,7 @@ use tracing::debug;
 use super::caller::Caller;
 use super::error::{RpcError, code, shown};
 use super::login::PEER;
+use super::request_trace::TRACE;
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
@@ -27,16 +28,6 @@ pub(super) struct Sender {
     pub(super) socket: Option<Arc<SocketCall>>,
     /// The place of the request in a trace, as its header says.
     pub(super) trace: Option<TraceParent>,
-}
-
-tokio::task_local! {
-    /// The place of a request in a trace.
-    static TRACE: Option<TraceParent>;
-}
-
-/// Returns the place in a trace of the request that this task answers.
-pub(super) fn trace_of_request() -> Option<TraceParent> {
-    TRACE.try_with(|trace| *trace).ok().flatten()
 }
 
 /// The responses to a text.

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tracing::{info, warn};
 
-use super::span::{Span, attributes};
+use super::span::{JobSpan, attributes};
 use crate::config::TraceConfig;
 use crate::proto::text::counted;
 
@@ -26,7 +26,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The task that sends spans.
-pub(super) struct Export {
+pub(super) struct SpanExport {
     host: String,
     port: u16,
     path: String,
@@ -35,7 +35,7 @@ pub(super) struct Export {
     is_away: bool,
 }
 
-impl Export {
+impl SpanExport {
     /// Returns what sends to the receiver of the configuration, if there is one.
     pub(super) fn new(config: &TraceConfig, service: &'static str) -> Option<Self> {
         let (host, port, path) = config.receiver()?;
@@ -52,7 +52,7 @@ impl Export {
     }
 
     /// Sends until no tracer is left.
-    pub(super) async fn run(mut self, mut waiting: mpsc::Receiver<Span>, closing: Arc<Notify>) {
+    pub(super) async fn run(mut self, mut waiting: mpsc::Receiver<JobSpan>, closing: Arc<Notify>) {
         let mut spans = Vec::new();
         loop {
             let number = tokio::select! {
@@ -94,8 +94,8 @@ impl Export {
         }
     }
 
-    async fn send(&self, spans: &[Span]) -> Result<(), String> {
-        let spans: Vec<Value> = spans.iter().map(Span::document).collect();
+    async fn send(&self, spans: &[JobSpan]) -> Result<(), String> {
+        let spans: Vec<Value> = spans.iter().map(JobSpan::document).collect();
         let scope = json!({ "name": "hero", "version": env!("CARGO_PKG_VERSION") });
         let scopes = json!([{ "scope": scope, "spans": spans }]);
         let body =

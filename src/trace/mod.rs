@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::config::TraceConfig;
 use crate::proto::job::{Job, TraceParent};
-use export::Export;
-pub use span::{Span, SpanKind};
+use export::SpanExport;
+pub use span::{JobSpan, SpanKind};
 
 /// The spans that wait for the receiver; further ones are dropped.
 const WAITING_MAX: usize = 2048;
@@ -25,7 +25,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Takes spans, and sends them from a task of its own. It never waits.
 #[derive(Clone)]
 pub struct Tracer {
-    spans: mpsc::Sender<Span>,
+    spans: mpsc::Sender<JobSpan>,
     dropped: Arc<AtomicU64>,
     sample: f64,
 }
@@ -48,7 +48,7 @@ pub struct TracePlace {
 impl Tracer {
     /// Begins to send; `None` without a receiver. Needs a Tokio runtime.
     pub fn start(config: &TraceConfig, service: &'static str) -> Option<(Self, Sending)> {
-        let export = Export::new(config, service)?;
+        let export = SpanExport::new(config, service)?;
         let (spans, waiting) = mpsc::channel(WAITING_MAX);
         let dropped = Arc::clone(&export.dropped);
         let closing: Arc<Notify> = Arc::default();
@@ -57,7 +57,7 @@ impl Tracer {
     }
 
     /// Sends a span, or drops it if too many wait.
-    pub fn send(&self, span: Span) {
+    pub fn send(&self, span: JobSpan) {
         if self.spans.try_send(span).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 
 use crate::proto::job::TraceParent;
 
-/// Something that was done, from its begin to its end.
+/// A piece of work, with its start and its end.
 #[derive(Debug, Clone)]
-pub struct Span {
+pub struct JobSpan {
     /// The trace, and its own id.
     pub own: TraceParent,
     /// The id of the span above.
     pub parent: Option<String>,
-    /// What was done.
+    /// The name of the work.
     pub name: String,
     /// The kind, as OTLP numbers it.
     pub kind: SpanKind,
-    /// When it began.
+    /// The time of its start.
     pub begin: Timestamp,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
     /// The reason if it failed.
     pub error: Option<String>,
-    /// What is known about it.
+    /// The facts about it.
     pub attributes: Vec<(&'static str, String)>,
 }
 
@@ -39,7 +39,7 @@ pub enum SpanKind {
     Consumer = 5,
 }
 
-impl Span {
+impl JobSpan {
     /// Returns it as OTLP has it in JSON.
     pub(super) fn document(&self) -> Value {
         let begin = self.begin.as_nanosecond();

@@ -15,7 +15,7 @@ use crate::actor::requests::Requests;
 use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
-use crate::actor::spans::TracedAttempt;
+use crate::actor::traced_attempt::TracedAttempt;
 use crate::actor::{counts, story, verdict};
 use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, JobId, TraceParent};
