@@ -1,7 +1,7 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, sandbox, artifacts → engine → client → view → metrics → actor, supervisor, amqp → rpc → web → daemon → cli
+//! error → proto → config → store, sandbox, artifacts → engine → client → view → metrics → trace → actor, supervisor, amqp → rpc → web → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
@@ -22,5 +22,6 @@ pub mod rpc;
 pub use hero_sandbox as sandbox;
 pub use hero_store as store;
 pub mod supervisor;
+pub mod trace;
 pub mod view;
 pub mod web;

@@ -13,7 +13,7 @@ use super::log_writer::LogFile;
 use super::requests::Requests;
 use super::secrets::Secrets;
 use crate::engine::{Failure, Log, ScriptRequest, Stream, Success, Usage};
-use crate::proto::job::{JobId, NamedFiles};
+use crate::proto::job::{JobId, NamedFiles, TraceParent};
 use crate::store::LogEntry;
 
 /// The output of a running job goes to its log after this time. A shorter job costs nothing: its
@@ -41,7 +41,7 @@ pub(super) struct LogBuffer {
     written: Arc<Notify>,
     started: Instant,
     /// The job, if its lines go to the daemon's own log as well.
-    to_journal: Option<JobId>,
+    to_journal: Option<(JobId, Option<TraceParent>)>,
     /// The job's log file, if it has one.
     file: OnceLock<Arc<LogFile>>,
     secrets: Secrets,
@@ -114,9 +114,9 @@ impl LogBuffer {
         }
     }
 
-    /// Sends lines to the daemon's own log as well, with the job's id.
-    pub(super) fn also_to_journal(self, id: JobId) -> Self {
-        Self { to_journal: Some(id), ..self }
+    /// Sends lines to the daemon's own log as well, with the job's id and the id of its trace.
+    pub(super) fn also_to_journal(self, id: JobId, trace: Option<TraceParent>) -> Self {
+        Self { to_journal: Some((id, trace)), ..self }
     }
 
     /// Sends lines to this file as well, from now on.
@@ -241,8 +241,8 @@ impl LogBuffer {
         }
         inner.waiting.push(LogEntry::Line { fd, line: line.clone().into_owned(), output: false });
         drop(inner);
-        if let Some(id) = &self.to_journal {
-            tracing::info!(job_id = %id, fd, "{line}");
+        if let Some((id, trace)) = &self.to_journal {
+            tracing::info!(job_id = %id, trace_id = trace.map(|of| of.trace_id()), fd, "{line}");
         }
         self.notify_if(was_empty);
     }

@@ -27,8 +27,10 @@ mod running_job;
 mod secret_store;
 mod secrets;
 mod settings;
+mod spans;
 mod story;
 mod tasks;
+mod traced_attempt;
 mod verdict;
 mod workers;
 
@@ -41,6 +43,7 @@ use tracing::{info, warn};
 
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
+use crate::trace::Tracer;
 use boot::Boot;
 use crew::Crew;
 pub use error::ActorError;
@@ -62,6 +65,8 @@ pub struct Actors {
     pub end: watch::Sender<Shutdown>,
     /// The number of shards that it serves. They share its tasks.
     pub shards: usize,
+    /// Takes the spans of attempts; `None` if none are made.
+    pub tracer: Option<Tracer>,
 }
 
 /// The actors of one process, with their threads.
@@ -77,7 +82,14 @@ impl Actors {
         let settings = Arc::clone(&self.settings.borrow());
         let crew = Crew::start(&settings, self.shards)?;
         let reports = Reports::new(self.report, self.shards);
-        let process = ActorProcess::new(self.settings, self.beat_within, reports, self.end, crew);
+        let process = ActorProcess::new(
+            self.settings,
+            self.beat_within,
+            reports,
+            self.end,
+            crew,
+            self.tracer,
+        );
         Ok(RunningActors(Arc::new(process)))
     }
 }

@@ -12,6 +12,7 @@ use super::health::Health;
 use super::settings::ActorSettings;
 use crate::proto::report::{Reports, Shutdown, redis_away, redis_refuses};
 use crate::store::Store;
+use crate::trace::Tracer;
 
 /// The state that all boots of one process share.
 pub(super) struct ActorProcess {
@@ -25,6 +26,8 @@ pub(super) struct ActorProcess {
     pub(super) end: watch::Sender<Shutdown>,
     /// The threads.
     pub(super) crew: Crew,
+    /// Takes the spans of attempts; `None` if none are made.
+    pub(super) tracer: Option<Tracer>,
     /// When the process started.
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
@@ -55,12 +58,14 @@ impl ActorProcess {
         reports: Reports,
         end: watch::Sender<Shutdown>,
         crew: Crew,
+        tracer: Option<Tracer>,
     ) -> Self {
         Self {
             settings,
             beat_within,
             reports,
             end,
+            tracer,
             started_at: Timestamp::now(),
             is_overloaded: AtomicBool::new(false),
             drained: watch::Sender::new(vec![false; crew.workers.len()]),
@@ -128,7 +133,12 @@ impl ActorProcess {
         let overload = all().find_map(|health| health.overload());
         let overload = overload.map(|why| format!(", holding: {why}")).unwrap_or_default();
         let redis = redis_line(&shards);
-        format!("{running} of {tasks} tasks busy, {done} done, {redis}{overload}{draining}")
+        let dropped = self.tracer.as_ref().map_or(0, Tracer::dropped);
+        let dropped =
+            if dropped > 0 { format!(", {dropped} spans dropped") } else { String::new() };
+        format!(
+            "{running} of {tasks} tasks busy, {done} done, {redis}{overload}{dropped}{draining}"
+        )
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ShardState>> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::log_buffer::LogBuffer;
+use super::traced_attempt::TracedAttempt;
 use crate::engine::{Cancel, Failure, InputFiles, Inputs, Success};
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{Job, JobId, TraceParent};
 use crate::proto::queue::Queue;
 
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
@@ -36,6 +37,10 @@ pub(super) struct RunningJob {
     pub(super) cancel: Cancel,
     /// Takes its log lines.
     pub(super) log: LogBuffer,
+    /// Its place in a trace, which its script gets.
+    pub(super) traceparent: Option<TraceParent>,
+    /// When it was handed to a thread, if spans are made of it.
+    pub(super) traced: Option<TracedAttempt>,
 }
 
 impl RunningJob {

@@ -26,6 +26,7 @@ pub(super) fn started(run: &RunningJob, actor: &ActorId) {
         waited_ms = waited(job).map(millis),
         caller_id = %job.spec.caller_id,
         context_id = %job.spec.context_id,
+        trace_id = trace_id(run),
         "job {} of {} starts from queue {}{}{}",
         job.id,
         actor.script_type,
@@ -57,6 +58,7 @@ pub(super) fn ended(
                 waited_ms = waited(&run.job).map(millis),
                 caller_id = %run.job.spec.caller_id,
                 context_id = %run.job.spec.context_id,
+                trace_id = trace_id(run),
                 took_ms = millis(took),
                 $($text)+
             )
@@ -105,6 +107,11 @@ pub(super) fn ended(
             );
         }
     }
+}
+
+/// Returns the id of the job's trace, for the journal; without one the line has no such field.
+fn trace_id(run: &RunningJob) -> Option<String> {
+    run.traceparent.map(|trace| trace.trace_id())
 }
 
 /// Returns the attempt in words, unless it is the first and only one.

@@ -174,6 +174,7 @@ fn run_one(
         caller_id: &job.spec.caller_id,
         context_id: &job.spec.context_id,
         attempt: job.attempt,
+        traceparent: run.traceparent,
         attempts_left: attempts_left(job),
         state: job.kept_state.as_deref(),
         source: &job.spec.script,
@@ -288,6 +289,8 @@ mod tests {
             timeout: Duration::from_secs(1),
             cancel,
             log: LogBuffer::new(100, Arc::default()),
+            traceparent: None,
+            traced: None,
         })
     }
 

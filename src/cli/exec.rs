@@ -9,6 +9,7 @@ use clap::Args;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::sections::{LIMITS, WHEN};
+use super::submit_span::SubmitSpan;
 use super::{Global, explain, job_notes, output};
 use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::parse_duration;
@@ -53,7 +54,9 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let job = self.options.job(&config)?;
+        let mut job = self.options.job(&config)?;
+        let span = SubmitSpan::begin(&config, job.spec.traceparent);
+        job.spec.traceparent = span.place;
         let files = self.options.files(&job, &config)?;
         if self.explain {
             explain::print_allowed(&config, &job)?;
@@ -61,6 +64,9 @@ impl Exec {
         let client = crate::cli::author::open_client(&config)?;
         job_notes::print(&job.spec, &config);
         let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
+        // Beside the wait: the receiver delays nobody.
+        let told = awaited.id.to_string();
+        let span = tokio::spawn(async move { span.end("job", &told).await });
         let view = View::of_lines(&client, &awaited.id);
         let view = if global.json { view } else { view.printing() };
         let ended = wait(&client, &awaited, Some(view), self.wait, global.json).await;
@@ -68,6 +74,7 @@ impl Exec {
             // The end of the job says more than a log that cannot be read.
             let _ = explain::print_refused(&client, &config, &awaited.id).await;
         }
+        drop(span.await);
         let job = client.get_job(&awaited.id).await.ok();
         if let Some(job) = job.as_ref().filter(|_| !global.json) {
             name_files(job);

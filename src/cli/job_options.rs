@@ -18,6 +18,7 @@ use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
     Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
+    TraceParent,
 };
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
@@ -99,6 +100,7 @@ impl JobOptions {
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
         let mut spec = self.given.spec()?;
         self.settings.apply(&mut spec, self.timezone.as_ref())?;
+        spec.traceparent = spec.traceparent.or_else(trace_of_environment);
         let named = self.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
@@ -126,6 +128,11 @@ impl JobOptions {
         }
         Ok(job)
     }
+}
+
+/// Returns the place in a trace that this program was started at.
+pub(super) fn trace_of_environment() -> Option<TraceParent> {
+    std::env::var(TraceParent::VARIABLE).ok().and_then(|text| TraceParent::inherited(&text))
 }
 
 /// The settings that were given, each with the text of the hash; a duration still has its unit.

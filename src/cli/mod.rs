@@ -47,6 +47,7 @@ mod stage;
 mod stats;
 mod status;
 mod submit;
+mod submit_span;
 mod table;
 mod time;
 mod token;

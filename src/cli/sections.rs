@@ -39,7 +39,16 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ),
     (
         FILES,
-        &["log_path", "output_overflow", "retention", "durable", "reply", "reply_format", "notify"],
+        &[
+            "log_path",
+            "output_overflow",
+            "retention",
+            "durable",
+            "reply",
+            "reply_format",
+            "notify",
+            "traceparent",
+        ],
     ),
 ];
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::ClientError;
 use super::placement::rename;
 use crate::proto::graph::{GraphCallback, GraphKind};
-use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName};
+use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, TraceParent};
 use crate::proto::shard::Shard;
 use crate::proto::text::nearest;
 use crate::store::NewGraph;
@@ -128,6 +128,17 @@ impl Graph {
     /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
         self.name = Some(name);
+    }
+
+    /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that
+    /// has one gives it to all.
+    pub fn join_trace(&mut self, trace: Option<TraceParent>) {
+        let mut all: Vec<&mut Job> = self.nodes.iter_mut().map(|node| &mut node.job).collect();
+        all.extend(self.callbacks.values_mut());
+        let trace = all.iter().find_map(|job| job.spec.traceparent).or(trace);
+        for job in all {
+            job.spec.traceparent = job.spec.traceparent.or(trace);
+        }
     }
 
     /// Asks for a job at the end of the graph, which gets the id, the name, the state and the counts of the

@@ -135,6 +135,7 @@ impl Client {
         &self,
         graph: &mut Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
+        graph.join_trace(None);
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;

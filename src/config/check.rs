@@ -31,6 +31,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     check_job(&config.job)?;
     check_actor(&config.actor)?;
     config.check.check()?;
+    config.trace.check()?;
     config.api.check()?;
     config.amqp.check(&config.types)?;
     config.osis.check()?;

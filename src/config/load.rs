@@ -106,6 +106,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         actor: layer.actor,
         check: layer.check,
         metrics: layer.metrics,
+        trace: layer.trace,
         api: layer.api,
         amqp: layer.amqp,
         osis: layer.osis,

@@ -44,6 +44,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod trace;
 mod types;
 mod unit;
 mod units;
@@ -90,6 +91,7 @@ pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
 pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
+pub use trace::TraceConfig;
 pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use user::UserFolders;

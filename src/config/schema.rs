@@ -20,6 +20,7 @@ use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::secrets::SecretsConfig;
 use super::thresholds::CheckConfig;
+use super::trace::TraceConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::cron::CalendarName;
@@ -45,6 +46,8 @@ pub struct Config {
     pub check: CheckConfig,
     /// `[metrics]`.
     pub metrics: MetricsConfig,
+    /// `[trace]`.
+    pub trace: TraceConfig,
     /// `[api]`.
     pub api: ApiConfig,
     /// `[amqp]`.
@@ -84,6 +87,7 @@ impl Default for Config {
             actor: ActorConfig::default(),
             check: CheckConfig::default(),
             metrics: MetricsConfig::default(),
+            trace: TraceConfig::default(),
             api: ApiConfig::default(),
             amqp: AmqpConfig::default(),
             osis: OsisConfig::default(),
@@ -110,6 +114,7 @@ pub(super) struct Layer {
     pub(super) actor: ActorConfig,
     pub(super) check: CheckConfig,
     pub(super) metrics: MetricsConfig,
+    pub(super) trace: TraceConfig,
     pub(super) api: ApiConfig,
     pub(super) amqp: AmqpConfig,
     pub(super) osis: OsisConfig,

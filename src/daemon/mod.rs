@@ -35,6 +35,7 @@ use crate::proto::shard::Shard;
 use crate::sandbox::{Support, divide_cgroup};
 use crate::store::{Shards, Store, StoreError};
 use crate::supervisor::Supervisor;
+use crate::trace::Tracer;
 use api::Api;
 use logging::Logging;
 pub(crate) use logging::{audit_to_journal, reads_journal};
@@ -85,7 +86,7 @@ pub fn run(
             |error| Error::new(Exit::Machine, format!("cannot listen for signals: {error}"));
         signals::shutdown(end.clone()).map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
-        let require_durable = config.redis.require_durable;
+        let (require_durable, traces) = (config.redis.require_durable, config.trace.clone());
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
         let of_refusal = in_force.subscribe();
@@ -96,14 +97,22 @@ pub fn run(
         // Before Redis answers: the page says that it does not.
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
         let api = if is_supervisor { Api::start(of_api) } else { None };
+        let is_actors = matches!(role, PreparedRole::Actors(_));
+        let tracing = is_actors.then(|| Tracer::start(&traces, "hero-actor")).flatten();
         let role = match role {
             PreparedRole::Supervisor(supervisor) => ServingRole::Supervisor(supervisor.start()),
-            PreparedRole::Actors(actors) => ServingRole::Actors(actors.start()?),
+            PreparedRole::Actors(actors) => {
+                let tracer = tracing.as_ref().map(|(tracer, _)| tracer.clone());
+                ServingRole::Actors(Actors { tracer, ..actors }.start()?)
+            }
             PreparedRole::Broker(broker) => ServingRole::Broker(broker),
         };
         let ended =
             Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
 
+        if let Some((_, sending)) = tracing {
+            sending.end().await;
+        }
         if let Some(api) = api {
             api.end().await;
         }
@@ -188,7 +197,14 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
             let (live, settings) = watch::channel(Arc::new(actor_settings(config, actors, home)?));
             let (end, shards) = (end.clone(), served.len());
             (
-                PreparedRole::Actors(Actors { settings, beat_within, report, end, shards }),
+                PreparedRole::Actors(Actors {
+                    settings,
+                    beat_within,
+                    report,
+                    end,
+                    shards,
+                    tracer: None,
+                }),
                 LiveSettings::Actors(live),
             )
         }

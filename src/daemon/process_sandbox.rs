@@ -71,7 +71,14 @@ impl ProcessSandbox {
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));
-        let (ports, by_name) = ports(&config.redis)?;
+        let (mut ports, mut by_name) = ports(&config.redis)?;
+        if let Some((host, port, _)) = config.trace.receiver() {
+            let is_name = host.parse::<std::net::IpAddr>().is_err();
+            by_name |= is_name;
+            ports = ports.map(|of| {
+                of.into_iter().chain([port]).chain(is_name.then_some(DNS_PORT)).collect()
+            });
+        }
         if by_name {
             reads(&RESOLVER_FOLDERS);
         }

@@ -37,7 +37,9 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
-use crate::proto::job::{AskedBounds, FileBody, JobOutput, NamedFiles, OutputOverflow, Params};
+use crate::proto::job::{
+    AskedBounds, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
+};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -121,6 +123,8 @@ pub struct Script<'a> {
     pub caller_id: &'a str,
     /// The context; empty if unknown.
     pub context_id: &'a str,
+    /// Its place in a trace, a `traceparent`; `None` if it belongs to none.
+    pub traceparent: Option<TraceParent>,
     /// The number of this attempt, from 1 on.
     pub attempt: u32,
     /// The attempts that may follow if this one fails.

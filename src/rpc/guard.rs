@@ -15,6 +15,7 @@ use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
 use super::service::ApiService;
 use crate::config::ApiConfig;
+use crate::proto::job::TraceParent;
 
 /// A connection, put into the extensions of its requests by the listener.
 #[derive(Clone)]
@@ -90,10 +91,13 @@ pub(super) async fn guard(
         },
     };
     let is_secure = connection.is_secure || forwarded.is_secure;
+    let trace = request.headers().get(TraceParent::HEADER);
+    let trace = trace.and_then(|trace| TraceParent::inherited(trace.to_str().ok()?));
     let extensions = request.extensions_mut();
     extensions.insert(Arrival { peer: Arc::clone(&peer), is_secure });
-    let (caller_of_calls, peer_of_calls) = (caller.clone(), Arc::clone(&peer));
-    extensions.insert(Sender { caller: caller_of_calls, peer: peer_of_calls, token, socket: None });
+    let (socket, caller_of_calls) = (None, caller.clone());
+    let sender = Sender { caller: caller_of_calls, peer: Arc::clone(&peer), token, socket, trace };
+    extensions.insert(sender);
     if let Some(caller) = caller {
         extensions.insert(caller);
     }

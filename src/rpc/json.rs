@@ -9,8 +9,10 @@ use tracing::debug;
 use super::caller::Caller;
 use super::error::{RpcError, code, shown};
 use super::login::PEER;
+use super::request_trace::TRACE;
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
+use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
 
 /// The sender of a request.
@@ -24,6 +26,8 @@ pub(super) struct Sender {
     pub(super) token: Option<Arc<str>>,
     /// The message of a WebSocket that has the request.
     pub(super) socket: Option<Arc<SocketCall>>,
+    /// The place of the request in a trace, as its header says.
+    pub(super) trace: Option<TraceParent>,
 }
 
 /// The responses to a text.
@@ -184,7 +188,7 @@ pub(super) async fn call(
         return result;
     }
     let call = service.call(Arc::clone(caller), method, params);
-    PEER.scope(Arc::clone(&sender.peer), call).await
+    PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace, call)).await
 }
 
 /// The refusal of a caller that is not known.

@@ -24,6 +24,7 @@ mod nonce;
 mod openapi;
 mod openrpc;
 mod peer;
+mod request_trace;
 mod rest;
 mod rest_paths;
 mod schema_names;

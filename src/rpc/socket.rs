@@ -213,7 +213,7 @@ impl SocketServer {
     fn begin(&mut self, text: Utf8Bytes) {
         let (asked, _) = CountedBytes::new(&self.asked, text.len());
         let call = self.subscriptions.call();
-        let sender = Sender { socket: Some(Arc::clone(&call)), ..self.sender.clone() };
+        let sender = Sender { socket: Some(Arc::clone(&call)), trace: None, ..self.sender.clone() };
         let (service, unread) = (self.service.clone(), Arc::clone(&self.unread));
         self.running.spawn(async move {
             let RpcAnswers { text, .. } = json::answer(&service, &sender, text.as_bytes()).await;

@@ -61,6 +61,7 @@ mod terminal;
 mod tls;
 mod tokens;
 mod top;
+mod traces;
 mod unfinished;
 mod unique;
 mod user_folders;

@@ -18,16 +18,16 @@ use crate::support::{Hero, Redis, keys, wait_until};
 const PYTHON: &str = "/usr/bin/python3";
 
 /// A foreign program that receives messages, and writes each to a file of its folder. It is killed at the end.
-struct Receiver {
+pub(crate) struct Receiver {
     folder: PathBuf,
     program: PathBuf,
-    port: u16,
+    pub(crate) port: u16,
     child: Child,
 }
 
 impl Receiver {
     /// Starts a program of `tests/notify/programs/`.
-    fn start(redis: &Redis, program: &str) -> Self {
+    pub(crate) fn start(redis: &Redis, program: &str) -> Self {
         let folder = redis.folder().join(program);
         std::fs::create_dir(&folder).expect("a folder");
         let program = Path::new("tests/notify/programs").join(program);
@@ -47,7 +47,7 @@ impl Receiver {
     }
 
     /// Ends it as a crash would.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("reaped");
         std::fs::remove_file(self.folder.join("port")).expect("it was there");
@@ -64,7 +64,7 @@ impl Receiver {
     }
 
     /// Returns all that it has received, in order.
-    fn received(&self) -> Vec<Value> {
+    pub(crate) fn received(&self) -> Vec<Value> {
         let entries = std::fs::read_dir(&self.folder).expect("a folder");
         let mut files: Vec<PathBuf> =
             entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -75,7 +75,7 @@ impl Receiver {
     }
 
     /// Returns the bodies of all that it has received.
-    fn messages(&self) -> Vec<Value> {
+    pub(crate) fn messages(&self) -> Vec<Value> {
         let body = |of: &Value| serde_json::from_str(of["body"].as_str().expect("text"));
         self.received().iter().map(|of| body(of).expect("JSON")).collect()
     }

@@ -15,9 +15,10 @@ use crate::actor::requests::Requests;
 use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
+use crate::actor::traced_attempt::TracedAttempt;
 use crate::actor::{counts, story, verdict};
 use crate::engine::{Cancel, Log, StopReason};
-use crate::proto::job::{InvalidJob, JobId};
+use crate::proto::job::{InvalidJob, JobId, TraceParent};
 use crate::proto::target::ActorId;
 use crate::store::{Attempt, Counts, GivenBack, Verdict};
 
@@ -112,7 +113,9 @@ impl Jobs {
             cancel.request(StopReason::Requested);
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
-        let log = self.new_log(&id, settings).hiding(secrets);
+        let traced = self.boot.process.tracer.as_ref().and_then(|of| TracedAttempt::new(of, &job));
+        let traceparent = traced.as_ref().map_or(job.spec.traceparent, |of| Some(of.own));
+        let log = self.new_log(&id, traceparent, settings).hiding(secrets);
         for id in gone {
             log.remark(&format!(
                 "hero: prerequisite {id} is gone with its output: it was deleted, or its retention is over; its \
@@ -132,6 +135,8 @@ impl Jobs {
             timeout,
             cancel,
             log,
+            traceparent,
+            traced,
         });
         // Between shards a job that waits beside a free task would lose it.
         let brief = self.slots[actor].brief().filter(|_| !self.is_shared());
@@ -143,12 +148,17 @@ impl Jobs {
     }
 
     /// Creates the log of a job.
-    pub(super) fn new_log(&self, id: &JobId, settings: &ActorSettings) -> LogBuffer {
+    pub(super) fn new_log(
+        &self,
+        id: &JobId,
+        trace: Option<TraceParent>,
+        settings: &ActorSettings,
+    ) -> LogBuffer {
         let job = &settings.job;
         let mut log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
             .with_output(job.live_output);
         log.requests = Requests::new(Arc::clone(&self.asked));
-        if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
+        if job.log_to_journal { log.also_to_journal(id.clone(), trace) } else { log }
     }
 
     /// Frees the slot of a job that ended, and decides how its attempt is recorded and counted. `None`
@@ -166,6 +176,9 @@ impl Jobs {
         let verdict =
             verdict::decide(&run.job, result, &settings.job, dead_letters, fastrand::f64());
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
+        if let (Some(tracer), Some(traced)) = (&self.boot.process.tracer, &run.traced) {
+            traced.end(tracer, &run, &slots.id, failure.as_ref(), took);
+        }
         let verdict = verdict?;
         let counts = counts::of_attempt(story::waited(&run.job), took, failure.as_ref(), &verdict);
         Some((verdict, counts))

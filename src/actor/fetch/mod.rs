@@ -231,13 +231,13 @@ impl Fetch {
         if let Some(end) = attempt.job.as_ref().ok().and_then(verdict::expired) {
             let script_type = self.jobs.slots[actor].id.script_type.clone();
             info!(job_id = %id, script_type = %script_type, "job {id} of {script_type} expired before its start");
-            let log = self.jobs.new_log(&id, &self.settings);
+            let log = self.jobs.new_log(&id, None, &self.settings);
             return self.recording.add((id, claimed_at), script_type, end, &log);
         }
         if let Err(invalid) = self.jobs.start(actor, attempt, given, &self.settings) {
             let script_type = self.jobs.slots[actor].id.script_type.clone();
             warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
-            let log = self.jobs.new_log(&id, &self.settings);
+            let log = self.jobs.new_log(&id, None, &self.settings);
             self.recording.add((id, claimed_at), script_type, verdict::refuse(&invalid), &log);
         }
     }

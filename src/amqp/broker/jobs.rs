@@ -11,7 +11,7 @@ use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
+use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{hexadecimal, shown};
 use crate::store::{Backoff, MessageEnd, Submitted};
@@ -82,6 +82,8 @@ impl Shared {
         spec.reply = false;
         CALLER.clone_into(&mut spec.caller_id);
         spec.context_id.clone_from(&self.settings.amqp.context);
+        let trace = message.traceparent.as_deref();
+        spec.traceparent = trace.and_then(TraceParent::inherited);
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
         spec.check(&self.settings.job.bounds()).map_err(invalid)?;
         let mut job = Job::from(spec);

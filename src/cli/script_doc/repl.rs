@@ -181,6 +181,7 @@ impl Prompt {
             caller_id: &self.caller,
             context_id: &self.context,
             attempt: 1,
+            traceparent: None,
             attempts_left: 0,
             state: None,
             source,

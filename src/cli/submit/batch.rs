@@ -11,7 +11,7 @@ use crate::cli::{input, output};
 use crate::client::{Client, ClientError, NewBatch};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
-use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
+use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId, TraceParent};
 use crate::proto::text::counted;
 use crate::store::Store;
 
@@ -56,11 +56,14 @@ pub(super) async fn run(
     path: &Path,
     mut batch: NewBatch,
     all_or_none: bool,
-    printed: PrintedIds,
+    (printed, trace): (PrintedIds, Option<TraceParent>),
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
     let from = input::open(path)?;
-    let mut lines = BatchLines { from, path, config, bytes_max, number: 0 };
+    for job in batch.callbacks.values_mut() {
+        job.spec.traceparent = trace;
+    }
+    let mut lines = BatchLines { from, path, config, bytes_max, trace, number: 0 };
     let mut tally = Tally { printed, ..Tally::default() };
     if all_or_none {
         submit_atomic_batch(client, &mut batch, &mut lines, &mut tally).await?;
@@ -289,6 +292,8 @@ struct BatchLines<'a> {
     path: &'a Path,
     config: &'a Config,
     bytes_max: u64,
+    /// The trace of the jobs that are in no other.
+    trace: Option<TraceParent>,
     /// The number of the last line read, from 1.
     number: u64,
 }
@@ -318,7 +323,8 @@ impl BatchLines<'_> {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
                 let read =
-                    batch_line::read(text, self.path, self.config).and_then(|(job, files)| {
+                    batch_line::read(text, self.path, self.config).and_then(|(mut job, files)| {
+                        job.spec.traceparent = job.spec.traceparent.or(self.trace);
                         check(&job).map(|()| BatchLine { number: self.number, job, files })
                     });
                 return Ok(Some(read));

@@ -16,6 +16,9 @@ struct Line {
     options: JobOptions,
 }
 
+const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const TRACEPARENT_IN_TOML: &str = "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
+
 /// A value as the hash has it, on the command line, and in a TOML file.
 fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
     match (setting.field, setting.kind) {
@@ -27,6 +30,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("output_overflow", _) => ("fail", "fail", "\"fail\""),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
         ("memory" | "job_memory", _) => ("512MiB", "512MiB", "\"512MiB\""),
+        ("traceparent", _) => (TRACEPARENT, TRACEPARENT, TRACEPARENT_IN_TOML),
         ("network", _) => ("none", "none", "\"none\""),
         ("unique_by", _) => ("key", "key", "\"key\""),
         ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
@@ -176,6 +180,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "network" => new.network("none"),
         "limit_key" => new.limit_key("a"),
         "shard_key" => new.shard_key("a"),
+        "traceparent" => new.traceparent(TRACEPARENT),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "durable" => new.durable(true),
         "reply" => new.reply(false),

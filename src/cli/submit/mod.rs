@@ -13,9 +13,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
+use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
+use super::submit_span::SubmitSpan;
 use super::time::{local, local_zone};
 use super::{Global, job_notes, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
@@ -139,10 +140,15 @@ impl Submit {
                 (false, true) => PrintedIds::Ids,
                 (false, false) => PrintedIds::Batch,
             };
-            batch::run(&client, &config, file, new, self.all_or_none, printed).await?;
+            let span = SubmitSpan::begin(&config, trace_of_environment());
+            let (id, all) = (new.id.clone(), self.all_or_none);
+            batch::run(&client, &config, file, new, all, (printed, span.place)).await?;
+            span.end("batch", id.as_str()).await;
         } else {
             let client = crate::cli::author::open_client(&config)?;
             let mut job = self.options.job(&config)?;
+            let span = SubmitSpan::begin(&config, job.spec.traceparent);
+            job.spec.traceparent = span.place;
             let files = self.options.files(&job, &config)?;
             client.place(&mut job).map_err(of_option)?;
             let (spec, own) = (job.spec.clone(), job.id.clone());
@@ -154,6 +160,7 @@ impl Submit {
             if !is_new {
                 output::note(&format!("hero: {}", job_notes::duplicate(&spec, &id)));
             }
+            span.end("job", id.as_str()).await;
             output::hint(
                 global,
                 &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
@@ -209,6 +216,8 @@ async fn submit_graph(
     if is_check {
         return check_graph(&client, &places, &graph, config, json);
     }
+    let span = SubmitSpan::begin(config, trace_of_environment());
+    graph.join_trace(span.place);
     let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
@@ -220,6 +229,7 @@ async fn submit_graph(
     };
     output::accepted(&text)?;
     job_notes::print_of_graph(&graph, config);
+    span.end("graph", graph.id().as_str()).await;
     if !json {
         output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
     }

@@ -45,6 +45,7 @@ impl Config {
         new.actor.heartbeat = actor.heartbeat;
         new.actor.lease = actor.lease;
         new.actor.sandbox = actor.sandbox;
+        new.trace.clone_from(&self.trace);
         new.api.listen.clone_from(&api.listen);
         new.api.path.clone_from(&api.path);
         new.api.keys.clone_from(&api.keys);

@@ -19,6 +19,7 @@ mod sal;
 mod sandbox;
 mod script_type;
 mod supervisor;
+mod trace;
 mod unit;
 
 pub(super) use bounds::check_bounds;
@@ -33,6 +34,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     actor::ACTOR,
     check::CHECK,
     log::METRICS,
+    trace::TRACE,
     api::API,
     api::API_KEYS,
     amqp::AMQP,

@@ -56,6 +56,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         caller_id: "",
         context_id: "",
         attempt: 1,
+        traceparent: None,
         attempts_left: 0,
         state: None,
         source,

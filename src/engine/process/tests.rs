@@ -97,6 +97,7 @@ impl Job {
             caller_id: "caller",
             context_id: "",
             attempt: 1,
+            traceparent: None,
             attempts_left: 0,
             state: None,
             source,

@@ -230,6 +230,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     ),
     row("limit_key", "Limit key", Settings),
     row("shard_key", "Shard key", Settings),
+    row("traceparent", "Trace", Settings),
     row("reply", "Reply", Settings),
     row("reply_format", "Format of the reply", Settings),
     row("extension", "Extension", Inputs),

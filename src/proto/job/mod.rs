@@ -28,6 +28,7 @@ mod settings;
 mod spec;
 mod status;
 mod tags;
+mod traceparent;
 mod uniqueness;
 mod value;
 
@@ -60,6 +61,7 @@ pub use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
 pub use tags::Tags;
+pub use traceparent::TraceParent;
 pub use uniqueness::{OnDuplicate, UniqueBy, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;

@@ -237,6 +237,12 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, "all periodic jobs are on the home shard"),
                 ],
             }
+            /// Its place in a trace, a `traceparent` of W3C's trace context, 00-TRACE-SPAN-FLAGS; on the command line by
+            /// default the environment variable `TRACEPARENT`. The script gets it in this variable
+            traceparent as traceparent(text: &str): Option<TraceParent> = None => {
+                value_name: "TEXT",
+                absent: &[(Entrance::PeriodicJob, "each firing is a trace of its own")],
+            }
             /// The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",

@@ -17,6 +17,7 @@ use super::retry_delays::RetryDelays;
 use super::secret_use::SecretUse;
 use super::settings::job_settings;
 use super::tags::Tags;
+use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;

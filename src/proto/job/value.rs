@@ -17,6 +17,7 @@ use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
+use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
@@ -128,6 +129,7 @@ from_str! {
     OnDuplicate: Text, reason;
     ActorId: Text, reason;
     BootId: Text, reason;
+    TraceParent: Text, reason;
     String: Text, reason;
     u32: Number, no_number;
     u64: Number, no_number;

@@ -8,6 +8,7 @@ use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
 use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::request_trace::trace_of_request;
 use super::super::seen::sees_whole_types;
 use crate::client::ClientError;
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -77,6 +78,7 @@ impl CallContext {
         let only = |allowed: &Option<BTreeSet<String>>| {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
+        spec.traceparent = spec.traceparent.or_else(trace_of_request);
         if spec.caller_id.is_empty() {
             spec.caller_id.clone_from(&caller.name);
         }

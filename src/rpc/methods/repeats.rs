@@ -51,6 +51,8 @@ fn is_same(known: &Job, given: Job) -> bool {
     let of_content = spec.key_of_content();
     spec.unique_key = of_content.or(spec.unique_key.take());
     spec.id.clone_from(&known.spec.id);
+    // A repeated request is in another span.
+    spec.traceparent = known.spec.traceparent;
     // It tells only whether a program waits for the end.
     spec.reply = known.spec.reply;
     spec == known.spec

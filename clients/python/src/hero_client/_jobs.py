@@ -102,6 +102,8 @@ class JobSpec:
     shard_key: Optional[str] = None
     """Jobs with the same key are on the same shard; only over the API, which chooses the shard: RedisClient
     raises NeedsApi."""
+    traceparent: Optional[str] = None
+    """Its place in a trace, as W3C's trace context has it."""
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
     output_overflow: Optional[str] = None

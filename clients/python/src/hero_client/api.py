@@ -438,6 +438,9 @@ class Job(_JobRequired, total=False):
     shard_key: str
     """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
     other; no effect with one shard."""
+    traceparent: str
+    """Its place in a trace, a `traceparent` of W3C's trace context, 00-TRACE-SPAN-FLAGS; on the command line by
+    default the environment variable `TRACEPARENT`. The script gets it in this variable."""
     retention: float
     """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
     seconds."""
@@ -718,6 +721,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     shard_key: str
     """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
     other; no effect with one shard."""
+    traceparent: str
+    """Its place in a trace, a `traceparent` of W3C's trace context, 00-TRACE-SPAN-FLAGS; on the command line by
+    default the environment variable `TRACEPARENT`. The script gets it in this variable."""
     retention: float
     """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
     seconds."""

@@ -12,6 +12,7 @@ use super::programs::SYSTEM_PATH;
 use super::python::MODULES;
 use super::source::illegal;
 use crate::engine::{Failure, Script};
+use crate::proto::job::TraceParent;
 use crate::proto::text::shown;
 
 /// The default locale. It sets characters alone: everything else is the C locale, and loading that
@@ -60,7 +61,9 @@ pub(super) fn environment_over(
     ];
     let secrets = script.secrets.variables.iter();
     let secrets = secrets.map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in own.chain(secrets).chain(identity) {
+    let trace = script.traceparent.map(|trace| trace.to_string());
+    let trace = trace.iter().map(|trace| (TraceParent::VARIABLE, trace.as_str()));
+    for (name, value) in own.chain(secrets).chain(identity).chain(trace) {
         check_variable(name, value)?;
         env.insert(name.into(), value.into());
     }

@@ -148,6 +148,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         caller_id: "",
         context_id: "",
         attempt: 1,
+        traceparent: None,
         attempts_left: 0,
         state: None,
         source,

@@ -107,6 +107,7 @@ impl ExampleWorld {
             caller_id: "someone",
             context_id: "somewhere",
             attempt: 1,
+            traceparent: None,
             attempts_left: 0,
             state: None,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),

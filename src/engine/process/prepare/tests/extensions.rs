@@ -21,6 +21,7 @@ pub(super) fn run_as(
         caller_id,
         context_id,
         attempt: 1,
+        traceparent: None,
         attempts_left: 0,
         state: None,
         source,

@@ -146,6 +146,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         caller_id: "",
         context_id: "",
         attempt: 1,
+        traceparent: None,
         attempts_left: 0,
         state: None,
         source,

@@ -1,0 +1,52 @@
+//! `[trace]`: where spans of jobs are sent.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+
+/// `[trace]`: where spans of jobs are sent, and how many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct TraceConfig {
+    /// The URL of a receiver of OTLP over HTTP; empty for none.
+    pub endpoint: String,
+    /// The share of traces that are recorded, from 0 to 1.
+    pub sample: f64,
+}
+
+// A checked sample is a number.
+impl Eq for TraceConfig {}
+
+impl Default for TraceConfig {
+    fn default() -> Self {
+        Self { endpoint: String::new(), sample: 1.0 }
+    }
+}
+
+impl TraceConfig {
+    /// Returns host, port and path of the receiver; `None` without one.
+    pub fn receiver(&self) -> Option<(&str, u16, &str)> {
+        let rest = self.endpoint.strip_prefix("http://")?;
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let (host, port) = authority.rsplit_once(':')?;
+        let host = host.trim_matches(['[', ']']);
+        let is_legal = |text: &str| text.bytes().all(|b| b.is_ascii_graphic() && b != b'@');
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        (!host.is_empty() && is_legal(rest)).then_some((host, port, path.trim_end_matches('/')))
+    }
+
+    /// Checks its values.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let wrong = |key: &str, why: &str| Err(Fault::new(KeyPath::of(&["trace", key]), why));
+        if !self.endpoint.is_empty() && self.receiver().is_none() {
+            return wrong(
+                "endpoint",
+                "must be a url http://HOST:PORT, as of a collector on this machine",
+            );
+        }
+        if !(0.0..=1.0).contains(&self.sample) {
+            return wrong("sample", "must be a number from 0 to 1");
+        }
+        Ok(())
+    }
+}

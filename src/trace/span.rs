@@ -1,0 +1,70 @@
+//! A span, and its form in OTLP.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::proto::job::TraceParent;
+
+/// A piece of work, with its start and its end.
+#[derive(Debug, Clone)]
+pub struct JobSpan {
+    /// The trace, and its own id.
+    pub own: TraceParent,
+    /// The id of the span above.
+    pub parent: Option<String>,
+    /// The name of the work.
+    pub name: String,
+    /// The kind, as OTLP numbers it.
+    pub kind: SpanKind,
+    /// The time of its start.
+    pub begin: Timestamp,
+    /// The time that it took.
+    pub took: Duration,
+    /// The reason if it failed.
+    pub error: Option<String>,
+    /// The facts about it.
+    pub attributes: Vec<(&'static str, String)>,
+}
+
+/// The relation of a span to the one above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanKind {
+    /// A part of it.
+    Internal = 1,
+    /// It hands something over.
+    Producer = 4,
+    /// It does what was handed over.
+    Consumer = 5,
+}
+
+impl JobSpan {
+    /// Returns it as OTLP has it in JSON.
+    pub(super) fn document(&self) -> Value {
+        let begin = self.begin.as_nanosecond();
+        let end = begin + i128::try_from(self.took.as_nanos()).unwrap_or_default();
+        let status = match &self.error {
+            None => json!({}),
+            Some(error) => json!({ "code": 2, "message": error }),
+        };
+        json!({
+            "traceId": self.own.trace_id(),
+            "spanId": self.own.span_id(),
+            "parentSpanId": self.parent.as_deref().unwrap_or_default(),
+            "name": self.name,
+            "kind": self.kind as u8,
+            "startTimeUnixNano": begin.to_string(),
+            "endTimeUnixNano": end.to_string(),
+            "attributes": attributes(&self.attributes),
+            "status": status,
+        })
+    }
+}
+
+/// Returns names with texts as OTLP has them.
+pub(super) fn attributes(pairs: &[(&str, String)]) -> Value {
+    let one =
+        |(key, text): &(&str, String)| json!({ "key": key, "value": { "stringValue": text } });
+    pairs.iter().map(one).collect()
+}

@@ -1,0 +1,253 @@
+//! The place of jobs in a trace: how it comes in, and what gets it.
+
+use std::collections::BTreeSet;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::{field, until};
+use crate::notify::Receiver;
+use crate::support::{Hero, Redis, Served, keys, wait_until};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// A place in the trace, with this digit as the span.
+fn place(span: u8) -> String {
+    format!("00-{TRACE}-000000000000000{span}-01")
+}
+
+/// Returns the place that the hash of a job has.
+#[track_caller]
+fn of(redis: &Redis, id: &str) -> Option<String> {
+    field(redis, id, "traceparent")
+}
+
+#[test]
+fn option_reaches_the_script_and_an_invalid_one_is_an_error() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("python-default-1").start();
+    let script = "import os; print(os.environ.get('TRACEPARENT'))";
+    let exec = ["exec", "-t", "python", "--id", "a", "--traceparent", &place(1), "-e", script];
+    hero.run(&exec).code(0).stdout(&format!("{}\n", place(1)));
+    hero.run(&["exec", "-t", "python", "--id", "b", "-e", script]).code(0).stdout("None\n");
+    let err = || actor.err();
+    let told = |id: &str| {
+        let lines: Vec<String> = err()
+            .lines()
+            .filter(|line| line.contains(&format!("job_id={id} ")))
+            .map(str::to_owned)
+            .collect();
+        (lines.len() == 2).then_some(lines)
+    };
+    wait_until("both jobs are told", || told("a").is_some() && told("b").is_some());
+    let has_trace = |line: &String| line.contains(&format!("trace_id=\"{TRACE}\""));
+    assert!(told("a").expect("told").iter().all(has_trace), "{}", err());
+    assert!(!told("b").expect("told").iter().any(|line| line.contains("trace_id")), "{}", err());
+    let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(shown.contains(&place(1)), "{shown}");
+    let wrong = ["submit", "-t", "osis", "--traceparent", &place(0), "-e", "1"];
+    hero.run(&wrong).code(65).says("--traceparent");
+}
+
+#[test]
+fn environment_is_the_default_and_an_invalid_one_is_as_if_it_were_not_there() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let submit = |trace: &str, args: &[&str]| {
+        let mut command = hero.command_of_user(env!("CARGO_BIN_EXE_hero"));
+        let done = command.env("TRACEPARENT", trace).args(args).output().expect("it runs");
+        assert!(done.status.success(), "{done:?}");
+    };
+    let graph = redis.folder().join("g.toml");
+    let text = "[job.a]\nid = \"ga\"\ntype = \"osis\"\nscript = \"1\"\n[job.b]\nid = \"gb\"\ntype = \"osis\"\n\
+                script = \"2\"\nafter = [\"a\"]\n[on_end]\ntype = \"osis\"\nscript = \"3\"\n";
+    std::fs::write(&graph, text).expect("written");
+    let batch = redis.folder().join("b.jsonl");
+    std::fs::write(&batch, "{\"id\": \"ba\", \"script_type\": \"osis\", \"script\": \"1\"}\n")
+        .expect("written");
+    submit(&place(2), &["submit", "-t", "osis", "--id", "a", "-e", "1"]);
+    submit("00-junk", &["submit", "-t", "osis", "--id", "b", "-e", "1"]);
+    submit(&place(2), &["submit", "--graph", graph.to_str().expect("text")]);
+    submit(&place(2), &["submit", "--batch", batch.to_str().expect("text")]);
+    let own = ["submit", "-t", "osis", "--id", "c", "--traceparent", &place(3), "-e", "1"];
+    submit(&place(2), &own);
+    assert_eq!(of(&redis, "b"), None);
+    for id in ["a", "ga", "gb", "ba"] {
+        assert_eq!(of(&redis, id), Some(place(2)), "{id}");
+    }
+    assert_eq!(of(&redis, "c"), Some(place(3)));
+}
+
+#[test]
+fn callback_of_a_graph_is_in_the_trace_of_its_jobs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let graph = redis.folder().join("g.toml");
+    let text = format!(
+        "[job.a]\nid = \"a\"\ntype = \"osis\"\nscript = \"1\"\ntraceparent = \"{}\"\n[job.b]\nid = \"b\"\n\
+         type = \"osis\"\nscript = \"2\"\n[on_end]\nname = \"last\"\ntype = \"osis\"\nscript = \"3\"\n",
+        place(4)
+    );
+    std::fs::write(&graph, text).expect("written");
+    hero.run(&["submit", "--graph", graph.to_str().expect("text")]).code(0);
+    let list = || hero.run(&["--json", "job", "list"]).code(0).stdout;
+    wait_until("the callback is there", || list().contains("\"last\""));
+    let listed: serde_json::Value = serde_json::from_str(&list()).expect("JSON");
+    let jobs = listed.as_array().or_else(|| listed["jobs"].as_array()).expect("jobs").clone();
+    assert_eq!(jobs.len(), 3, "{listed}");
+    for job in jobs {
+        let id = job["id"].as_str().expect("an id");
+        until(&redis, id, "finished");
+        assert_eq!(of(&redis, id), Some(place(4)), "{job}");
+    }
+}
+
+#[test]
+fn header_of_a_request_gives_jobs_their_place_and_a_repeat_is_the_same_job() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let post = |path: &str, trace: &str, body: &str| {
+        let headers = [("traceparent", trace)];
+        let answer = served.unix().post(path, &headers, body);
+        assert!(answer.status < 300, "{}", answer.text());
+    };
+    let job = |id: &str| format!(r#"{{"id": "{id}", "script": "1", "script_type": "osis"}}"#);
+    let rpc = |id: &str| {
+        format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "method": "job.submit", "params": {{"job": {}}}}}"#,
+            job(id)
+        )
+    };
+    post("/jobs", &place(5), &job("a"));
+    post("/jobs", &place(6), &job("a"));
+    post("/rpc", &place(7), &rpc("b"));
+    post("/jobs", "00-junk", &job("c"));
+    assert_eq!((of(&redis, "a"), of(&redis, "b")), (Some(place(5)), Some(place(7))));
+    assert_eq!(of(&redis, "c"), None);
+    assert!(redis.field(&keys::job("c"), "script").is_some());
+}
+
+/// Returns the spans that a receiver got.
+fn spans(receiver: &Receiver) -> Vec<Value> {
+    let all = receiver.messages();
+    let resources = all.iter().flat_map(|body| body["resourceSpans"].as_array().expect("a list"));
+    let scopes = resources.flat_map(|of| of["scopeSpans"].as_array().expect("a list"));
+    scopes.flat_map(|of| of["spans"].as_array().expect("a list").clone()).collect()
+}
+
+/// Returns an attribute of a span.
+fn attribute<'s>(span: &'s Value, key: &str) -> &'s str {
+    let all = span["attributes"].as_array().expect("a list");
+    let found = all.iter().find(|of| of["key"] == key);
+    found.and_then(|of| of["value"]["stringValue"].as_str()).unwrap_or_default()
+}
+
+/// Returns the spans whose name begins so.
+fn named<'s>(spans: &'s [Value], name: &str) -> Vec<&'s Value> {
+    spans.iter().filter(|span| span["name"].as_str().expect("text").starts_with(name)).collect()
+}
+
+#[test]
+fn receiver_gets_the_tree_of_a_graph_with_its_retry() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
+    let hero = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    let actor = hero.actor("python-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let seen = redis.folder().join("seen");
+    let graph = redis.folder().join("g.toml");
+    let mut text = format!(
+        "[defaults]\ntype = \"python\"\n[job.j1]\nid = \"j1\"\nscript = \"import os; \
+         open('{}', 'w').write(os.environ['TRACEPARENT'])\"\n[job.j2]\nid = \"j2\"\nafter = [\"j1\"]\n\
+         retries = 1\nbackoff = \"10ms\"\nscript = \"import os; \
+         assert os.environ['HERO_ATTEMPT'] == '2'\"\n",
+        seen.display()
+    );
+    for number in 3..=5 {
+        text += &format!(
+            "[job.j{number}]\nid = \"j{number}\"\nafter = [\"j{}\"]\nscript = \"1\"\n",
+            number - 1
+        );
+    }
+    std::fs::write(&graph, text).expect("written");
+    hero.run(&["submit", "--graph", graph.to_str().expect("text")]).code(0);
+    until(&redis, "j5", "finished");
+    // An actor sends the rest when it ends.
+    actor.signal(Signal::SIGTERM);
+    actor.ends().code(0);
+    let spans = spans(&receiver);
+    let (submit, attempts) = (named(&spans, "submit"), named(&spans, "attempt"));
+    assert_eq!((submit.len(), attempts.len()), (1, 6), "{spans:#?}");
+    assert_eq!((named(&spans, "wait").len(), named(&spans, "script").len()), (6, 6));
+    assert!(spans.iter().all(|span| span["traceId"] == submit[0]["traceId"]));
+    assert_eq!(submit[0]["parentSpanId"], "");
+    for span in attempts.iter().chain(&named(&spans, "wait")) {
+        assert_eq!(span["parentSpanId"], submit[0]["spanId"], "{span}");
+    }
+    for script in named(&spans, "script") {
+        let above = attempts.iter().find(|of| of["spanId"] == script["parentSpanId"]);
+        let above = above.expect("an attempt is above");
+        assert_eq!(attribute(above, "hero.job.id"), attribute(script, "hero.job.id"));
+    }
+    let of_retried = attempts.iter().filter(|of| attribute(of, "hero.job.id") == "j2");
+    let mut of_retried: Vec<_> =
+        of_retried.map(|of| (attribute(of, "hero.attempt"), of["status"]["code"] == 2)).collect();
+    of_retried.sort_unstable();
+    assert_eq!(of_retried, [("1", true), ("2", false)]);
+    let first = attempts.iter().find(|of| attribute(of, "hero.job.id") == "j1").expect("it ran");
+    let told = std::fs::read_to_string(seen).expect("the script wrote it");
+    let id = |of: &str| first[of].as_str().expect("text").to_owned();
+    assert_eq!(told, format!("00-{}-{}-01", id("traceId"), id("spanId")));
+    let ids: BTreeSet<&str> = spans.iter().map(|of| of["spanId"].as_str().expect("text")).collect();
+    assert_eq!(ids.len(), spans.len());
+}
+
+#[test]
+fn absent_receiver_delays_no_job_and_the_spans_are_counted() {
+    let redis = Redis::start();
+    let mut receiver = Receiver::start(&redis, "receiver.py");
+    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
+    receiver.kill();
+    let hero = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    let actor = hero.actor("osis-default-1").start();
+    let exec = ["exec", "-t", "osis", "--id", "a", "-e", "42"];
+    hero.run(&exec).code(0).stdout("42\n");
+    wait_until("the loss is told", || actor.err().contains("cannot send spans to 127.0.0.1"));
+    assert!(actor.err().contains("dropped="), "{}", actor.err());
+    hero.run(&["exec", "-t", "osis", "-e", "43"]).code(0).stdout("43\n");
+    actor.signal(Signal::SIGTERM);
+    actor.ends().code(0);
+}
+
+#[test]
+fn nothing_is_sent_without_a_receiver_and_nothing_of_a_trace_that_is_not_recorded() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
+    let run = |hero: &Hero, place: &str| {
+        let actor = hero.actor("osis-default-1").start();
+        hero.run(&["exec", "-t", "osis", "--traceparent", place, "-e", "42"]).code(0);
+        actor.signal(Signal::SIGTERM);
+        actor.ends().code(0);
+    };
+    run(&Hero::on(&redis), &place(8));
+    let on = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    run(&on, &place(8).replace("-01", "-00"));
+    assert!(receiver.received().is_empty());
+    run(&on, &place(8));
+    assert_eq!(spans(&receiver).len(), 4);
+}
+
+#[test]
+fn receiver_that_cannot_be_one_is_an_error_of_the_configuration() {
+    let redis = Redis::start();
+    for wrong in ["https://h:1", "http://h", "http://h:0", "h:4318"] {
+        let hero = Hero::on(&redis).set("trace.endpoint", &format!("{wrong:?}"));
+        hero.run(&["check"]).code(78).says("trace.endpoint");
+    }
+    Hero::on(&redis).set("trace.sample", "1.5").run(&["check"]).code(78).says("trace.sample");
+}
