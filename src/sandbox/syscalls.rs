@@ -142,12 +142,8 @@ const UNSUPPORTED: [Call; 6] = [
 const FCHMODAT2: Call = (452, "SYS_fchmodat2");
 
 /// The calls that set the mode of a file or make one, with the place of the mode.
-const MODES: [(i64, u8); 4] = [
-    (libc::SYS_fchmod, 1),
-    (libc::SYS_fchmodat, 2),
-    (FCHMODAT2.0, 2),
-    (libc::SYS_mknodat, 2),
-];
+const MODES: [(i64, u8); 4] =
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2.0, 2), (libc::SYS_mknodat, 2)];
 #[cfg(target_arch = "x86_64")]
 const MODES_OF_PROCESSOR: [(i64, u8); 3] =
     [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];

@@ -20,7 +20,11 @@ const TRIES: [(&str, &str, &str); 24] = [
     ("a zero byte", r#"say(b'{"state": "\0"}\n')"#, r#"say(b'{"state": "0"}\n')"#),
     ("half a line at the end", r#"say(b'{"state": 1')"#, r#"say(b'{"state": 1}\n')"#),
     ("quotes of another language", r#"say(b"{'state': 1}\n")"#, r#"say(b'{"state": 1}\n')"#),
-    ("two requests in a line", r#"say(b'{"state": 1}{"state": 2}\n')"#, r#"say(b'{"state": 2}\n')"#),
+    (
+        "two requests in a line",
+        r#"say(b'{"state": 1}{"state": 2}\n')"#,
+        r#"say(b'{"state": 2}\n')"#,
+    ),
     (
         "thousands of brackets",
         r#"say(b'{"state": ' + b'[' * 5000 + b']' * 5000 + b'}\n')"#,
@@ -29,12 +33,32 @@ const TRIES: [(&str, &str, &str); 24] = [
     ("no number", r#"say(b'{"state": NaN}\n')"#, r#"say(b'{"state": 0}\n')"#),
     ("a number without an end", r#"say(b'{"state": Infinity}\n')"#, r#"say(b'{"state": 9e9}\n')"#),
     ("a number of another base", r#"say(b'{"state": 0x10}\n')"#, r#"say(b'{"state": 16}\n')"#),
-    ("half a character", r#"say(b'{"state": "\\ud800"}\n')"#, r#"say(b'{"state": "\\ud83d\\ude00"}\n')"#),
-    ("another encoding", r#"say('{"state": 1}\n'.encode('utf-16'))"#, r#"say('{"state": 1}\n'.encode())"#),
+    (
+        "half a character",
+        r#"say(b'{"state": "\\ud800"}\n')"#,
+        r#"say(b'{"state": "\\ud83d\\ude00"}\n')"#,
+    ),
+    (
+        "another encoding",
+        r#"say('{"state": 1}\n'.encode('utf-16'))"#,
+        r#"say('{"state": 1}\n'.encode())"#,
+    ),
     ("a list of requests", r#"say(b'[{"state": 1}]\n')"#, r#"say(b'{"state": 1}\n')"#),
-    ("a request in a request", r#"say(b'{"log": {"state": 1}}\n')"#, r#"say(b'{"state": {"log": 1}}\n')"#),
-    ("a request on standard output", r#"print('{"state": 1}', flush=True)"#, r#"say(b'{"state": 1}\n')"#),
-    ("a request on standard error", r#"os.write(2, b'{"state": 1}\n')"#, r#"say(b'{"state": 1}\n')"#),
+    (
+        "a request in a request",
+        r#"say(b'{"log": {"state": 1}}\n')"#,
+        r#"say(b'{"state": {"log": 1}}\n')"#,
+    ),
+    (
+        "a request on standard output",
+        r#"print('{"state": 1}', flush=True)"#,
+        r#"say(b'{"state": 1}\n')"#,
+    ),
+    (
+        "a request on standard error",
+        r#"os.write(2, b'{"state": 1}\n')"#,
+        r#"say(b'{"state": 1}\n')"#,
+    ),
     (
         "a request on the descriptor of answers",
         "try: os.write(int(os.environ['HERO_FD_IN']), b'{\"state\": 1}\\n')\nexcept OSError: pass",
@@ -108,7 +132,8 @@ fn script_reaches_neither_the_state_nor_the_descriptor_of_another_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").tasks(2).start();
-    let victim = format!("{HEAD}hero.checkpoint(os.getpid())\nopen('own', 'w').write('1')\ntime.sleep(600)");
+    let victim =
+        format!("{HEAD}hero.checkpoint(os.getpid())\nopen('own', 'w').write('1')\ntime.sleep(600)");
     hero.run(&["submit", "-t", "python", "--id", "victim", "-e", &victim]).code(0);
     let state = || redis.field(&keys::job("victim"), "kept_state");
     let is_number = |text: String| text.parse::<u32>().is_ok();

@@ -161,6 +161,7 @@ fn hostile_texts_leave_their_place_in_no_message_and_do_harm_where_nothing_escap
         assert_eq!(message["events"].as_array().expect("events").len(), 1, "{message}");
         assert_eq!(message["counts"], json!({ "failed": 1 }), "{message}");
     }
-    let canaries = files().chain(fs::read_dir(&folder).expect("a folder").flatten().map(|e| e.path()));
+    let canaries =
+        files().chain(fs::read_dir(&folder).expect("a folder").flatten().map(|e| e.path()));
     assert!(!canaries.into_iter().any(|file| file.ends_with("canary")));
 }
