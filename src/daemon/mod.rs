@@ -86,7 +86,7 @@ pub fn run(
             |error| Error::new(Exit::Machine, format!("cannot listen for signals: {error}"));
         signals::shutdown(end.clone()).map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
-        let (require_durable, traces) = (config.redis.require_durable, config.trace.clone());
+        let (require_durable, spans) = (config.redis.require_durable, config.trace.clone());
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
         let of_refusal = in_force.subscribe();
@@ -98,7 +98,7 @@ pub fn run(
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
         let api = if is_supervisor { Api::start(of_api) } else { None };
         let is_actors = matches!(role, PreparedRole::Actors(_));
-        let tracing = is_actors.then(|| Tracer::start(&traces, "hero-actor")).flatten();
+        let tracing = is_actors.then(|| Tracer::start(&spans, "hero-actor")).flatten();
         let role = match role {
             PreparedRole::Supervisor(supervisor) => ServingRole::Supervisor(supervisor.start()),
             PreparedRole::Actors(actors) => {

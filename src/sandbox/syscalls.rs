@@ -139,11 +139,11 @@ const UNSUPPORTED: [Call; 6] = [
 ];
 
 /// `fchmodat2`, by number: not every libc has its name.
-const FCHMODAT2: Call = (452, "SYS_fchmodat2");
+const FCHMODAT2: [Call; 1] = [(452, "SYS_fchmodat2")];
 
 /// The calls that set the mode of a file or make one, with the place of the mode.
 const MODES: [(i64, u8); 4] =
-    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2.0, 2), (libc::SYS_mknodat, 2)];
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2[0].0, 2), (libc::SYS_mknodat, 2)];
 #[cfg(target_arch = "x86_64")]
 const MODES_OF_PROCESSOR: [(i64, u8); 3] =
     [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
@@ -158,20 +158,9 @@ const OPENS: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
 
 /// The calls that change modes. An access list of `fsetxattr` changes the mode as well.
 #[cfg(target_arch = "x86_64")]
-const CHMOD: [Call; 5] = [
-    (libc::SYS_fchmod, "SYS_fchmod"),
-    (libc::SYS_fchmodat, "SYS_fchmodat"),
-    FCHMODAT2,
-    (libc::SYS_fsetxattr, "SYS_fsetxattr"),
-    (libc::SYS_chmod, "SYS_chmod"),
-];
+const CHMOD: [Call; 4] = calls![SYS_fchmod, SYS_fchmodat, SYS_fsetxattr, SYS_chmod,];
 #[cfg(not(target_arch = "x86_64"))]
-const CHMOD: [Call; 4] = [
-    (libc::SYS_fchmod, "SYS_fchmod"),
-    (libc::SYS_fchmodat, "SYS_fchmodat"),
-    FCHMODAT2,
-    (libc::SYS_fsetxattr, "SYS_fsetxattr"),
-];
+const CHMOD: [Call; 3] = calls![SYS_fchmod, SYS_fchmodat, SYS_fsetxattr,];
 
 /// Changes a file by its path, which Landlock controls from Linux 6.2 on.
 const TRUNCATE: [Call; 1] = calls![SYS_truncate];
@@ -222,7 +211,7 @@ pub(super) fn denied(policy: &Policy, support: Support) -> Vec<(&'static [Call],
         (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
     ];
     if !policy.chmod {
-        denied.push((&CHMOD, libc::EPERM));
+        denied.extend([(&CHMOD[..], libc::EPERM), (&FCHMODAT2, libc::EPERM)]);
     }
     if !support.has_truncate() {
         denied.push((&TRUNCATE, libc::EPERM));
@@ -453,11 +442,12 @@ mod tests {
         let support = Support { landlock: 1, seccomp: true, privileged: false };
         let Some(program) = filter(&policy, support) else { return };
         let asked = rules(&policy, support).expect("rules");
-        let lists: [(&[Call], i32); 8] = [
+        let lists: [(&[Call], i32); 9] = [
             (&DENIED, libc::EPERM),
             (&DENIED_ATTRIBUTES, libc::EPERM),
             (&DENIED_OF_PROCESSOR, libc::EPERM),
             (&CHMOD, libc::EPERM),
+            (&FCHMODAT2, libc::EPERM),
             (&TRUNCATE, libc::EPERM),
             (&UNSUPPORTED, libc::EOPNOTSUPP),
             (&ABSENT, libc::ENOSYS),

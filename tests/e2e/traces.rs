@@ -168,10 +168,11 @@ fn receiver_gets_the_tree_of_a_graph_with_its_retry() {
         seen.display()
     );
     for number in 3..=5 {
-        text += &format!(
+        let job = format!(
             "[job.j{number}]\nid = \"j{number}\"\nafter = [\"j{}\"]\nscript = \"1\"\n",
             number - 1
         );
+        text.push_str(&job);
     }
     std::fs::write(&graph, text).expect("written");
     hero.run(&["submit", "--graph", graph.to_str().expect("text")]).code(0);

@@ -1,6 +1,7 @@
 //! Hostile texts of jobs in messages: each is told as what it is, by every way, and each does harm where it is put in as it is.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -77,7 +78,7 @@ fn script(number: usize, text: &str) -> String {
         match c {
             '"' => literal.push_str("\\\""),
             '\\' => literal.push_str("\\\\"),
-            c if c < ' ' => literal.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if c < ' ' => write!(literal, "\\x{:02x}", u32::from(c)).expect("text"),
             c => literal.push(c),
         }
     }

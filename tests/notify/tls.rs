@@ -24,8 +24,8 @@ fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
     receiver.awaits(1);
     let listed = || hero.run(&["notify", "list"]).code(0).stdout;
     wait_until("the other is refused", || listed().contains("certificate"));
-    let received = receiver.received();
-    assert_eq!((received.len(), &received[0]["path"]), (1, &"/hook".into()), "{received:?}");
+    let posts = receiver.received();
+    assert_eq!((posts.len(), &posts[0]["path"]), (1, &"/hook".into()), "{posts:?}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ mod tests {
         let settings = watch::Sender::new(settings).subscribe();
         let reports = Reports::new(Arc::new(|_| {}), 2);
         let end = watch::Sender::new(Shutdown::No);
-        let process = Arc::new(ActorProcess::new(settings, None, reports, end, crew));
+        let process = Arc::new(ActorProcess::new(settings, None, reports, end, crew, None));
         let store = Store::open(&RedisConfig::default()).expect("legal settings");
         Arc::new(Boot::new(&process, 0, &store))
     }
