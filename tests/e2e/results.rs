@@ -18,7 +18,7 @@ fn id_of_an_accepted_job_is_told_though_standard_output_is_gone() {
         let id = |name: &str| format!("{name}-{pipe}");
         told(&["submit", "-t", "osis", "-e", "1", "--id", &id("one")], &id("one"));
         let json = ["--json", "submit", "-t", "osis", "-e", "1", "--id", &id("json")];
-        told(&json, &format!("{{\"id\":\"{}\"}}", id("json")));
+        told(&json, &format!("{{\"id\":\"{}\",\"created\":true}}", id("json")));
         let graph = format!("[job.g]\nid = \"{}\"\ntype = \"osis\"\nscript = \"1\"\n", id("g"));
         fs::write(redis.folder().join("g.toml"), graph).expect("writing");
         told(&["submit", "--graph", "g.toml", "--id", &id("graph")], &id("graph"));

@@ -67,8 +67,13 @@ fn body(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Bytes, String>
     environment.set_fuel(Some(FUEL));
     environment.add_filter("length", minijinja::filters::length);
     environment.add_filter("join", minijinja::filters::join);
-    let made = environment.render_str(template, Value::from(Serde(&document)));
-    let made = made.map_err(|error| format!("the template cannot be rendered: {error}"))?;
+    let wrong = |error| format!("the template cannot be rendered: {error}");
+    let template = environment.template_from_str(template).map_err(wrong)?;
+    let names = template.undeclared_variables(false);
+    if let Some(name) = names.iter().find(|name| document.get(name.as_str()).is_none()) {
+        return Err(format!("the template names {name}, which no message has"));
+    }
+    let made = template.render(Value::from(Serde(&document))).map_err(wrong)?;
     if made.len() > BODY_BYTES_MAX {
         return Err(format!("the template makes more than {BODY_BYTES_MAX} bytes"));
     }
