@@ -1,13 +1,15 @@
 //! The place of jobs in a trace: how it comes in, and what gets it.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{field, until};
 use crate::notify::Receiver;
-use crate::support::{Hero, Redis, Served, keys, wait_until};
+use crate::support::{Hero, Redis, Served, keys, needs, pypi, wait_until};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
@@ -205,6 +207,26 @@ fn receiver_gets_the_tree_of_a_graph_with_its_retry() {
     assert_eq!(told, format!("00-{}-{}-01", id("traceId"), id("spanId")));
     let ids: BTreeSet<&str> = spans.iter().map(|of| of["spanId"].as_str().expect("text")).collect();
     assert_eq!(ids.len(), spans.len());
+    if needs("opentelemetry-proto of PyPI", || pypi().is_some()) {
+        assert_eq!(counted_by_the_schema(&receiver), spans.len());
+    }
+}
+
+/// Returns the number of spans that the published schema of OpenTelemetry finds in all that came.
+#[expect(clippy::disallowed_methods, reason = "the schema is another program's")]
+fn counted_by_the_schema(receiver: &Receiver) -> usize {
+    let bodies: Vec<String> = receiver.messages().iter().map(Value::to_string).collect();
+    let mut command = Command::new(pypi().expect("installed"));
+    let mut child = command
+        .arg("tests/notify/programs/otlp_spans.py")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(bodies.join("\n").as_bytes()).expect("written");
+    let done = child.wait_with_output().expect("it ends");
+    assert!(done.status.success(), "the schema does not fit");
+    String::from_utf8_lossy(&done.stdout).trim().parse().expect("a number")
 }
 
 #[test]

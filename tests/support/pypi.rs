@@ -5,10 +5,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The packages, each with the name by which programs import it.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("mcp", "mcp"),
     ("websockets", "websockets"),
     ("redis", "redis"),
+    ("opentelemetry.proto.collector.trace.v1.trace_service_pb2", "opentelemetry-proto"),
     // Later versions may have further opinions.
     ("mypy", "mypy==2.4.1"),
 ];
