@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Hero, Redis, keys, wait_until};
 
-/// What is hostile, how it is said in Python, and how it is said honestly. `say` writes bytes to `HERO_FD`.
+/// A name, a hostile request in Python, and the honest one. `say` writes bytes to `HERO_FD`.
 const TRIES: [(&str, &str, &str); 24] = [
     (
         "a byte too much",
@@ -98,7 +98,7 @@ const TRIES: [(&str, &str, &str); 24] = [
     ),
 ];
 
-/// What each script begins with: the state that must stay.
+/// The start of each script. It keeps the state that must stay.
 const HEAD: &str = "import hero, json, os, time\nfd = int(os.environ['HERO_FD'])\n\
     def say(data):\n    while data: data = data[os.write(fd, data):]\nhero.checkpoint('safe')\n";
 

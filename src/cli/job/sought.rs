@@ -22,6 +22,7 @@ impl JobFilters {
             .quoting("with an error of the kind", self.kind.as_ref())
             .by("that failed because of", self.failed_because.as_ref())
             .by("that was", cancelled)
+            .by("that is", self.late.then_some("late"))
             .by("on actor", self.actor.as_ref())
             .by("on machine", self.host.as_ref())
             .by("submitted since", self.since.as_ref())
@@ -49,12 +50,13 @@ mod tests {
             since: some("yesterday 18:00"),
             until: some("1h"),
             host: some("web-1"),
+            late: true,
             ..JobFilters::default()
         };
         assert_eq!(
             filters.sought().text(),
             "no job in state failed or cancelled of type python with tag nightly with an error that contains \
-             `no space` on machine web-1 submitted since yesterday 18:00 until 1h"
+             `no space` that is late on machine web-1 submitted since yesterday 18:00 until 1h"
         );
         assert_eq!(JobFilters::default().sought().text(), "no job");
     }
