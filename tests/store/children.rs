@@ -58,7 +58,7 @@ async fn children_are_bounded_in_number_and_depth_and_wait_for_each_other_alone(
     let id = world.started(&life, "a").await;
     let attempt = (&id, world.claimed_at(&life, &id));
     let one = child("a", "one", "");
-    // Somebody else has the id.
+    // Another job has the id.
     world.redis.set_field(&keys::job(one.id.as_str()), "status", "finished");
     assert_eq!(
         submit(&world, &life, attempt, &one).await,

@@ -107,8 +107,8 @@ impl Explainer<'_> {
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
-    /// Returns the note for a failed script that uses the network, which it has not, and whose programs do not say
-    /// what failed, as `curl -s`. Errors of syntax and missing programs have another reason.
+    /// Returns the note for a script that failed, uses the network and has none. Some programs, such as `curl -s`, do
+    /// not say what failed. Errors of syntax and missing programs get no note.
     pub(in crate::process) fn of_silence(&self, code: Option<i32>, stderr: &str) -> Option<String> {
         let what = match &self.allowance.network {
             Network::Open => return None,
