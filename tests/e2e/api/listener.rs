@@ -114,9 +114,11 @@ fn metrics_are_served_in_both_formats_to_those_who_may_read() {
     let version = Some("text/plain; version=0.0.4; charset=utf-8");
     assert_eq!((classic.status, classic.header("content-type")), (200, version));
     assert!(classic.text().contains("\nhero_supervisors "), "{}", classic.text());
-    let open = api.unix().get("/metrics", &[("accept", "application/openmetrics-text")]);
+    let accept = [("accept", "application/openmetrics-text")];
+    let open = api.unix().get("/metrics", &accept);
     assert!(open.text().ends_with("# EOF\n"), "{}", open.text());
-    // `hero metrics` prints the same series with the same help.
+    // `hero metrics` prints the same series with the same help. A supervisor that has just started
+    // adds some when its duties have looked for the first time, so both are read until they agree.
     let series = |text: String| -> BTreeSet<String> {
         let names = text.lines().map(|line| match line.strip_prefix('#') {
             Some(_) => line,
@@ -125,8 +127,12 @@ fn metrics_are_served_in_both_formats_to_those_who_may_read() {
         names.map(str::to_owned).collect()
     };
     let printed = |args: &[&str]| series(api.hero.run(args).code(0).stdout);
-    assert_eq!(series(classic.text()), printed(&["metrics"]));
-    assert_eq!(series(open.text()), printed(&["metrics", "--openmetrics"]));
+    wait_until("the classic series agree", || {
+        series(api.unix().get("/metrics", &[]).text()) == printed(&["metrics"])
+    });
+    wait_until("the open series agree", || {
+        series(api.unix().get("/metrics", &accept).text()) == printed(&["metrics", "--openmetrics"])
+    });
     assert_eq!(api.tcp().get("/metrics", &[]).status, 401);
 }
 
