@@ -159,7 +159,8 @@ impl JobSummary {
     /// actor is one of those there.
     fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
         if self.status == JobStatus::Started {
-            let is_there = self.fields.get("actor").is_some_and(|actor| actors_there.contains(actor));
+            let is_there =
+                self.fields.get("actor").is_some_and(|actor| actors_there.contains(actor));
             self.fields.remove("hostname");
             if is_there {
                 self.fields.insert("hostname", host.to_owned());
