@@ -107,6 +107,7 @@ impl From<ClientError> for RpcError {
         let texts = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         match error {
             ClientError::Store(error) => error.into(),
+            ClientError::BrokenQueue(_) => new(code::INTERNAL).with("retryable", false),
             ClientError::Unsure { id, .. } => of_stored("unsure", &id),
             ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
             ClientError::Object(error) => error.into(),
