@@ -20,7 +20,7 @@ use crate::store::{Backoff, MessageEnd};
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
-/// What is being done while Redis does not answer.
+/// The words for what is being done while Redis does not answer.
 const HANDING: &str = "handing messages over";
 const AWAITING: &str = "waiting for the end of a job";
 /// An error that begins so says that it may pass, also after the word of the engine.
@@ -54,7 +54,7 @@ fn hashed(parts: &[&str]) -> String {
     hexadecimal(&hash.as_ref()[..16])
 }
 
-/// What became of the job of a message: stored, there before (`None`), or refused.
+/// The answer to the job of a message: it is stored, it was there before (`None`), or it is refused.
 pub(super) type HandedOver<T> = Result<Option<T>, MessageFailure>;
 
 fn handed_over<T>(submitted: Result<T, ClientError>) -> HandedOver<T> {
@@ -129,7 +129,10 @@ impl Shared {
     }
 
     /// Calls Redis again and again until it answers. `None` if this process is to end first.
-    async fn until_redis_answers<T, F>(&self, call: impl Fn() -> F) -> Option<Result<T, ClientError>>
+    async fn until_redis_answers<T, F>(
+        &self,
+        call: impl Fn() -> F,
+    ) -> Option<Result<T, ClientError>>
     where
         F: Future<Output = Result<T, ClientError>>,
     {
