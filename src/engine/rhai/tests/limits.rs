@@ -244,8 +244,12 @@ fn values_nested_as_deep_as_the_limits_allow_fit_on_the_stack() {
     };
     let used = ["let b = a; b.len()", "fn f(a) { [a] } f(a).len()"];
     // Copied, compared, printed and dropped.
-    let used_by_functions =
-        ["let b = a; a == b", "let c = a; c.push(1); c.len", "`${a}`.len", "let b = a; a.contains(b)"];
+    let used_by_functions = [
+        "let b = a; a == b",
+        "let c = a; c.push(1); c.len",
+        "`${a}`.len",
+        "let b = a; a.contains(b)",
+    ];
     for (array, map, levels, sources) in [
         (true, false, limits.array_len_max, &used[..]),
         (false, true, limits.map_len_max, &used),
