@@ -214,7 +214,13 @@ impl Shared {
         let status = found.status;
         let coming =
             |asked| RunState::Coming { job: job.clone(), status: status.clone(), next, asked };
-        let Some(end) = self.store.message_end(&job).await? else { return Ok(coming(asked)) };
+        let Some(end) = self.store.message_end(&job).await? else {
+            // Its submission may not have been confirmed, here or in an earlier process.
+            if self.store.confirms_all() {
+                self.store.confirm(std::slice::from_ref(&job)).await?;
+            }
+            return Ok(coming(asked));
+        };
         if status == JobStatus::Finished.as_str() && !end.is_finished {
             return Ok(RunState::Lost(end.text));
         }
