@@ -28,6 +28,7 @@ mod input;
 mod job;
 mod job_notes;
 mod job_options;
+mod key;
 mod limit;
 mod look;
 mod mcp;
@@ -42,6 +43,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod sections;
+mod signing;
 mod sought;
 mod stage;
 mod stats;
@@ -143,6 +145,8 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Key(key::KeyCommand),
+    #[command(subcommand)]
     Osis(osis::OsisCommand),
     #[command(subcommand)]
     Amqp(amqp::AmqpCommand),
@@ -224,6 +228,7 @@ impl Cli {
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
             Command::Token(token) => block_on(token.run(global)),
+            Command::Key(key) => key.run(global),
             Command::Osis(osis) => block_on(osis.run(global)),
             Command::Amqp(amqp) => block_on(amqp.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),

@@ -69,6 +69,7 @@ mod run;
 mod samples;
 mod searches;
 mod short_ids;
+mod signing;
 mod stats;
 mod status;
 mod tokens;
@@ -107,6 +108,7 @@ pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
+pub use signing::Signer;
 pub use stats::{Counters, TypeStats};
 pub use status::ShardServer;
 pub use tokens::{NewToken, Token, TokenError};
@@ -152,6 +154,8 @@ pub struct Client {
     broker_scope: Option<Arc<str>>,
     /// The author of its changes, for their record.
     author: Arc<Author>,
+    /// Signs the jobs that it submits.
+    signer: Option<Arc<Signer>>,
 }
 
 impl Client {
@@ -297,6 +301,9 @@ impl Client {
         }
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
+        }
+        if job.spec.signature.is_some() && !job.has_fixed_id {
+            return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
         }
         job.spec.check_uniqueness()?;
         job.spec.check(&self.job.bounds())

@@ -25,6 +25,8 @@ mod reply_format;
 mod retry_delays;
 mod secret_use;
 mod settings;
+mod signature;
+mod signing_key;
 mod spec;
 mod status;
 mod tags;
@@ -58,6 +60,10 @@ pub use reply_format::ReplyFormat;
 pub use retry_delays::RetryDelays;
 pub use secret_use::{SecretName, SecretUse};
 pub use settings::job_settings;
+pub use signature::{
+    FileDigests, JobSignature, KeyName, PublicKey, RequiredKeys, file_digests, signed_text,
+};
+pub use signing_key::SigningKey;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
 pub use tags::Tags;
