@@ -4,7 +4,7 @@ use super::row::{DAY, SECOND, key_table};
 
 key_table! {
     /// A key that signs jobs, for `require_signature` of a script type. `hero key new NAME` makes one and prints these
-    /// lines; docs/signing.md has more.
+    /// lines; docs/jobs.md has more.
     ///
     ///     [keys.ops]
     ///     public_key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
