@@ -168,14 +168,8 @@ impl Client {
         callbacks: impl Iterator<Item = (GraphCallback, &'a Job)>,
     ) -> Result<(), ClientError> {
         for (callback, job) in callbacks {
-            if self.signer.is_some() {
-                let why =
-                    "cannot sign a callback, whose id is not known before the end of the jobs";
-                let (name, error) =
-                    (callback.as_str().to_owned(), InvalidJob::new("signature", why));
-                return Err(ClientError::Refused { place, name, error: Box::new(error.into()) });
-            }
-            self.check(job).map_err(|error| ClientError::Refused {
+            let checked = self.check(job).and_then(|()| self.check_unsigned());
+            checked.map_err(|error| ClientError::Refused {
                 place,
                 name: callback.as_str().to_owned(),
                 error: Box::new(error.into()),

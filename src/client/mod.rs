@@ -118,16 +118,14 @@ use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
-use crate::proto::cron::is_id_of_firing;
-use crate::proto::job::{
-    InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, is_id_of_child,
-};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
     JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, StoreError, Submitted,
 };
 use confirm::{STORED, confirmed, will_confirm};
+use placement::check_id;
 use wait::Waiters;
 
 /// The end of a submission.
@@ -290,20 +288,9 @@ impl Client {
     /// # Errors
     /// [`InvalidJob`] if it has no script type, an id of the supervisors or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
-        if is_id_of_firing(&job.id) {
-            let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
-        if is_id_of_child(&job.id) {
-            let why =
-                "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
+        check_id(job)?;
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
-        }
-        if job.spec.signature.is_some() && !job.has_fixed_id {
-            return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
         }
         job.spec.check_uniqueness()?;
         job.spec.check(&self.job.bounds())

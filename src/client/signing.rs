@@ -29,6 +29,12 @@ impl Client {
         self
     }
 
+    /// Rejects a callback if this client signs jobs.
+    pub(super) fn check_unsigned(&self) -> Result<(), InvalidJob> {
+        let why = "cannot sign a callback, whose id is not known before the end of the jobs";
+        self.signer.as_ref().map_or(Ok(()), |_| Err(InvalidJob::new("signature", why)))
+    }
+
     /// Signs jobs, if this client does that.
     pub(super) fn sign(&self, jobs: &mut [Job]) -> Result<(), ClientError> {
         let Some(signer) = &self.signer else { return Ok(()) };
