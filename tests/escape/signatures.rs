@@ -104,7 +104,7 @@ const FORGERIES: [(&str, Attack); 9] = [
         set(redis, id, "signature", &signature(redis, id).replacen("ops", "../../ops", 1));
     }),
     ("a giant signature", |redis, id| {
-        set(redis, id, "signature", &(signature(redis, id) + &"A".repeat(4 << 20)));
+        set(redis, id, "signature", &(signature(redis, id) + "A".repeat(4 << 20).as_str()));
     }),
     ("a signature of zeros", |redis, id| {
         let zeros = "A".repeat(86) + "==";
