@@ -29,7 +29,6 @@ fn every_way_to_submit_signs_and_each_place_tells_the_signature() {
     let exec = ["exec", "-t", "bash", "--sign", &ops, "--input", &input, "--stdin", &input];
     let script = "cat \"$HERO_INPUT_DIR/data.csv\" -";
     hero.run(&[&exec[..], &["--id", "one", "-e", script]].concat()).code(0).stdout("1,2\n1,2\n");
-    hero.run(&["job", "show", "one"]).code(0).says("");
     let shown = hero.run(&["job", "show", "one"]).code(0).stdout;
     assert!(shown.contains("by ops until 20"), "{shown}");
     let graph = write(
@@ -53,8 +52,8 @@ fn every_way_to_submit_signs_and_each_place_tells_the_signature() {
         ["submit", "--batch", &batch, "--sign", &ops, "--on-end", &write("e.sh", "true")];
     hero.run(&callback).code(65).says("cannot sign a callback");
     // A copy is another job.
-    hero.run(&["job", "clone", "one", "--id", "copy"]);
-    assert_eq!(field(&redis, "copy", "signature"), None);
+    let copy = hero.run(&["job", "clone", "one"]).code(0).stdout;
+    assert_eq!(field(&redis, copy.trim(), "signature"), None);
 }
 
 #[test]

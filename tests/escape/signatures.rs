@@ -28,8 +28,10 @@ fn hero_keys() -> hero::proto::keys::Keys {
 
 /// Moves a job to another queue, with the fields that say so or without.
 fn requeue(redis: &Redis, id: &str, queue: &str) {
-    redis.run(&format!("LREM {} 0 {id}", keys::work("type:bash")));
-    redis.remove(&keys::ready("type:bash"), id);
+    for from in ["type:bash", "type:bash:group:default", "type:bash:group:default:inst:1"] {
+        redis.run(&format!("LREM {} 0 {id}", keys::work(from)));
+        redis.remove(&keys::ready(from), id);
+    }
     redis.put(&keys::ready(queue), 1, id);
     redis.push(&keys::work(queue), &[id]);
 }
@@ -50,9 +52,9 @@ const ATTACKS: [(&str, Attack); 30] = [
     ("more retries", |redis, id| set(redis, id, "retries", "9")),
     ("other waits", |redis, id| set(redis, id, "backoff", "1s")),
     ("other exit codes", |redis, id| set(redis, id, "retry_if", "75")),
-    ("more memory", |redis, id| set(redis, id, "memory", "200MiB")),
-    ("more memory for the job", |redis, id| set(redis, id, "job_memory", "300MiB")),
-    ("more processor time", |redis, id| set(redis, id, "cpu", "50")),
+    ("another bound of memory", |redis, id| set(redis, id, "memory", "100MiB")),
+    ("another bound of memory of the job", |redis, id| set(redis, id, "job_memory", "100MiB")),
+    ("another bound of processor time", |redis, id| set(redis, id, "cpu", "20")),
     ("another network", |redis, id| set(redis, id, "network", "none")),
     ("another log file", |redis, id| set(redis, id, "log_path", "owned.log")),
     ("one at a time", |redis, id| set(redis, id, "concurrent", "false")),
