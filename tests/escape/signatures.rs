@@ -1,4 +1,4 @@
-//! Attacks of one who may write everything in Redis on jobs that must be signed: the actor runs none of them. The
+//! Attacks of a program that may write everything in Redis on jobs that must be signed: the actor runs none of them. The
 //! same attack on an actor that requires no signature succeeds.
 
 use std::fs;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::support::{Hero, Redis, keys, until, wait_until};
 
-/// What is done to a signed job before an actor takes it.
+/// A change of a signed job before an actor takes it.
 type Attack = fn(&Redis, &str);
 
 fn set(redis: &Redis, id: &str, field: &str, value: &str) {

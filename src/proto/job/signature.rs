@@ -1,4 +1,4 @@
-//! Signed jobs: what a signature signs, and its check. Whoever can write to Redis can change a job between its
+//! Signed jobs: what a signature signs, and its check. A program that can write to Redis can change a job between its
 //! submission and its run; an actor that requires a signature runs only what the owner of a key has signed.
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use super::signature::{FileDigests, JobSignature, KeyName, PublicKey, signed_tex
 
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
-/// What stands before the 32 bytes of an Ed25519 key in PKCS #8, version 1.
+/// The bytes before the 32 bytes of an Ed25519 key in PKCS #8, version 1.
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 const SEED_BYTES: usize = 32;
 
