@@ -125,7 +125,6 @@ use crate::store::{
     JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, StoreError, Submitted,
 };
 use confirm::{STORED, confirmed, will_confirm};
-use placement::check_id;
 use wait::Waiters;
 
 /// The end of a submission.
@@ -288,7 +287,7 @@ impl Client {
     /// # Errors
     /// [`InvalidJob`] if it has no script type, an id of the supervisors or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
-        check_id(job)?;
+        Self::check_id(job)?;
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
-use super::schema::Config;
 use super::types::TypeConfig;
 use crate::proto::job::{KeyName, PublicKey, RequiredKeys, SubmitRule};
 use crate::proto::target::ScriptType;
@@ -56,14 +55,12 @@ impl TypeConfig {
     pub fn requires_signature(&self) -> bool {
         !self.require_signature.is_empty()
     }
-}
 
-impl Config {
-    /// Returns the keys of which one must sign each job of a type.
-    pub fn required_keys(&self, of: &TypeConfig) -> RequiredKeys {
-        let keys = of.require_signature.iter();
+    /// Returns the keys of which one must sign each of its jobs, out of all keys.
+    pub fn required_keys(&self, keys: &BTreeMap<KeyName, KeyConfig>) -> RequiredKeys {
+        let required = self.require_signature.iter();
         RequiredKeys::new(
-            keys.filter_map(|name| Some((name.clone(), self.keys.get(name)?.public_key))),
+            required.filter_map(|name| Some((name.clone(), keys.get(name)?.public_key))),
         )
     }
 }

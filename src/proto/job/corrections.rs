@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::bounds::InvalidJob;
 use super::record::Job;
-use super::signature::UNSIGNED;
+use super::signed_job::UNSIGNED;
 use super::spec::{SETTINGS, Setting};
 
 /// Settings that decide where a job is, who waits for it and whom it belongs to.

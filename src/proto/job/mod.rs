@@ -26,6 +26,7 @@ mod retry_delays;
 mod secret_use;
 mod settings;
 mod signature;
+mod signed_job;
 mod signing_key;
 mod spec;
 mod status;
@@ -60,9 +61,8 @@ pub use reply_format::ReplyFormat;
 pub use retry_delays::RetryDelays;
 pub use secret_use::{SecretName, SecretUse};
 pub use settings::job_settings;
-pub use signature::{
-    FileDigests, JobSignature, KeyName, PublicKey, RequiredKeys, file_digests, signed_text,
-};
+pub use signature::{FileDigests, JobSignature, KeyName, PublicKey};
+pub use signed_job::{RequiredKeys, file_digests, signed_text};
 pub use signing_key::SigningKey;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;

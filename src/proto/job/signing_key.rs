@@ -8,7 +8,8 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use super::bounds::InvalidJob;
 use super::record::Job;
-use super::signature::{FileDigests, JobSignature, KeyName, PublicKey, signed_text};
+use super::signature::{FileDigests, JobSignature, KeyName, PublicKey};
+use super::signed_job::signed_text;
 
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
