@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::secret_store::SecretStore;
 use super::settings::ActorSettings;
+use super::signatures::SignatureCheck;
 use super::workers::{ThreadSpec, Workers};
 
 /// The threads of all actors of one process.
@@ -52,5 +53,6 @@ fn spec(settings: &ActorSettings, actor: usize) -> io::Result<ThreadSpec> {
         engine: Arc::clone(settings.engines.get(&id.script_type).ok_or_else(missing)?),
         log_dir: settings.job.log_dir.clone(),
         secrets: SecretStore::new(&settings.secrets, id),
+        signatures: SignatureCheck::new(settings, id),
     })
 }

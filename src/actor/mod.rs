@@ -27,6 +27,7 @@ mod running_job;
 mod secret_store;
 mod secrets;
 mod settings;
+mod signatures;
 mod spans;
 mod story;
 mod tasks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{ActorConfig, ActorUnit, DeadLetters, JobConfig, SecretsConfig};
 use crate::engine::Engine;
-use crate::proto::job::SubmitRule;
+use crate::proto::job::{RequiredKeys, SubmitRule};
 use crate::proto::target::ScriptType;
 use crate::store::ClaimLimits;
 
@@ -29,6 +29,8 @@ pub struct ActorSettings {
     pub all_dead: BTreeSet<ScriptType>,
     /// The jobs that the scripts of each type may submit.
     pub may_submit: BTreeMap<ScriptType, Vec<SubmitRule>>,
+    /// The keys of which one must sign each job of a script type; a type without them needs no signature.
+    pub required_keys: BTreeMap<ScriptType, RequiredKeys>,
     /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }

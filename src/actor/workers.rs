@@ -16,9 +16,10 @@ use super::log_writer::{LogWriter, NoLogFile};
 use super::running_job::{RunOutcome, RunningJob};
 use super::secret_store::SecretStore;
 use super::secrets::Secrets;
+use super::signatures::SignatureCheck;
 use crate::engine::{Engine, Failure, Script};
 use crate::failpoint;
-use crate::proto::job::Job;
+use crate::proto::job::{InvalidJob, Job};
 
 /// The longest time that the end of a run waits until its script was answered: Redis may be away.
 const SETTLE_MAX: Duration = Duration::from_mins(1);
@@ -34,6 +35,8 @@ pub(super) struct ThreadSpec {
     pub(super) log_dir: PathBuf,
     /// The secrets of jobs.
     pub(super) secrets: SecretStore,
+    /// The check of their signatures.
+    pub(super) signatures: SignatureCheck,
 }
 
 /// The threads of one actor. Dropping it ends each of them after the job that it runs.
@@ -93,15 +96,13 @@ fn start_threads(
 ) -> std::io::Result<Vec<SyncSender<Arc<RunningJob>>>> {
     let start = |number: usize| {
         let (sender, jobs) = sync_channel(1);
-        let ThreadSpec { engine, secrets, .. } = spec.clone();
+        let of = spec.clone();
         let mut log_writer = LogWriter::new(&spec.log_dir);
         let all = Arc::downgrade(handover);
         thread::Builder::new()
-            .name(format!("{}-{number}", engine.script_type()))
-            .stack_size(engine.stack_bytes())
-            .spawn(move || {
-                work(jobs, &all, generation, engine.as_ref(), &secrets, &mut log_writer);
-            })?;
+            .name(format!("{}-{number}", of.engine.script_type()))
+            .stack_size(of.engine.stack_bytes())
+            .spawn(move || work(jobs, &all, generation, &of, &mut log_writer))?;
         Ok(sender)
     };
     (1..=count).map(start).collect()
@@ -111,8 +112,7 @@ fn work(
     jobs: Receiver<Arc<RunningJob>>,
     handover: &Weak<Mutex<Handover>>,
     generation: u64,
-    engine: &dyn Engine,
-    secrets: &SecretStore,
+    of: &ThreadSpec,
     log_writer: &mut LogWriter,
 ) {
     let mut turn = Turn::Wait(jobs);
@@ -125,7 +125,7 @@ fn work(
             },
             Turn::End => return,
         };
-        let outcome = run_one(run, engine, secrets, log_writer);
+        let outcome = run_one(run, of, log_writer);
         let ended = Arc::clone(&outcome.run);
         // Free before the loop learns of it, as it hands over the next job at once.
         turn = match handover.upgrade() {
@@ -137,30 +137,23 @@ fn work(
     }
 }
 
-fn run_one(
-    run: Arc<RunningJob>,
-    engine: &dyn Engine,
-    store: &SecretStore,
-    log_writer: &mut LogWriter,
-) -> RunOutcome {
+fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) -> RunOutcome {
     let started = Instant::now();
     let RunningJob { job, inputs, files, cancel, log, .. } = run.as_ref();
+    // Before anything is done for the job.
+    if let Err(invalid) = of.signatures.check(&run) {
+        return refused(run, &invalid, started);
+    }
     if let Some(path) = &job.spec.log_path {
         match log_writer.open(path) {
             Ok(file) => log.also_into(file),
-            Err(NoLogFile::Invalid(invalid)) => {
-                let failure = Failure::Invalid { message: invalid.to_string() };
-                return RunOutcome { run, result: Err(failure), took: started.elapsed() };
-            }
+            Err(NoLogFile::Invalid(invalid)) => return refused(run, &invalid, started),
             Err(NoLogFile::Unavailable(reason)) => lines_are_missing(&run, &reason),
         }
     }
-    let secrets = match store.of(&job.spec) {
+    let secrets = match of.secrets.of(&job.spec) {
         Ok(secrets) => secrets,
-        Err(invalid) => {
-            let failure = Failure::Invalid { message: invalid.to_string() };
-            return RunOutcome { run, result: Err(failure), took: started.elapsed() };
-        }
+        Err(invalid) => return refused(run, &invalid, started),
     };
     if !secrets.is_empty() {
         log.also_hiding(Secrets::of_values(&secrets));
@@ -193,7 +186,7 @@ fn run_one(
     let result = match cancel.requested() {
         // The stop came before the thread.
         Some(reason) => Err(Failure::Stopped(reason)),
-        None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, cancel, log)))
+        None => catch_unwind(AssertUnwindSafe(|| of.engine.run(&script, cancel, log)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
     log.requests.settle(cancel, SETTLE_MAX);
@@ -203,6 +196,12 @@ fn run_one(
     }
     failpoint::reached(failpoint::AFTER_RUN);
     RunOutcome { run, result, took: started.elapsed() }
+}
+
+/// Returns the end of a job that cannot run.
+fn refused(run: Arc<RunningJob>, invalid: &InvalidJob, started: Instant) -> RunOutcome {
+    let failure = Failure::Invalid { message: invalid.to_string() };
+    RunOutcome { run, result: Err(failure), took: started.elapsed() }
 }
 
 /// Returns how many attempts may follow this one.
@@ -242,7 +241,7 @@ mod tests {
     use super::*;
     use crate::actor::log_buffer::LogBuffer;
     use crate::engine::{Cancel, InputFiles, Inputs, Log, StopReason, Success};
-    use crate::proto::target::ScriptType;
+    use crate::proto::target::{ActorId, ScriptType};
 
     /// Panics if the script says so.
     struct Fragile(ScriptType);
@@ -294,19 +293,18 @@ mod tests {
         })
     }
 
-    fn no_secrets() -> SecretStore {
-        SecretStore::new(
-            &crate::config::SecretsConfig::default(),
-            &"osis:default:1".parse().expect("legal"),
-        )
+    /// The settings of threads without secrets and signatures.
+    fn spec_of(tasks: usize, engine: Arc<dyn Engine>) -> ThreadSpec {
+        let actor: ActorId = "osis:default:1".parse().expect("legal");
+        let secrets = SecretStore::new(&crate::config::SecretsConfig::default(), &actor);
+        let signatures = SignatureCheck::none(actor);
+        ThreadSpec { tasks, engine, log_dir: "/".into(), secrets, signatures }
     }
 
     /// One thread for jobs of some shards.
     fn one_thread(shards: usize) -> Workers {
         let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
-        let (log_dir, secrets) = ("/".into(), no_secrets());
-        let spec = ThreadSpec { tasks: 1, engine, log_dir, secrets };
-        Workers::start(spec, shards).expect("threads")
+        Workers::start(spec_of(1, engine), shards).expect("threads")
     }
 
     #[test]
@@ -399,9 +397,7 @@ mod tests {
     fn gated_threads(tasks: usize) -> (Workers, Arc<Gate>) {
         let gate = Arc::new(Gate { id: "osis".parse().expect("legal"), is_open: Mutex::new(()) });
         let engine: Arc<dyn Engine> = Arc::clone(&gate) as Arc<dyn Engine>;
-        let (log_dir, secrets) = ("/".into(), no_secrets());
-        let spec = ThreadSpec { tasks, engine, log_dir, secrets };
-        (Workers::start(spec, 1).expect("threads"), gate)
+        (Workers::start(spec_of(tasks, engine), 1).expect("threads"), gate)
     }
 
     /// Ends a script once it may lock this.
@@ -474,12 +470,11 @@ mod tests {
     fn job_stopped_before_its_start_does_not_run() {
         let cancel = Cancel::new();
         cancel.request(StopReason::Requested);
-        let engine = Fragile("osis".parse().expect("legal"));
+        let engine = Arc::new(Fragile("osis".parse().expect("legal")));
         let (sender, _outcomes) = mpsc::channel(1);
         let outcome = run_one(
             run("panic", cancel, &sender),
-            &engine,
-            &no_secrets(),
+            &spec_of(1, engine),
             &mut LogWriter::new(std::path::Path::new("/")),
         );
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));

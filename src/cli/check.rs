@@ -122,7 +122,14 @@ impl Check {
 /// Returns what periodic jobs name that the configuration does not have.
 pub(super) fn cron_notes(config: &Config, crontab: &Crontab) -> Vec<String> {
     let of_entry = |entry: &CronEntry| -> Vec<String> {
-        let notes = unknown_notifications(entry.notifications(), config);
+        let of_type = entry.script_type().and_then(|name| Some((name, config.types.get(name)?)));
+        let unsigned = of_type.filter(|(_, of)| of.requires_signature()).map(|(name, _)| {
+            format!(
+                "jobs of {name} must be signed, and periodic jobs cannot be: each ends in error; let a timer of \
+                 systemd call hero submit --sign"
+            )
+        });
+        let notes = unknown_notifications(entry.notifications(), config).chain(unsigned);
         notes.map(|note| format!("cron {}: {note}", entry.name)).collect()
     };
     crontab.entries.iter().flat_map(of_entry).collect()

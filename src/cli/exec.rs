@@ -9,6 +9,7 @@ use clap::Args;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::sections::{LIMITS, WHEN};
+use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::{Global, explain, job_notes, output};
 use crate::client::{AwaitedJob, Client, ClientError};
@@ -42,6 +43,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 pub(super) struct Exec {
     #[command(flatten)]
     options: JobOptions,
+    #[command(flatten)]
+    signing: Signing,
     /// Give up waiting after this time; the job goes on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = WHEN)]
     wait: Option<Duration>,
@@ -61,7 +64,7 @@ impl Exec {
         if self.explain {
             explain::print_allowed(&config, &job)?;
         }
-        let client = crate::cli::author::open_client(&config)?;
+        let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
         client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
         job_notes::print(&spec, &config);

@@ -28,6 +28,7 @@ mod input;
 mod job;
 mod job_notes;
 mod job_options;
+mod key;
 mod limit;
 mod look;
 mod mcp;
@@ -42,6 +43,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod sections;
+mod signing;
 mod sought;
 mod stage;
 mod stats;
@@ -143,6 +145,8 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Key(key::KeyCommand),
+    #[command(subcommand)]
     Osis(osis::OsisCommand),
     #[command(subcommand)]
     Amqp(amqp::AmqpCommand),
@@ -235,6 +239,7 @@ impl Command {
             Self::Dead(dead) => block_on(dead.run(global)),
             Self::Events(events) => block_on(events.run(global)),
             Self::Token(token) => block_on(token.run(global)),
+            Self::Key(key) => key.run(global),
             Self::Osis(osis) => block_on(osis.run(global)),
             Self::Amqp(amqp) => block_on(amqp.run(global)),
             Self::Migrate(migrate) => block_on(migrate.run(global)),

@@ -6,10 +6,10 @@ use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId};
 
 /// Fields that a copy does not take over: each job has its own.
-const OF_ONE_JOB: [&str; 3] = ["id", "unique_key", "run_at"];
+const OF_ONE_JOB: [&str; 4] = ["id", "unique_key", "run_at", "signature"];
 
 impl Client {
-    /// Returns a copy of a job with a new id, without its unique key and its time, and with these changes:
+    /// Returns a copy of a job with a new id, without its unique key, its time and its signature, and with these changes:
     /// members named as the fields of the hash, where null takes one away. It is not submitted.
     ///
     /// # Errors

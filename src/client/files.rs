@@ -9,6 +9,7 @@ use crate::artifacts::{ArtifactError, Contents};
 use crate::config::format_size;
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
+    file_digests,
 };
 use crate::store::FileSide;
 
@@ -86,6 +87,9 @@ impl Client {
             return Err(ClientError::IdTaken(job.id.clone()));
         }
         job.extra.insert(INPUT_FILES.to_owned(), files.listed());
+        if self.signer.is_some() {
+            job.file_digests = file_digests(&files.inputs, files.stdin.as_ref());
+        }
         Ok(())
     }
 

@@ -168,7 +168,8 @@ impl Client {
         callbacks: impl Iterator<Item = (GraphCallback, &'a Job)>,
     ) -> Result<(), ClientError> {
         for (callback, job) in callbacks {
-            self.check(job).map_err(|error| ClientError::Refused {
+            let checked = self.check(job).and_then(|()| self.check_unsigned());
+            checked.map_err(|error| ClientError::Refused {
                 place,
                 name: callback.as_str().to_owned(),
                 error: Box::new(error.into()),

@@ -23,6 +23,7 @@ impl Client {
             job,
             broker_scope: None,
             author: of_process().into(),
+            signer: None,
         }
     }
 

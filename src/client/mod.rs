@@ -69,6 +69,7 @@ mod run;
 mod samples;
 mod searches;
 mod short_ids;
+mod signing;
 mod stats;
 mod status;
 mod tokens;
@@ -107,6 +108,7 @@ pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
+pub use signing::Signer;
 pub use stats::{Counters, TypeStats};
 pub use status::ShardServer;
 pub use tokens::{NewToken, Token, TokenError};
@@ -116,10 +118,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
-use crate::proto::cron::is_id_of_firing;
-use crate::proto::job::{
-    InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, is_id_of_child,
-};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
@@ -152,6 +151,8 @@ pub struct Client {
     broker_scope: Option<Arc<str>>,
     /// The author of its changes, for their record.
     author: Arc<Author>,
+    /// Signs the jobs that it submits.
+    signer: Option<Arc<Signer>>,
 }
 
 impl Client {
@@ -286,15 +287,7 @@ impl Client {
     /// # Errors
     /// [`InvalidJob`] if it has no script type, an id of the supervisors or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
-        if is_id_of_firing(&job.id) {
-            let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
-        if is_id_of_child(&job.id) {
-            let why =
-                "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
+        Self::check_id(job)?;
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }

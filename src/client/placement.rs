@@ -7,11 +7,29 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Client, ClientError};
-use crate::proto::job::{Job, JobId, JobSpec};
+use crate::proto::cron::is_id_of_firing;
+use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, is_id_of_child};
 use crate::proto::shard::{Shard, ShardCount};
 use crate::store::Store;
 
 impl Client {
+    /// Rejects the id of a job that only a supervisor or an actor gives, and a signature without the id that it signs.
+    pub(super) fn check_id(job: &Job) -> Result<(), InvalidJob> {
+        if is_id_of_firing(&job.id) {
+            let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
+            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        }
+        if is_id_of_child(&job.id) {
+            let why =
+                "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
+            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        }
+        if job.spec.signature.is_some() && !job.has_fixed_id {
+            return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
+        }
+        Ok(())
+    }
+
     /// Decides which shard a job goes to. If its submitter did not choose its id, it gets an id that tells its
     /// shard, which stays from now on. Submitting a job does this as well.
     ///

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
+use super::keys::check_signatures;
 use super::limits::LimitConfig;
 use super::notify::check_notifications;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
@@ -40,6 +41,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
     }
+    check_signatures(&config.types, &config.keys)?;
     check_notifications(&config.notify)?;
     config.check_units()
 }

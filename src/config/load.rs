@@ -113,6 +113,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         sal: layer.sal,
         secrets: layer.secrets,
         artifacts: layer.artifacts,
+        keys: layer.keys,
         notify: layer.notify,
         limits: layer.limits,
         calendars: layer.calendars,

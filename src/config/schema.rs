@@ -11,6 +11,7 @@ use super::api::ApiConfig;
 use super::artifacts::{ArtifactFolder, ArtifactsConfig};
 use super::calendar::CalendarConfig;
 use super::connection::RedisConfig;
+use super::keys::KeyConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
 use super::log::LogConfig;
@@ -24,7 +25,7 @@ use super::trace::TraceConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::cron::CalendarName;
-use crate::proto::job::{OutputOverflow, ReplyFormat};
+use crate::proto::job::{KeyName, OutputOverflow, ReplyFormat};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::{Group, Instance, ScriptType};
@@ -60,6 +61,9 @@ pub struct Config {
     pub secrets: SecretsConfig,
     /// `[artifacts]`.
     pub artifacts: ArtifactsConfig,
+    /// `[keys.NAME]`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<KeyName, KeyConfig>,
     /// `[notify.NAME]`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub notify: BTreeMap<NotifyName, NotifyConfig>,
@@ -94,6 +98,7 @@ impl Default for Config {
             sal: SalConfig::default(),
             secrets: SecretsConfig::default(),
             artifacts: ArtifactsConfig::default(),
+            keys: BTreeMap::new(),
             notify: BTreeMap::new(),
             limits: BTreeMap::new(),
             calendars: BTreeMap::new(),
@@ -121,6 +126,7 @@ pub(super) struct Layer {
     pub(super) sal: SalConfig,
     pub(super) secrets: SecretsConfig,
     pub(super) artifacts: ArtifactsConfig,
+    pub(super) keys: BTreeMap<KeyName, KeyConfig>,
     pub(super) notify: BTreeMap<NotifyName, NotifyConfig>,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,

@@ -15,7 +15,7 @@ use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::who::{check_callers, check_may_submit};
-use crate::proto::job::OutputOverflow;
+use crate::proto::job::{KeyName, OutputOverflow};
 use crate::proto::target::{Fallback, ScriptType};
 
 /// `[type.NAME]`: one script type.
@@ -48,6 +48,8 @@ pub struct TypeConfig {
     pub who: Vec<String>,
     /// The types, or groups of types, of the jobs that its running scripts may submit.
     pub may_submit: Vec<String>,
+    /// The keys of which one must sign each of its jobs; empty for none.
+    pub require_signature: Vec<KeyName>,
 }
 
 /// The folders of `modules` where none are configured.
@@ -108,6 +110,8 @@ pub(super) struct TypeLayer {
     who: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     may_submit: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    require_signature: Option<Vec<KeyName>>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -138,6 +142,7 @@ impl From<TypeConfig> for TypeLayer {
             dead_letters: Some(config.dead_letters),
             who: Some(config.who),
             may_submit: Some(config.may_submit),
+            require_signature: Some(config.require_signature),
         }
     }
 }
@@ -155,8 +160,9 @@ pub(super) fn resolve(
         let dead_letters = layer.dead_letters.unwrap_or_default();
         let may_submit = layer.may_submit.clone().unwrap_or_default();
         check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
+        let require_signature = layer.require_signature.clone().unwrap_or_default();
         let merged = merge(&name, types.get(&name), layer)?;
-        let config = TypeConfig { dead_letters, may_submit, ..merged };
+        let config = TypeConfig { dead_letters, may_submit, require_signature, ..merged };
         types.insert(name, config);
     }
     Ok(types)
@@ -176,6 +182,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     }
 }
 
@@ -195,6 +202,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -209,6 +217,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -292,6 +301,7 @@ fn merge(
         dead_letters: DeadLetters::default(),
         who,
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     })
 }
 
@@ -347,6 +357,7 @@ fn merge_rhai(
         dead_letters: DeadLetters::default(),
         who,
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     })
 }
 

@@ -77,6 +77,8 @@ pub(super) fn actor_settings(
         of.may_submit.iter().filter_map(|rule| rule.parse().ok()).collect()
     };
     let may_submit = config.types.iter().map(|(name, of)| (name.clone(), rules(of))).collect();
+    let keys = config.types.iter().map(|(name, of)| (name.clone(), of.required_keys(&config.keys)));
+    let required_keys = keys.filter(|(_, keys)| !keys.is_empty()).collect();
     Ok(actor::ActorSettings {
         actors,
         job,
@@ -86,6 +88,7 @@ pub(super) fn actor_settings(
         limits,
         all_dead,
         may_submit,
+        required_keys,
         engines,
     })
 }

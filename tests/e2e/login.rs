@@ -72,6 +72,8 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("token new", Some(&["a", "--scope", "read"])),
     ("token list", Some(&[])),
     ("token revoke", Some(&["a"])),
+    ("key new", None),
+    ("key show", None),
     ("osis list", Some(&[])),
     ("osis get", Some(&["note", "a"])),
     ("osis delete", Some(&["note", "a"])),

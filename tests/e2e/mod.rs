@@ -54,6 +54,7 @@ mod scripts;
 mod secrets;
 mod shards;
 mod shutdown;
+mod signing;
 mod status;
 mod story;
 mod supervisor;

@@ -145,6 +145,7 @@ mod tests {
             limits: ClaimLimits::default(),
             all_dead: BTreeSet::new(),
             may_submit: BTreeMap::new(),
+            required_keys: BTreeMap::new(),
             engines: BTreeMap::from([(script_type, engine)]),
         });
         let crew = Crew::start(&settings, 2).expect("threads");

@@ -17,7 +17,7 @@ use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::error_kind::{FailureCause, failed_prerequisite};
 use crate::proto::job::{
-    FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
+    FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobSignature, JobStatus,
 };
 use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;
@@ -219,6 +219,9 @@ fn with_unit(name: &str, value: &Value) -> String {
             Some(part) => format!("{:.0} %", part * 100.0),
             None => shown(value),
         },
+        FieldUnit::None if name == "signature" => {
+            shown(value).parse().map_or_else(|_| shown(value), |of: JobSignature| of.told())
+        }
         FieldUnit::Time => local_text(&shown(value), &local_zone()),
         FieldUnit::None => shown(value),
     }

@@ -19,6 +19,9 @@ struct Line {
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const TRACEPARENT_IN_TOML: &str = "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
 
+const SIGNATURE: &str = "ops 2030-01-01T00:00:00Z RyQlOHwPfORT5suVSVG++cePgRsh6ub5m0J9R9I1Ou7h+xJwBEnJipImfoyrlwnH1Iusn+NhFdcf5SYOxwP8Cw==";
+const SIGNATURE_IN_TOML: &str = "\"ops 2030-01-01T00:00:00Z RyQlOHwPfORT5suVSVG++cePgRsh6ub5m0J9R9I1Ou7h+xJwBEnJipImfoyrlwnH1Iusn+NhFdcf5SYOxwP8Cw==\"";
+
 /// A value as the hash has it, on the command line, and in a TOML file.
 fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
     match (setting.field, setting.kind) {
@@ -31,6 +34,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
         ("memory" | "job_memory", _) => ("512MiB", "512MiB", "\"512MiB\""),
         ("traceparent", _) => (TRACEPARENT, TRACEPARENT, TRACEPARENT_IN_TOML),
+        ("signature", _) => (SIGNATURE, SIGNATURE, SIGNATURE_IN_TOML),
         ("network", _) => ("none", "none", "\"none\""),
         ("unique_by", _) => ("key", "key", "\"key\""),
         ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
@@ -187,6 +191,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "output_overflow" => new.output_overflow("fail"),
         "reply_format" => new.reply_format("plain"),
         "notify" => new.notify("a"),
+        "signature" => new.signature(SIGNATURE),
         other => panic!("add {other} to this test of the builder"),
     };
     builder.build().map_err(|error| error.to_string())

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
+use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::time::{local, local_zone};
 use super::{Global, job_notes, output, script_doc};
@@ -38,6 +39,7 @@ use batch::PrintedIds;
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
                         hero submit --input data.csv=/home/ann/data.csv report.py\n  \
                         hero submit --unique-by script --unique-for 10m report.py -- north\n  \
+                        hero submit --sign ops.key --signed-for 2h repair.sh\n  \
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
@@ -53,6 +55,8 @@ use batch::PrintedIds;
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
+    #[command(flatten)]
+    signing: Signing,
     /// Submit all jobs of this TOML file, or none; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids(), help_heading = MANY)]
     graph: Option<PathBuf>,
@@ -129,9 +133,10 @@ impl Submit {
             let named = self.options.id_and_name()?;
             let how =
                 GraphSubmission { is_check: self.options.check, ids: self.ids, json: global.json };
-            submit_graph(file, named, how, &config).await?;
+            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
+            submit_graph(&client, file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
-            let client = crate::cli::author::open_client(&config)?;
+            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
             let (id, name) = self.options.id_and_name()?;
             let callbacks = self.callbacks.jobs(&config)?;
             let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
@@ -145,7 +150,7 @@ impl Submit {
             batch::run(&client, &config, file, new, all, (printed, span.place)).await?;
             span.end("batch", id.as_str()).await;
         } else {
-            let client = crate::cli::author::open_client(&config)?;
+            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
             let mut job = self.options.job(&config)?;
             let span = SubmitSpan::begin(&config, job.spec.traceparent);
             job.spec.traceparent = span.place;
@@ -198,6 +203,7 @@ struct GraphSubmission {
 }
 
 async fn submit_graph(
+    client: &Client,
     file: &Path,
     (id, name): (Option<JobId>, Option<JobName>),
     GraphSubmission { is_check, ids: prints_ids, json }: GraphSubmission,
@@ -212,9 +218,8 @@ async fn submit_graph(
     if let Some(name) = name {
         graph.set_name(name);
     }
-    let client = crate::cli::author::open_client(config)?;
     if is_check {
-        return check_graph(&client, &places, &graph, config, json);
+        return check_graph(client, &places, &graph, config, json);
     }
     let span = SubmitSpan::begin(config, trace_of_environment());
     graph.join_trace(span.place);

@@ -58,6 +58,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     sandbox::SANDBOX,
     unit::LIMIT,
     unit::CALENDAR,
+    notify::KEYS,
     notify::NOTIFY,
     unit::UNIT,
     unit::UNIT_ACTORS,

@@ -1,6 +1,18 @@
-//! The keys of `[notify.NAME]`.
+//! The keys of `[keys.NAME]` and `[notify.NAME]`.
 
 use super::row::{DAY, SECOND, key_table};
+
+key_table! {
+    /// A key that signs jobs, for `require_signature` of a script type. `hero key new NAME` makes one and prints these
+    /// lines; docs/jobs.md has more.
+    ///
+    ///     [keys.ops]
+    ///     public_key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+    KEYS = "keys.NAME";
+
+    /// Its public half: the 32 bytes of an Ed25519 key in Base64.
+    public_key: Text;
+}
 
 key_table! {
     /// Notifications: who is told when jobs fail, and how. Supervisors send them; all should have the same. One of

@@ -39,6 +39,10 @@ key_table! {
     /// everything else that its own type may use, such as secrets and the network.
     may_submit: Texts;
 
+    /// The keys, `[keys.NAME]`, of which one must have signed each job of the type. The actor checks that right before
+    /// the script runs, so that nobody who writes to Redis can change what runs: `hero submit --sign`. Empty: none.
+    require_signature: Texts;
+
     /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
     /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of
     /// the functions. The action `!!person.define` calls `person_define(parameters)` of the file `person.rhai`.

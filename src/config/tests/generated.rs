@@ -52,6 +52,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
                     may_submit: vec!["python".to_owned(), "bash:web".to_owned()],
+                    require_signature: vec!["ops".parse().expect("a name")],
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -70,6 +71,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
                     may_submit: Vec::new(),
+                    require_signature: Vec::new(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);

@@ -54,6 +54,7 @@ fn engine_of(
         dead_letters: crate::config::DeadLetters::default(),
         who: Vec::new(),
         may_submit: Vec::new(),
+        require_signature: Vec::new(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };

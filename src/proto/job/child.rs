@@ -153,6 +153,11 @@ pub struct SubmitRule {
 }
 
 impl SubmitRule {
+    /// Returns the script type of the jobs that it allows.
+    pub fn script_type(&self) -> &ScriptType {
+        &self.script_type
+    }
+
     /// Returns whether it allows a job. A type without a group allows every group.
     pub fn allows(&self, job: &Job) -> bool {
         job.spec.script_type.as_ref() == Some(&self.script_type)

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::bounds::InvalidJob;
 use super::record::Job;
+use super::signed_job::UNSIGNED;
 use super::spec::{SETTINGS, Setting};
 
 /// Settings that decide where a job is, who waits for it and whom it belongs to.
@@ -48,7 +49,24 @@ impl Job {
             }
             named.insert(field.to_owned(), value.clone());
         }
+        self.check_signature(&named)?;
         Ok(Self { spec: self.copy_with(&named, &[])?.spec, ..self.clone() })
+    }
+
+    /// Checks that changes of a signed job come with another signature, if it signs what they change.
+    fn check_signature(&self, changes: &Map<String, Value>) -> Result<(), InvalidJob> {
+        let signed = changes.keys().find(|name| !UNSIGNED.contains(&name.as_str()));
+        match (&self.spec.signature, signed) {
+            (Some(signature), Some(name)) if !changes.contains_key("signature") => {
+                let key = &signature.key;
+                let why = format!(
+                    "is signed by the key {key}: submit the corrected job as another one, with \
+                     hero submit --sign"
+                );
+                Err(InvalidJob::new(name.clone(), why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the fields whose values differ between another job and this one.

@@ -231,6 +231,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("limit_key", "Limit key", Settings),
     row("shard_key", "Shard key", Settings),
     row("traceparent", "Trace", Settings),
+    row("signature", "Signature", Settings),
     row("reply", "Reply", Settings),
     row("reply_format", "Format of the reply", Settings),
     row("extension", "Extension", Inputs),

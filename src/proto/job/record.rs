@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::attempts::JobAttempt;
 use super::id::{BootId, JobId};
 use super::output::JobOutput;
+use super::signature::FileDigests;
 use super::spec::JobSpec;
 use super::status::JobStatus;
 use super::value::{FieldKind, HashValue};
@@ -42,6 +43,8 @@ macro_rules! job {
             /// The delay that its submitter asked for. It is in no hash: a client turns it into
             /// `run_at` when it submits the job.
             pub delay: Option<Duration>,
+            /// The digests of the files that it was given, for its signature. They are in no hash.
+            pub file_digests: FileDigests,
             /// The output, once it finished.
             pub output: Option<JobOutput>,
             /// Fields that this version does not know. They stay in the hash.
@@ -61,6 +64,7 @@ macro_rules! job {
                     $($field: <$type>::default(),)+
                     has_fixed_id,
                     delay: None,
+                    file_digests: FileDigests::new(),
                     output: None,
                     extra,
                 }

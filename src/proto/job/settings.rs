@@ -268,6 +268,18 @@ macro_rules! job_settings {
             /// Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
             /// disk, or its replicas have them (`redis.ack`)
             durable as durable(durable: bool): bool = false => {}
+            /// Its signature, KEY TIME SIGNATURE: the name of the key, the time until which it may start, and 64 bytes in
+            /// Base64, where `require_signature` of its type asks for one. It signs the id too
+            signature as signature(text: &str): Option<JobSignature> = None => {
+                value_name: "TEXT",
+                absent: &[
+                    (Entrance::CommandLine, "--sign makes it"),
+                    (Entrance::Graph, "hero submit --sign makes it"),
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::GraphCallback, "its id is not known before the end of the graph"),
+                    (Entrance::PeriodicJob, "each firing has an id of its own"),
+                ],
+            }
             /// Pushes a reply when the job ends
             reply as reply(reply: bool): bool = true => {
                 negated: "Do not store a reply for a waiting program; hero job wait still works",

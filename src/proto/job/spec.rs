@@ -16,6 +16,7 @@ use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
 use super::secret_use::SecretUse;
 use super::settings::job_settings;
+use super::signature::JobSignature;
 use super::tags::Tags;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};

@@ -16,6 +16,7 @@ use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
+use super::signature::JobSignature;
 use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
@@ -130,6 +131,7 @@ from_str! {
     ActorId: Text, reason;
     BootId: Text, reason;
     TraceParent: Text, reason;
+    JobSignature: Text, reason;
     String: Text, reason;
     u32: Number, no_number;
     u64: Number, no_number;

@@ -10,7 +10,7 @@ use super::super::jobs::tags;
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, until, was};
-use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField};
+use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
 use crate::proto::pattern::matches_name;
 
 /// The maximum number of jobs of a list of prerequisites or dependents.
@@ -78,6 +78,9 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
         (FieldUnit::Bytes, name) => html! { (job.whole(name).map(bytes).unwrap_or(text)) },
         (_, "tags") => tags(job, links, usize::MAX),
         (_, "priority") => html! { (priority(job)) },
+        (_, "signature") => {
+            html! { (text.parse().map_or(text, |of: JobSignature| of.told())) }
+        }
         (_, "boot_id") => html! { code { (text) } },
         _ => html! {
             @if let Some(address) = address(field.name, &text, links) { a href=(address) { (text) } }

@@ -104,6 +104,8 @@ class JobSpec:
     raises NeedsApi."""
     traceparent: Optional[str] = None
     """Its place in a trace, as W3C's trace context has it."""
+    signature: Optional[str] = None
+    """Its signature, `KEY TIME SIGNATURE`; docs/protocol.md says what is signed. It needs an id."""
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
     output_overflow: Optional[str] = None

@@ -458,6 +458,9 @@ class Job(_JobRequired, total=False):
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
+    signature: str
+    """Its signature, KEY TIME SIGNATURE: the name of the key, the time until which it may start, and 64 bytes in
+    Base64, where `require_signature` of its type asks for one. It signs the id too."""
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: Literal['json', 'plain']
@@ -741,6 +744,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     durable: bool
     """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
     disk, or its replicas have them (`redis.ack`)."""
+    signature: str
+    """Its signature, KEY TIME SIGNATURE: the name of the key, the time until which it may start, and 64 bytes in
+    Base64, where `require_signature` of its type asks for one. It signs the id too."""
     reply: bool
     """Pushes a reply when the job ends."""
     reply_format: Literal['json', 'plain']

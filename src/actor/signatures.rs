@@ -1,0 +1,42 @@
+//! Checks the signatures of jobs right before they run, on the thread that runs them: Redis is not asked again
+//! between the check and the run.
+
+use jiff::Timestamp;
+
+use super::running_job::RunningJob;
+use super::settings::ActorSettings;
+use crate::proto::job::{InvalidJob, RequiredKeys, file_digests};
+use crate::proto::target::ActorId;
+
+/// The check of the signatures of one actor's jobs.
+#[derive(Clone)]
+pub(super) struct SignatureCheck {
+    keys: RequiredKeys,
+    actor: ActorId,
+}
+
+impl SignatureCheck {
+    /// The check that the configuration of an actor's script type asks for.
+    pub(super) fn new(settings: &ActorSettings, actor: &ActorId) -> Self {
+        let keys = settings.required_keys.get(&actor.script_type).cloned().unwrap_or_default();
+        Self { keys, actor: actor.clone() }
+    }
+
+    /// Checks a job with the files that it is about to get, by this machine's clock.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] says what is wrong with its signature.
+    pub(super) fn check(&self, run: &RunningJob) -> Result<(), InvalidJob> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let files = file_digests(&run.files.own, run.files.stdin.as_ref());
+        self.keys.check(&run.job, &self.actor, &files, Timestamp::now())
+    }
+
+    /// Asks for no signature.
+    #[cfg(test)]
+    pub(super) fn none(actor: ActorId) -> Self {
+        Self { keys: RequiredKeys::default(), actor }
+    }
+}

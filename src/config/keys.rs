@@ -1,0 +1,66 @@
+//! `[keys.NAME]`: the public keys of those who sign jobs; `[type.NAME] require_signature` names them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::types::TypeConfig;
+use crate::proto::job::{KeyName, PublicKey, RequiredKeys, SubmitRule};
+use crate::proto::target::ScriptType;
+
+/// `[keys.NAME]`: a key that signs jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct KeyConfig {
+    /// Its public half.
+    pub public_key: PublicKey,
+}
+
+/// Rejects a type that requires the signature of an unknown key, and a type whose scripts may submit jobs that must be
+/// signed.
+pub(super) fn check_signatures(
+    types: &BTreeMap<ScriptType, TypeConfig>,
+    keys: &BTreeMap<KeyName, KeyConfig>,
+) -> Result<(), Fault> {
+    let requires = |name: &ScriptType| types.get(name).is_some_and(TypeConfig::requires_signature);
+    for (name, of) in types {
+        let key = |key| KeyPath::of(&["type", name.as_str(), key]);
+        for (place, required) in of.require_signature.iter().enumerate() {
+            if !keys.contains_key(required) {
+                let message = format!(
+                    "names the key {required}, which is not configured: add [keys.{required}] with its \
+                     public_key, as hero key show prints it"
+                );
+                let at = key("require_signature");
+                return Err(Fault::new(at.then(place), message).or(at));
+            }
+        }
+        for (place, rule) in of.may_submit.iter().enumerate() {
+            let Ok(rule) = rule.parse::<SubmitRule>() else { continue };
+            if requires(rule.script_type()) {
+                let of = rule.script_type();
+                let message = format!("names {of}, whose jobs must be signed: a script has no key");
+                return Err(
+                    Fault::new(key("may_submit").then(place), message).or(key("may_submit"))
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+impl TypeConfig {
+    /// Returns true if its jobs must be signed.
+    pub fn requires_signature(&self) -> bool {
+        !self.require_signature.is_empty()
+    }
+
+    /// Returns the keys of which one must sign each of its jobs, out of all keys.
+    pub fn required_keys(&self, keys: &BTreeMap<KeyName, KeyConfig>) -> RequiredKeys {
+        let required = self.require_signature.iter();
+        RequiredKeys::new(
+            required.filter_map(|name| Some((name.clone(), keys.get(name)?.public_key))),
+        )
+    }
+}
