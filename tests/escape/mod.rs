@@ -3,6 +3,7 @@
 //! tests/system has it run them on a booted machine too; `scripts/` has them.
 
 mod builds;
+mod children;
 mod job_groups;
 mod kept_state;
 mod leftovers;

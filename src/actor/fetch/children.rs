@@ -7,7 +7,9 @@ use crate::actor::boot::Boot;
 use crate::actor::requests::{AskedChildren, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
-use crate::proto::job::{ChildName, GENERATIONS_MAX, Job, JobId, child_id, shown_place};
+use crate::proto::job::{
+    ChildName, GENERATIONS_MAX, Job, JobId, child_id, shown_place, unique_scope,
+};
 use crate::proto::report::JOB_COURSE;
 use crate::store::{ChildSubmitted, StoreError, Submitted};
 
@@ -78,7 +80,8 @@ fn to_store(
         job.has_fixed_id = true;
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
-        job.unique_scope.clone_from(&parent.unique_scope);
+        // The parent may have none because it has no key. Its script takes no key of others.
+        job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
         if request.new.without_priority.contains(&place) {
             job.spec.priority = parent.spec.priority;
         }
