@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use super::{field, until};
 use crate::support::{Hero, Redis, keys, needs};
@@ -58,11 +57,12 @@ fn every_way_to_submit_signs_and_each_place_tells_the_signature() {
 
 #[test]
 fn job_that_another_program_signed_runs() {
-    if !needs("openssl", || Command::new("openssl").arg("version").output().is_ok()) {
-        return;
-    }
     let redis = Redis::start();
     let (hero, ops) = with_key(&redis);
+    let version = || hero.command_of_user("openssl").arg("version").output();
+    if !needs("openssl", || version().is_ok()) {
+        return;
+    }
     let _actor = hero.actor("bash-default-1").start();
     let program = "import base64, subprocess, sys\n\
         key, until = sys.argv[1], '2100-01-01T00:00:00Z'\n\
@@ -92,8 +92,8 @@ fn key_is_written_once_and_read_only_if_nobody_else_can() {
     let hero = Hero::on(&redis);
     let file = redis.folder().join("ops.key").display().to_string();
     let made = hero.run(&["key", "new", "ops", "--file", &file]).code(0).stdout;
-    let mode = || fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
-    assert_eq!(mode(), 0o600);
+    let permissions = || fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(permissions(), 0o600);
     hero.run(&["key", "show", &file]).code(0).stdout(&made);
     hero.run(&["key", "new", "ops", "--file", &file]).code(65).says("exists");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");

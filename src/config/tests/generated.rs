@@ -75,6 +75,8 @@ fn configs() -> impl Strategy<Value = Config> {
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);
+            let public_key = format!("{}=", "A".repeat(43)).parse().expect("a key");
+            config.keys.insert("ops".parse().expect("a name"), KeyConfig { public_key });
         }
         for (name, (tasks, instances)) in units {
             let actors = instances.into_iter().map(|number| UnitActor {
