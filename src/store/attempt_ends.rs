@@ -47,6 +47,15 @@ pub enum Verdict {
         /// The wait before it runs again.
         delay: Duration,
     },
+    /// The job runs again once what its script waits for has come; no attempt is charged.
+    Wait {
+        /// The wait, as the field `wait` has it.
+        wait: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// The time after which it runs again anyway.
+        delay: Duration,
+    },
 }
 
 /// The end of one attempt, to be recorded.
@@ -173,6 +182,9 @@ impl Store {
                 Verdict::Postpone { error, exit_code, delay } => {
                     ("postpone", error.as_bytes(), exit_code, Some(delay))
                 }
+                Verdict::Wait { wait, exit_code, delay } => {
+                    ("wait", wait.as_bytes(), exit_code, Some(delay))
+                }
             };
             script
                 .arg(ending.id.as_str())
@@ -270,7 +282,8 @@ impl<'a> UnsentEnd<'a> {
             Verdict::Finished { output, .. } => output.as_bytes().len(),
             Verdict::Error { error, .. }
             | Verdict::Retry { error, .. }
-            | Verdict::Postpone { error, .. } => error.len(),
+            | Verdict::Postpone { error, .. }
+            | Verdict::Wait { wait: error, .. } => error.len(),
         };
         2 * JOB_WORK + text + text.max(self.reply.len())
     }

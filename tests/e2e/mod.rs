@@ -31,6 +31,7 @@ mod held;
 mod idle;
 mod jobs;
 mod kept_state;
+mod waits;
 mod lifetimes;
 mod limits;
 mod load;

@@ -32,3 +32,4 @@ mod samples;
 mod schedule;
 mod statistics;
 mod submit;
+mod waits;

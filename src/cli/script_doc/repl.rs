@@ -183,6 +183,7 @@ impl Prompt {
             attempt: 1,
             attempts_left: 0,
             state: None,
+            event: None,
             source,
             extension: "",
             env: &env,

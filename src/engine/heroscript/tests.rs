@@ -58,6 +58,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         attempt: 1,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension: "",
         env: &env,

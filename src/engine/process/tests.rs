@@ -98,6 +98,7 @@ impl Job {
             attempt: 1,
             attempts_left: 0,
             state: None,
+            event: None,
             source,
             extension: "",
             env: &self.env,

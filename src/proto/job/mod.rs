@@ -29,6 +29,7 @@ mod status;
 mod tags;
 mod uniqueness;
 mod value;
+mod wait;
 
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
@@ -59,3 +60,4 @@ pub use uniqueness::{OnDuplicate, UniqueBy, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;
 pub(crate) use value::is_variable_name;
+pub use wait::{AskedWait, EVENT_BYTES_MAX, check_event, event_data};

@@ -16,6 +16,7 @@ mod job_list;
 mod job_log;
 mod job_many;
 mod job_retry;
+mod job_tell;
 mod job_types;
 mod limit;
 mod notify;

@@ -150,6 +150,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         attempt: 1,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension,
         env: &env,

@@ -7,12 +7,13 @@
 //! {"output": {"any": "value"}}
 //! {"retry_in": 300, "text": "the server is busy"}
 //! {"discard": "no such customer"}
+//! {"wait": {"event": "approved", "for": "3d"}}
 //! {"state": {"row": 7}}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
-//! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
-//! of them counts. `state` is a request: its answer stands on the descriptor for answers (`answers.rs`).
+//! standard output. `retry_in`, in seconds, `discard` and `wait` decide what the end of the script means: the
+//! last of them counts. `state` is a request: its answer stands on the descriptor for answers (`answers.rs`).
 //! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -27,7 +28,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::KeptState;
+use crate::proto::job::{AskedWait, KeptState};
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
@@ -46,6 +47,7 @@ enum ChannelMessage {
     Output(String),
     RetryIn(f64, String),
     Discard(String),
+    Wait(Result<AskedWait, String>),
     State(Result<KeptState, String>),
 }
 
@@ -62,6 +64,8 @@ struct Members<'m> {
     discard: Option<String>,
     #[serde(borrow, deserialize_with = "present")]
     state: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    wait: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -72,12 +76,18 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state } =
+        let Members { progress, text, log, output, retry_in, discard, state, wait } =
             serde_json::from_slice(line).ok()?;
-        if let Some(state) = state {
+        if state.is_some() || wait.is_some() {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return is_alone.then(|| Self::State(KeptState::of_json(state.get())));
+            return match (state, wait) {
+                (Some(state), None) if is_alone => {
+                    Some(Self::State(KeptState::of_json(state.get())))
+                }
+                (None, Some(wait)) if is_alone => Some(Self::Wait(AskedWait::of_json(wait.get()))),
+                _ => None,
+            };
         }
         Some(match (progress, log, output, retry_in, discard, &text) {
             (Some(fraction), None, None, None, None, _) => {
@@ -107,6 +117,8 @@ pub enum AskedEnd {
     RetryIn(Duration, String),
     /// No further attempt can succeed.
     Discard(String),
+    /// It runs again after this wait, or fails as nobody can wait so.
+    Wait(Result<AskedWait, String>),
 }
 
 /// The reading end, and the bytes read.
@@ -254,6 +266,7 @@ impl Messages {
                 self.asked = Some(AskedEnd::RetryIn(delay, text));
             }
             Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
+            Some(ChannelMessage::Wait(wait)) => self.asked = Some(AskedEnd::Wait(wait)),
             Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
             // A script that asks waits for an answer.
             None if begins_with(line, STATE) => {

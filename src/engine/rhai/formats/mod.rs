@@ -5,6 +5,7 @@ mod encode;
 mod json;
 mod kept;
 mod toml_text;
+mod waits;
 mod yaml;
 mod yaml_scalar;
 
@@ -31,6 +32,7 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
     register_parsers(functions, limits);
     register_encoders(functions, limits);
     kept::register(functions, limits);
+    waits::register(functions, limits);
 }
 
 fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {

@@ -109,6 +109,7 @@ impl ExampleWorld {
             attempt: 1,
             attempts_left: 0,
             state: None,
+            event: None,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             extension: "",
             env: &env,

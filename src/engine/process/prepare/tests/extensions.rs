@@ -23,6 +23,7 @@ pub(super) fn run_as(
         attempt: 1,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension,
         env,

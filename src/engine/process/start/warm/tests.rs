@@ -148,6 +148,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         attempt: 1,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension: "",
         env: &env,
