@@ -27,7 +27,8 @@ impl Client {
         let told = self.event_json(event, data);
         let by = &self.author;
         let outcome = self.of(id)?.tell(id, (event, &told), &by.names).await?;
-        let wrong = |status: String| ClientError::WrongState { doing: "tell", id: id.clone(), status };
+        let wrong =
+            |status: String| ClientError::WrongState { doing: "tell", id: id.clone(), status };
         let waited = match outcome {
             TellOutcome::Told => true,
             TellOutcome::Kept => false,
@@ -42,7 +43,9 @@ impl Client {
                     by.who
                 )));
             }
-            TellOutcome::Full => return Err(wrong("full of events that it has not waited for".to_owned())),
+            TellOutcome::Full => {
+                return Err(wrong("full of events that it has not waited for".to_owned()));
+            }
             TellOutcome::Refused(status) => return Err(wrong(status.to_string())),
             TellOutcome::Illegal => return Err(wrong("without a legal target".to_owned())),
             TellOutcome::Missing => return Err(ClientError::NoSuchJob(id.clone())),

@@ -37,7 +37,9 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
-use crate::proto::job::{AskedWait, AskedBounds, FileBody, JobOutput, NamedFiles, OutputOverflow, Params};
+use crate::proto::job::{
+    AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params,
+};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 

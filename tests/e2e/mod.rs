@@ -31,7 +31,6 @@ mod held;
 mod idle;
 mod jobs;
 mod kept_state;
-mod waits;
 mod lifetimes;
 mod limits;
 mod load;
@@ -64,6 +63,7 @@ mod top;
 mod unfinished;
 mod unique;
 mod user_folders;
+mod waits;
 
 use crate::support::{Redis, keys, until};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::proto::job::JobId;
-use hero::store::{TellOutcome, Verdict};
+use hero::store::{Recorded, TellOutcome, Verdict};
 use serde_json::{Value, json};
 
 use crate::support::{Life, World, keys};
@@ -40,7 +40,7 @@ async fn waiting_job_is_scheduled_and_its_event_sends_it_to_its_queue_once() {
     assert!(event(&world, "a")["when"].is_string());
     assert_eq!(tell(&world, &id, "approved", &["bob"]).await, TellOutcome::Twice);
     let claimed = world.claim(&life, 2).await;
-    assert_eq!(claimed.jobs.len(), 1, "it stands in its queue once");
+    assert_eq!(claimed.attempts.len(), 1, "it stands in its queue once");
 }
 
 #[tokio::test]
@@ -48,7 +48,9 @@ async fn wait_is_written_by_the_attempt_that_runs_and_by_no_other() {
     let (world, life, other) =
         (World::new(), Life::of("osis-default-1"), Life::of("osis-default-2"));
     let id = world.started(&life, "a").await;
-    world.finish_as_lost(&other, &id, waits(APPROVED, HOUR)).await;
+    let claimed_at = world.claimed_at(&life, &id);
+    let end = world.finish_claimed(&other, &id, claimed_at, waits(APPROVED, HOUR)).await;
+    assert_eq!(end, Recorded::Lost);
     assert_eq!((world.field("a", "wait"), world.field("a", "waits")), (None, None));
     world.finish(&life, &id, waits(APPROVED, HOUR)).await;
     assert_eq!(world.field("a", "waits").as_deref(), Some("1"));
@@ -67,7 +69,10 @@ async fn event_that_comes_first_is_kept_in_bounds_and_found_by_the_wait() {
     assert_eq!(tell(&world, &id, "one-more", &["ann"]).await, TellOutcome::Full);
     world.finish(&life, &id, waits(APPROVED, HOUR)).await;
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"), "it is due now");
-    assert_eq!((world.field("a", "wait"), event(&world, "a")["event"].clone()), (None, json!("approved")));
+    assert_eq!(
+        (world.field("a", "wait"), event(&world, "a")["event"].clone()),
+        (None, json!("approved"))
+    );
     world.store.dispatch_due(10).await.expect("dispatched");
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "a")["event"], "approved", "no timeout replaces it");
@@ -110,7 +115,10 @@ async fn time_that_passes_ends_a_wait_with_a_timeout() {
     let id = world.started(&life, "a").await;
     world.finish(&life, &id, waits(APPROVED, Duration::ZERO)).await;
     world.store.dispatch_due(10).await.expect("dispatched");
-    assert_eq!((event(&world, "a")["timeout"].clone(), world.field("a", "wait")), (json!(true), None));
+    assert_eq!(
+        (event(&world, "a")["timeout"].clone(), world.field("a", "wait")),
+        (json!(true), None)
+    );
     assert_eq!(tell(&world, &id, "approved", &["ann"]).await, TellOutcome::Kept, "for a next wait");
 }
 

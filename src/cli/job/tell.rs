@@ -17,7 +17,7 @@ use crate::error::{Error, Exit};
 #[command(after_help = "Examples:\n  hero job tell 7f9c2ba4 approved\n  \
                         hero job tell 7f9c2ba4 approved --data '{\"until\": \"18:00\"}'\n  \
                         hero job tell 7f9c2ba4 report --data @report.json")]
-pub(super) struct TellJob {
+pub(in crate::cli) struct TellJob {
     /// The job
     id: String,
     /// The name of the event
@@ -54,6 +54,11 @@ fn read(given: String) -> Result<String, Error> {
     let mut text = String::new();
     std::fs::File::open(file)
         .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| Error::new(Exit::Data, format!("cannot read the data of the event from {file}: {error}")))?;
+        .map_err(|error| {
+            Error::new(
+                Exit::Data,
+                format!("cannot read the data of the event from {file}: {error}"),
+            )
+        })?;
     Ok(text)
 }

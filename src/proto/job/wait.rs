@@ -45,7 +45,8 @@ fn length<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>,
             parse_duration(&text).map(Some).map_err(|why| Error::custom(format!("`for`: {why}")))
         }
         Value::Number(seconds) => {
-            let seconds = seconds.as_f64().and_then(|number| Duration::try_from_secs_f64(number).ok());
+            let seconds =
+                seconds.as_f64().and_then(|number| Duration::try_from_secs_f64(number).ok());
             seconds.map(Some).ok_or_else(|| Error::custom("`for` is no number of seconds"))
         }
         _ => Err(Error::custom("`for` is neither a number of seconds nor a text such as \"3d\"")),
@@ -69,7 +70,10 @@ impl AskedWait {
             return Err("wait: give `event`, `jobs` or `for`".to_owned());
         }
         if wait.jobs.len() > JOBS_MAX {
-            return Err(format!("wait: {} jobs are too many, the limit is {JOBS_MAX}", wait.jobs.len()));
+            return Err(format!(
+                "wait: {} jobs are too many, the limit is {JOBS_MAX}",
+                wait.jobs.len()
+            ));
         }
         if wait.event.is_none() && !wait.who.is_empty() {
             return Err("wait: `who` is of an event alone".to_owned());
@@ -121,7 +125,8 @@ pub fn check_event(name: &str) -> Result<(), String> {
 /// # Errors
 /// The reason why it is refused.
 pub fn event_data(json: &str) -> Result<String, String> {
-    let json = compact(json).map_err(|error| format!("the data of the event is not JSON: {error}"))?;
+    let json =
+        compact(json).map_err(|error| format!("the data of the event is not JSON: {error}"))?;
     if json.len() > EVENT_BYTES_MAX {
         return Err(format!("the data of the event has more than {EVENT_BYTES_MAX} bytes of JSON"));
     }
@@ -135,7 +140,8 @@ mod tests {
     #[test]
     fn wait_is_for_an_event_for_jobs_or_for_a_time() {
         let of = |json: &str| AskedWait::of_json(json);
-        let event = of(r#"{"event": "approved", "for": "3d", "who": ["ann", "@ops"]}"#).expect("legal");
+        let event =
+            of(r#"{"event": "approved", "for": "3d", "who": ["ann", "@ops"]}"#).expect("legal");
         assert_eq!(event.length, Some(Duration::from_hours(72)));
         assert_eq!(event.to_json(), r#"{"event":"approved","who":["ann","@ops"]}"#);
         assert_eq!(event.words(), "the event approved");
