@@ -87,6 +87,13 @@ pub(super) fn ended(
                 "job {id} of {script_type} asked after {took_text}{attempt} to run again in {delay}: {why}"
             );
         }
+        Some(Verdict::Wait { delay, .. }) => {
+            let delay = shown(*delay);
+            log!(
+                JOB_COURSE,
+                "job {id} of {script_type} {why} after {took_text}{attempt}, for up to {delay}"
+            );
+        }
         Some(Verdict::Error { dead: true, .. }) => {
             log!(
                 @warn JOB_FAILURE,

@@ -211,7 +211,8 @@ impl ApiService {
 
 /// Returns a caller as the author of changes, with the client whose request is being answered.
 pub(crate) fn author(caller: &Caller, through: &'static str) -> Author {
-    Author { who: caller.name.clone(), from: peer(), through }
+    let names = vec![caller.name.clone()];
+    Author { who: caller.name.clone(), from: peer(), through, names }
 }
 
 fn is_refusal(error: &RpcError) -> bool {

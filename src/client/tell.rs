@@ -1,0 +1,66 @@
+//! Events that are told to jobs.
+
+use serde_json::json;
+
+use super::{Client, ClientError};
+use crate::proto::audit::bounded;
+use crate::proto::job::{InvalidJob, JobId, check_event, event_data};
+use crate::store::TellOutcome;
+
+impl Client {
+    /// Tells a job an event with a value of JSON, or none. Returns whether the job waited for it; if not, it is kept
+    /// for the next wait of the job.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a name or a value that is not legal;
+    /// [`ClientError::WrongState`] if the job has ended, has had this event, keeps too many, or waits for it from
+    /// others.
+    pub async fn tell_job(
+        &self,
+        id: &JobId,
+        event: &str,
+        data: Option<&str>,
+    ) -> Result<bool, ClientError> {
+        check_event(event).map_err(|why| InvalidJob::new("event", why))?;
+        let data = data.map(event_data).transpose();
+        let data = data.map_err(|why| InvalidJob::new("data", why))?;
+        let told = self.event_json(event, data);
+        let by = &self.author;
+        let outcome = self.of(id)?.tell(id, (event, &told), &by.names).await?;
+        let wrong =
+            |status: String| ClientError::WrongState { doing: "tell", id: id.clone(), status };
+        let waited = match outcome {
+            TellOutcome::Told => true,
+            TellOutcome::Kept => false,
+            TellOutcome::Twice => {
+                return Err(wrong(format!(
+                    "told {event} already; it can be told that again once it waits for it again"
+                )));
+            }
+            TellOutcome::Forbidden => {
+                return Err(wrong(format!(
+                    "waiting for {event} from others than {}: hero job show {id} names them",
+                    by.who
+                )));
+            }
+            TellOutcome::Full => {
+                return Err(wrong("full of events that it has not waited for".to_owned()));
+            }
+            TellOutcome::Refused(status) => return Err(wrong(status.to_string())),
+            TellOutcome::Illegal => return Err(wrong("without a legal target".to_owned())),
+            TellOutcome::Missing => return Err(ClientError::NoSuchJob(id.clone())),
+        };
+        self.note("job.tell", format!("{id} ({event})")).await;
+        Ok(waited)
+    }
+
+    /// Returns the event as JSON, with who tells it and from where. The value is as it was written, with all digits of
+    /// its numbers.
+    fn event_json(&self, event: &str, data: Option<String>) -> String {
+        let by = &self.author;
+        let (who, from, through) = (bounded(&by.who), bounded(&by.from), by.through);
+        let data = data.unwrap_or_else(|| "null".to_owned());
+        let rest = json!({ "event": event, "who": who, "from": from, "through": through });
+        format!("{{\"data\":{data},{}", &rest.to_string()[1..])
+    }
+}

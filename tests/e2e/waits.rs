@@ -1,0 +1,217 @@
+//! Scripts that wait without a task: for an event, for jobs, for a time.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{field, until};
+use crate::support::{Hero, Redis, needs, wait_until};
+
+/// Returns an example of this folder.
+fn example(name: &str) -> String {
+    format!("{}/examples/wait/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn waits(redis: &Redis, id: &str) -> bool {
+    field(redis, id, "wait").is_some()
+}
+
+fn output(hero: &Hero, id: &str) -> String {
+    hero.run(&["job", "output", id]).code(0).stdout
+}
+
+#[test]
+fn deploy_waits_for_its_approval_without_a_task_in_every_language() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let has_node = needs("node", || Path::new("/usr/bin/node").exists());
+    for (unit, script, is_there) in [
+        ("python-default-1", "deploy.py", true),
+        ("bash-default-1", "deploy.sh", true),
+        ("node-default-1", "deploy.js", has_node),
+        ("sal-default-1", "deploy.rhai", true),
+    ] {
+        if is_there {
+            let _actor = hero.actor(unit).start();
+            let kind = unit.split('-').next().expect("a type");
+            hero.run(&["submit", "-t", kind, "--id", kind, &example(script)]).code(0);
+            wait_until("it waits", || waits(&redis, kind));
+            // Its task is free, and it stands in one index.
+            let free = if kind == "bash" { "true" } else { "1" };
+            hero.run(&["exec", "-t", kind, "-e", free]).code(0);
+            let shown = hero.run(&["job", "show", kind]).code(0).stdout;
+            assert!(shown.contains("approved"), "{shown}");
+            let told = hero.run(&["job", "tell", kind, "approved", "--data", "{\"v\": 7}"]).code(0);
+            assert_eq!(told.stdout, format!("{kind} told approved\n"));
+            until(&redis, kind, "finished");
+            let said = output(&hero, kind);
+            assert!(said.starts_with("deployed") && said.contains('7'), "{said}");
+            assert_eq!(field(&redis, kind, "attempt").as_deref(), Some("1"), "no retry is counted");
+        }
+    }
+    let audit = hero.run(&["audit", "--what", "job.tell", "--json"]).code(0).stdout;
+    assert!(audit.contains("python (approved)"), "{audit}");
+}
+
+#[test]
+fn wait_lasts_for_a_time_or_until_jobs_have_ended() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("python-default-1").start();
+    let timed = "import hero\nif hero.event is None: hero.wait('never', '100ms')\nprint(hero.event['timeout'])";
+    hero.run(&["exec", "-t", "python", "-e", timed]).code(0).stdout("True\n");
+    hero.run(&["submit", "-t", "python", "--id", "child", "--delay", "1h", "-e", "1"]).code(0);
+    let parent =
+        "import hero\nif hero.event is None: hero.wait(jobs=['child'])\nprint(hero.event['jobs'])";
+    hero.run(&["submit", "-t", "python", "--id", "parent", "-e", parent]).code(0);
+    wait_until("it waits", || waits(&redis, "parent"));
+    hero.run(&["job", "stop", "child"]).code(0);
+    until(&redis, "parent", "finished");
+    assert_eq!(output(&hero, "parent"), "{'child': 'error'}");
+}
+
+#[test]
+fn of_two_who_tell_at_once_one_is_heard_and_the_other_is_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    hero.run(&["submit", "-t", "python", "--id", "a", &example("deploy.py")]).code(0);
+    wait_until("it waits", || waits(&redis, "a"));
+    let told = || hero.run(&["job", "tell", "a", "approved"]);
+    let codes: Vec<_> = std::thread::scope(|scope| {
+        let both = [scope.spawn(told), scope.spawn(told)];
+        both.into_iter().map(|one| one.join().expect("ran").code).collect()
+    });
+    assert_eq!(codes.iter().filter(|code| **code == 0).count(), 1, "{codes:?}");
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "waits").as_deref(), Some("1"));
+}
+
+#[test]
+fn event_told_first_is_found_and_stopped_and_deleted_jobs_wait_no_more() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let actor = hero.actor("python-default-1");
+    hero.run(&["submit", "-t", "python", "--id", "a", &example("deploy.py")]).code(0);
+    let told = hero.run(&["job", "tell", "a", "approved"]).code(0).stdout;
+    assert_eq!(told, "a keeps approved for its next wait\n");
+    let _actor = actor.start();
+    until(&redis, "a", "finished");
+    for id in ["stopped", "deleted"] {
+        hero.run(&["submit", "-t", "python", "--id", id, &example("deploy.py")]).code(0);
+        wait_until("it waits", || waits(&redis, id));
+    }
+    hero.run(&["job", "stop", "stopped"]).code(0);
+    hero.run(&["job", "delete", "deleted"]).code(0);
+    let refused = hero.run(&["job", "tell", "stopped", "approved"]);
+    assert!(refused.code != 0 && refused.stderr.contains("error"), "{}", refused.stderr);
+    assert_eq!(field(&redis, "stopped", "wait"), None);
+    assert!(hero.run(&["job", "tell", "deleted", "approved"]).code != 0);
+}
+
+#[test]
+fn killed_actor_and_supervisor_lose_and_double_no_wait() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000");
+    let mut supervisor = hero.supervisor().start();
+    let mut actor = hero.actor("python-default-1").start();
+    let script = "import hero\n\
+                  n = hero.state or 0\n\
+                  if hero.event and hero.event['event'] == f'go{n}':\n\
+                  \x20   n += 1\n\
+                  \x20   hero.checkpoint(n)\n\
+                  if n < 4: hero.wait(f'go{n}', '1h')\n\
+                  print(n, end='')";
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", script]).code(0);
+    for turn in 0..4 {
+        let awaited = format!("{{\"event\":\"go{turn}\"}}");
+        // The actor dies about when the wait is said: the attempt is repeated, or the wait stands.
+        wait_until("it runs or waits", || {
+            waits(&redis, "a") || field(&redis, "a", "status").as_deref() == Some("started")
+        });
+        actor.kill();
+        actor = hero.actor("python-default-1").start();
+        wait_until("it waits", || field(&redis, "a", "wait").as_deref() == Some(&awaited));
+        let event = format!("go{turn}");
+        std::thread::scope(|scope| {
+            let tell = scope.spawn(|| hero.run(&["job", "tell", "a", &event]));
+            supervisor.kill();
+            let told = tell.join().expect("ran").code(0).stdout;
+            assert_eq!(told, format!("a told {event}\n"));
+        });
+        supervisor = hero.supervisor().start();
+    }
+    until(&redis, "a", "finished");
+    assert_eq!(output(&hero, "a"), "4");
+    assert_eq!(field(&redis, "a", "waits").as_deref(), Some("4"));
+    drop((actor, supervisor));
+}
+
+#[test]
+fn hostile_waits_fail_their_attempt_and_change_nothing_else() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.waits_max", "3");
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").start();
+    let giant = format!("{{\"event\":\"{}\"}}", "x".repeat(60_000));
+    for (number, wait) in [
+        "{}",
+        "null",
+        "{\"event\":\"a\\u001b[2J\"}",
+        "{\"event\":\"a\\nb\"}",
+        "{\"event\":\"a\",\"for\":\"31d\"}",
+        "{\"event\":\"a\",\"jobs\":[\"b\"]}",
+        "{\"jobs\":[\"h8\"],\"for\":\"400d\"}",
+        "{\"jobs\":[\"h7\"]}",
+        &giant,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("h{number}");
+        let script = format!("echo '{{\"wait\": {wait}}}' >&$HERO_FD");
+        let ended = hero.run(&["exec", "-t", "bash", "--id", &id, "-e", &script]);
+        assert!(
+            ended.stderr.contains("wait") || ended.stderr.contains("event"),
+            "{wait}: {}",
+            ended.stderr
+        );
+        assert_eq!(field(&redis, &id, "status").as_deref(), Some("error"), "{wait}");
+    }
+    let again = "echo '{\"wait\": {\"for\": 0}}' >&$HERO_FD";
+    let ended = hero.run(&["exec", "-t", "bash", "--id", "many", "-e", again]).code(1);
+    assert!(ended.stderr.contains("has waited 3 times"), "{}", ended.stderr);
+    for (event, data) in
+        [("a b", "1"), ("", "1"), ("a", "{"), ("a", &format!("\"{}\"", "x".repeat(70_000)))]
+    {
+        let refused = hero.run(&["job", "tell", "many", event, "--data", data]);
+        assert!(refused.code != 0, "{event} {}", data.len());
+    }
+}
+
+#[test]
+fn event_tells_who_told_it_and_a_wait_for_others_is_not_ended() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    let script = "import hero, json\nif hero.event is None: hero.wait('ok', who='no-such-person')\nprint(json.dumps(hero.event))";
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", script]).code(0);
+    wait_until("it waits", || waits(&redis, "a"));
+    let refused = hero.run(&["job", "tell", "a", "ok"]);
+    assert!(refused.stderr.contains("from others than"), "{}", refused.stderr);
+    let script =
+        "import hero, json\nif hero.event is None: hero.wait('ok')\nprint(json.dumps(hero.event))";
+    hero.run(&["submit", "-t", "python", "--id", "b", "-e", script]).code(0);
+    wait_until("it waits", || waits(&redis, "b"));
+    hero.run(&["job", "tell", "b", "ok", "--data", "12345678901234567890"]).code(0);
+    until(&redis, "b", "finished");
+    let came: Value = serde_json::from_str(&output(&hero, "b")).expect("JSON");
+    assert_eq!((&came["event"], &came["through"]), (&json!("ok"), &json!("command line")));
+    assert!(
+        came["who"].is_string() && came["from"].is_string() && came["when"].is_string(),
+        "{came}"
+    );
+}
