@@ -80,18 +80,12 @@ pub(super) fn ended(
                 "job {id} of {script_type} failed in {took_text}{attempt}; it is retried in {delay}: {why}"
             );
         }
-        Some(Verdict::Postpone { delay, .. }) => {
+        Some(later @ (Verdict::Postpone { delay, .. } | Verdict::Wait { delay, .. })) => {
+            let within = if matches!(later, Verdict::Wait { .. }) { "within" } else { "in" };
             let delay = shown(*delay);
             log!(
                 JOB_COURSE,
-                "job {id} of {script_type} asked after {took_text}{attempt} to run again in {delay}: {why}"
-            );
-        }
-        Some(Verdict::Wait { delay, .. }) => {
-            let delay = shown(*delay);
-            log!(
-                JOB_COURSE,
-                "job {id} of {script_type} {why} after {took_text}{attempt}, for up to {delay}"
+                "job {id} of {script_type} asked after {took_text}{attempt} to run again {within} {delay}: {why}"
             );
         }
         Some(Verdict::Error { dead: true, .. }) => {

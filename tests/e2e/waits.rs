@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{field, until};
-use crate::support::{Hero, Redis, needs, wait_until};
+use crate::support::{Hero, Redis, keys, needs, wait_until};
 
 /// Returns an example of this folder.
 fn example(name: &str) -> String {
@@ -151,48 +151,6 @@ fn killed_actor_and_supervisor_lose_and_double_no_wait() {
 }
 
 #[test]
-fn hostile_waits_fail_their_attempt_and_change_nothing_else() {
-    let redis = Redis::start();
-    let hero = Hero::on(&redis).set("job.waits_max", "3");
-    let _supervisor = hero.supervisor().start();
-    let _actor = hero.actor("bash-default-1").start();
-    let giant = format!("{{\"event\":\"{}\"}}", "x".repeat(60_000));
-    for (number, wait) in [
-        "{}",
-        "null",
-        "{\"event\":\"a\\u001b[2J\"}",
-        "{\"event\":\"a\\nb\"}",
-        "{\"event\":\"a\",\"for\":\"31d\"}",
-        "{\"event\":\"a\",\"jobs\":[\"b\"]}",
-        "{\"jobs\":[\"h8\"],\"for\":\"400d\"}",
-        "{\"jobs\":[\"h7\"]}",
-        &giant,
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let id = format!("h{number}");
-        let script = format!("echo '{{\"wait\": {wait}}}' >&$HERO_FD");
-        let ended = hero.run(&["exec", "-t", "bash", "--id", &id, "-e", &script]);
-        assert!(
-            ended.stderr.contains("wait") || ended.stderr.contains("event"),
-            "{wait}: {}",
-            ended.stderr
-        );
-        assert_eq!(field(&redis, &id, "status").as_deref(), Some("error"), "{wait}");
-    }
-    let again = "echo '{\"wait\": {\"for\": 0}}' >&$HERO_FD";
-    let ended = hero.run(&["exec", "-t", "bash", "--id", "many", "-e", again]).code(1);
-    assert!(ended.stderr.contains("has waited 3 times"), "{}", ended.stderr);
-    for (event, data) in
-        [("a b", "1"), ("", "1"), ("a", "{"), ("a", &format!("\"{}\"", "x".repeat(70_000)))]
-    {
-        let refused = hero.run(&["job", "tell", "many", event, "--data", data]);
-        assert!(refused.code != 0, "{event} {}", data.len());
-    }
-}
-
-#[test]
 fn event_tells_who_told_it_and_a_wait_for_others_is_not_ended() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
@@ -214,4 +172,137 @@ fn event_tells_who_told_it_and_a_wait_for_others_is_not_ended() {
         came["who"].is_string() && came["from"].is_string() && came["when"].is_string(),
         "{came}"
     );
+}
+
+#[test]
+fn parent_waits_for_its_children_on_the_only_task_through_deaths_of_its_actor() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("actor.lease", "\"1s\"")
+        .set("job.crash_limit", "1000")
+        .set("type.python.may_submit", "[\"python\"]");
+    let _supervisor = hero.supervisor().start();
+    let mut actor = hero.actor("python-default-1").tasks(1).start();
+    let script = "import hero\n\
+                  if hero.event is None:\n\
+                  \x20   for n in range(12): hero.submit(f'assert {n} != 7', name=f'c{n}', retries=0)\n\
+                  \x20   hero.wait(children=True)\n\
+                  print(hero.event['children'], len(hero.event['failed']))";
+    hero.run(&["submit", "-t", "python", "--id", "p", "-e", script]).code(0);
+    let ended = || redis.count("python", "finished");
+    for least in [1, 5] {
+        wait_until("some children have finished", || ended() >= least);
+        actor.kill();
+        actor = hero.actor("python-default-1").tasks(1).start();
+    }
+    until(&redis, "p", "finished");
+    assert_eq!(output(&hero, "p"), "{'finished': 11, 'error': 1, 'missing': 0} 1");
+    assert_eq!(field(&redis, "p", "waits").as_deref(), Some("1"));
+    assert_eq!(redis.ask::<Vec<String>>(&format!("KEYS {}*", keys::job("child-"))).len(), 12);
+    drop(actor);
+}
+
+#[test]
+fn lists_pages_and_commands_tell_what_a_job_waits_for() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    hero.run(&["submit", "-t", "python", "--id", "a", &example("deploy.py")]).code(0);
+    wait_until("it waits", || waits(&redis, "a"));
+    let list = hero.run(&["job", "list"]).code(0).stdout;
+    assert!(
+        list.contains("scheduled, waits for the event approved") && list.contains("STARTS"),
+        "{list}"
+    );
+    let shown = hero.run(&["job", "show", "a"]).code(0);
+    assert!(shown.stdout.contains("scheduled, waits for the event approved"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("hero job tell a approved"), "{}", shown.stderr);
+    let gave_up = hero.run(&["job", "wait", "--wait", "1ms", "a"]);
+    assert!(gave_up.stderr.contains("hero job tell a approved"), "{}", gave_up.stderr);
+    let listed = hero.run(&["--json", "job", "list", "--status", "waiting"]).code(0).stdout;
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!(listed["jobs"][0]["wait"], json!("{\"event\":\"approved\"}"), "{listed}");
+    let healthy = hero.run(&["status", "--check"]);
+    assert!(!healthy.stdout.contains("scheduled job"), "{}", healthy.stdout);
+    // An event of another name is kept, and the job waits on.
+    hero.run(&["job", "tell", "a", "other"]).code(0).stdout("a keeps other for its next wait\n");
+    let mistaken = hero.run(&["job", "tell", "a", "two words"]);
+    assert!(mistaken.stderr.contains("characters of A-Z"), "{}", mistaken.stderr);
+    let missing = hero.run(&["job", "tell", "none", "approved"]);
+    assert!(missing.code != 0 && missing.stderr.contains("none"), "{}", missing.stderr);
+}
+
+#[test]
+fn edited_wait_ends_and_a_priority_leaves_it_and_no_limit_or_key_is_lost() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("limit.one.per", "\"key\"").set("limit.one.running", "1");
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("python-default-1").start();
+    let key = ["--limit-key", "one", "--unique-key", "u", "--expires", "1s"];
+    let script = "import hero\nif hero.event is None: hero.wait('ok')\nprint(hero.event)";
+    hero.run(&[&["submit", "-t", "python", "--id", "a"], &key[..], &["-e", script]].concat())
+        .code(0);
+    wait_until("it waits", || waits(&redis, "a"));
+    // It holds no slot of its limit, but its unique key, and its time to start has not passed.
+    hero.run(&["exec", "-t", "python", "--limit-key", "one", "-e", "1"]).code(0);
+    let twice = ["submit", "-t", "python", "--unique-key", "u", "--on-duplicate=reject", "-e", "1"];
+    assert!(hero.run(&twice).code != 0);
+    let expiring = format!("ZCARD {}", keys::prefix("EXPIRING"));
+    wait_until("its time to start is looked at", || redis.ask::<u64>(&expiring) == 0);
+    assert!(waits(&redis, "a"));
+    hero.run(&["job", "edit", "a", "--priority", "urgent"]).code(0);
+    assert!(waits(&redis, "a"));
+    hero.run(&["job", "edit", "a", "--delay", "0s"]).code(0);
+    until(&redis, "a", "finished");
+    let said = output(&hero, "a");
+    assert!(said.starts_with("{'timeout': True"), "{said}");
+}
+
+#[test]
+fn backup_has_the_waits_and_the_events_of_jobs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.may_submit", "[\"python\"]");
+    let actor = hero.actor("python-default-1").start();
+    hero.run(&["submit", "-t", "python", "--id", "event", &example("deploy.py")]).code(0);
+    hero.run(&["submit", "-t", "python", "--id", "later", "--delay", "1h", "-e", "1"]).code(0);
+    for (id, wait) in [("jobs", "jobs=['later', 'over']"), ("over", "jobs=['none']")] {
+        let script = format!(
+            "import hero\nif hero.event is None: hero.wait({wait})\nprint(hero.event['jobs'])"
+        );
+        hero.run(&["submit", "-t", "python", "--id", id, "-e", &script]).code(0);
+    }
+    let parent = "import hero\nif hero.event is None:\n    hero.submit('1', name='c', run_at='2100-01-01T00:00:00Z')\n    \
+                  hero.wait(children=True)\nprint(hero.event['children'])";
+    hero.run(&["submit", "-t", "python", "--id", "parent", "-e", parent]).code(0);
+    hero.run(&["submit", "-t", "bash", "--id", "told", &example("deploy.sh")]).code(0);
+    hero.run(&["job", "tell", "told", "approved"]).code(0);
+    for id in ["event", "jobs", "parent"] {
+        wait_until("it waits", || waits(&redis, id));
+    }
+    until(&redis, "over", "finished");
+    drop(actor);
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    let other = Redis::start();
+    let there = Hero::on(&other);
+    there.run(&["restore", file]).code(0);
+    for id in ["event", "jobs", "parent"] {
+        assert_eq!(field(&other, id, "status").as_deref(), Some("scheduled"), "{id}");
+        assert_eq!(field(&other, id, "wait"), field(&redis, id, "wait"), "{id}");
+        assert_eq!(field(&other, id, "run_at"), field(&redis, id, "run_at"), "{id}");
+    }
+    let _actors = [there.actor("python-default-1").start(), there.actor("bash-default-1").start()];
+    there.run(&["job", "tell", "event", "approved"]).code(0).stdout("event told approved\n");
+    until(&other, "told", "finished");
+    let child: String =
+        serde_json::from_str::<Vec<String>>(&field(&other, "parent", "children").expect("one"))
+            .expect("ids")
+            .remove(0);
+    there.run(&["job", "stop", "later", &child]).code(0);
+    for id in ["event", "jobs", "parent"] {
+        until(&other, id, "finished");
+    }
+    assert_eq!(output(&there, "jobs"), "{'later': 'error', 'over': 'finished'}");
+    assert_eq!(output(&there, "parent"), "{'finished': 0, 'error': 1, 'missing': 0}");
 }

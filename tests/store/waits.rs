@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::proto::job::JobId;
-use hero::store::{Recorded, TellOutcome, Verdict};
+use hero::store::{AttemptEnd, Recorded, TellOutcome, Verdict};
 use serde_json::{Value, json};
 
 use crate::support::{Life, Redis, World, ids, job, keys};
@@ -225,6 +225,34 @@ async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_look() {
     world.store.dispatch_due(10).await.expect("looked");
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "a")["jobs"], json!({ "one": "finished", "two": "finished" }));
+    world.check();
+}
+
+#[tokio::test]
+async fn keys_of_a_wrong_type_lose_no_wait() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let (a, b) = (world.started(&life, "a").await, world.started(&life, "b").await);
+    let one = world.started(&life, "one").await;
+    let index = keys::index("scheduled", "osis");
+    let life_of = |id: &JobId| {
+        let claimed_at = world.claimed_at(&life, id);
+        AttemptEnd { claimed_at, ..world.ending(&life, id.clone(), waits(APPROVED, HOUR)) }
+    };
+    // Nobody would find it in the index: it runs again at once.
+    let ends = [life_of(&a)];
+    world.redis.spoil(&index);
+    world.store.finish(&life.boot, HOUR, &ends).await.expect("recorded");
+    assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
+    assert_eq!(event(&world, "a")["timeout"], true);
+    world.redis.delete(&index);
+    world.finish(&life, &b, waits("{\"jobs\":[\"one\"]}", HOUR)).await;
+    world.redis.delete(&keys::pending("b"));
+    world.redis.spoil(&keys::pending("b"));
+    world.finish(&life, &one, Verdict::Finished { output: "1".into(), exit_code: None }).await;
+    make_due(&world.redis, "b");
+    world.store.dispatch_due(10).await.expect("looked");
+    assert_eq!(world.field("b", "status").as_deref(), Some("dispatched"));
+    assert_eq!(event(&world, "b")["jobs"], json!({ "one": "finished" }));
     world.check();
 }
 

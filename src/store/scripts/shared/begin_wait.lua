@@ -2,7 +2,7 @@
 -- needs: waits waiting awaited
 
 -- Takes the event of a wait out of those that the job was told before. Nil if there is none; one that comes from
--- somebody who may not tell it goes.
+-- a caller who may not tell it goes.
 local function take_told_event(id, wait)
   local told = json_table(read(id, 'told_events')[1])
   if not told then return nil end
