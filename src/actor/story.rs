@@ -81,8 +81,7 @@ pub(super) fn ended(
             );
         }
         Some(later @ (Verdict::Postpone { delay, .. } | Verdict::Wait { delay, .. })) => {
-            let within = if matches!(later, Verdict::Wait { .. }) { "within" } else { "in" };
-            let delay = shown(*delay);
+            let (within, delay) = (later_by(later), shown(*delay));
             log!(
                 JOB_COURSE,
                 "job {id} of {script_type} asked after {took_text}{attempt} to run again {within} {delay}: {why}"
@@ -108,6 +107,11 @@ pub(super) fn ended(
             );
         }
     }
+}
+
+/// Returns the word before the time after which a job runs again: a wait may end before.
+fn later_by(verdict: &Verdict) -> &'static str {
+    if matches!(verdict, Verdict::Wait { .. }) { "within" } else { "in" }
 }
 
 /// Returns the id of the job's trace, for the journal; without one the line has no such field.

@@ -37,9 +37,9 @@ const TRIES: [(&str, &str, &str); 30] = [
         r#"say(b'{"wait": {"event": "2J"}}\n')"#,
     ),
     (
-        "a key of redis as the name",
-        r#"say(b'{"wait": {"event": "hero:job:*"}}\n')"#,
-        r#"say(b'{"wait": {"event": "hero.job-1"}}\n')"#,
+        "a pattern of keys as the name",
+        r#"say(b'{"wait": {"event": "a:job:*"}}\n')"#,
+        r#"say(b'{"wait": {"event": "a.job-1"}}\n')"#,
     ),
     (
         "quotes of another language",

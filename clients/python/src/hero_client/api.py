@@ -915,6 +915,8 @@ class ListedJob(_ListedJobRequired, total=False):
     `HERO_CONTEXT_ID`."""
     attempt: int
     """Attempts so far, the running one included."""
+    wait: str
+    """The event, the jobs or the time that it waits for while it is scheduled, as JSON."""
     crashes: int
     """The number of actors that died running it."""
     actor: str
