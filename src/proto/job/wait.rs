@@ -32,15 +32,11 @@ pub struct AskedWait {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobId>,
     /// The ends of all jobs that the script has submitted end it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub children: bool,
     /// The time after which it ends anyway; `None` for the longest.
     #[serde(rename = "for", deserialize_with = "length", skip_serializing)]
     pub length: Option<Duration>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Reads a number of seconds, or a text such as `3d`.
