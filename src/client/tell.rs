@@ -21,15 +21,9 @@ impl Client {
         event: &str,
         data: Option<&str>,
     ) -> Result<bool, ClientError> {
-        check_event(event).map_err(|why| InvalidJob::new("event", why))?;
-        let data = data.map(event_data).transpose();
-        let data = data.map_err(|why| InvalidJob::new("data", why))?;
-        let told = self.event_json(event, data);
-        let by = &self.author;
-        let outcome = self.of(id)?.tell(id, (event, &told), &by.names).await?;
         let wrong =
             |status: String| ClientError::WrongState { doing: "tell", id: id.clone(), status };
-        let waited = match outcome {
+        Ok(match self.try_tell_job(id, event, data).await? {
             TellOutcome::Told => true,
             TellOutcome::Kept => false,
             TellOutcome::Twice => {
@@ -40,7 +34,7 @@ impl Client {
             TellOutcome::Forbidden => {
                 return Err(wrong(format!(
                     "waiting for {event} from others than {}: hero job show {id} names them",
-                    by.who
+                    self.author.who
                 )));
             }
             TellOutcome::Full => {
@@ -49,9 +43,28 @@ impl Client {
             TellOutcome::Refused(status) => return Err(wrong(status.to_string())),
             TellOutcome::Illegal => return Err(wrong("without a legal target".to_owned())),
             TellOutcome::Missing => return Err(ClientError::NoSuchJob(id.clone())),
-        };
-        self.note("job.tell", format!("{id} ({event})")).await;
-        Ok(waited)
+        })
+    }
+
+    /// Tells a job an event as [`Client::tell_job`] does, and returns what the job makes of it.
+    ///
+    /// # Errors
+    /// [`ClientError::Invalid`] for a name or a value that is not legal; [`ClientError::Store`].
+    pub async fn try_tell_job(
+        &self,
+        id: &JobId,
+        event: &str,
+        data: Option<&str>,
+    ) -> Result<TellOutcome, ClientError> {
+        check_event(event).map_err(|why| InvalidJob::new("event", why))?;
+        let data = data.map(event_data).transpose();
+        let data = data.map_err(|why| InvalidJob::new("data", why))?;
+        let told = self.event_json(event, data);
+        let outcome = self.of(id)?.tell(id, (event, &told), &self.author.names).await?;
+        if matches!(outcome, TellOutcome::Told | TellOutcome::Kept) {
+            self.note("job.tell", format!("{id} ({event})")).await;
+        }
+        Ok(outcome)
     }
 
     /// Returns the event as JSON, with who tells it and from where. The value is as it was written, with all digits of

@@ -39,7 +39,6 @@ fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "docs/performance.md has the numbers")]
 fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
@@ -70,7 +69,7 @@ fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
         let now = calls(&redis);
         // What this test asks for does not count.
         let all = |of: &BTreeMap<String, u64>| of.values().sum::<u64>() - count(of, "info");
-        (all(&now) - all(&before)) as f64 / looks(&now) as f64
+        (all(&now) - all(&before)) / looks(&now)
     };
     let none = per_look();
     submit(1);
@@ -80,9 +79,9 @@ fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
     let bytes = memory().saturating_sub(before) / 9_999;
     let many = per_look();
     println!(
-        "{none:.1} commands per look with 0 waiting jobs, {one:.1} with 1, {many:.1} with 10 000, of {bytes} bytes each"
+        "{none} commands per look with 0 waiting jobs, {one} with 1, {many} with 10 000, of {bytes} bytes each"
     );
-    assert!(many < one * 1.2 + 1.0, "{none} {one} {many}");
+    assert!(many <= one + 3, "{none} {one} {many}");
     drop((supervisor, actor));
 }
 

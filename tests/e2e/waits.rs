@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nix::unistd::{Group, getgid};
 use serde_json::{Value, json};
 
 use super::{field, until};
@@ -172,6 +173,15 @@ fn event_tells_who_told_it_and_a_wait_for_others_is_not_ended() {
         came["who"].is_string() && came["from"].is_string() && came["when"].is_string(),
         "{came}"
     );
+    // By the name of a group of the user of the command.
+    let group = Group::from_gid(getgid()).expect("groups").expect("a group").name;
+    let script = format!(
+        "import hero\nif hero.event is None: hero.wait('ok', who=['@no-such-group', '@{group}'])\nprint(1)"
+    );
+    hero.run(&["submit", "-t", "python", "--id", "c", "-e", &script]).code(0);
+    wait_until("it waits", || waits(&redis, "c"));
+    hero.run(&["job", "tell", "c", "ok"]).code(0).stdout("c told ok\n");
+    until(&redis, "c", "finished");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `hero job tell`: tells a job an event that its script waits for.
 
+use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,7 +12,7 @@ use crate::error::{Error, Exit};
 
 /// Tell a job an event that its script waits for
 ///
-/// The job runs again with the event in HERO_EVENT: its name, its data, who told it and when. One that the job does
+/// The job runs again with the event in `HERO_EVENT`: its name, its data, who told it and when. One that the job does
 /// not wait for yet is kept for its next wait.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job tell 7f9c2ba4 approved\n  \
@@ -36,9 +37,12 @@ impl TellJob {
         output::print(
             global.json,
             || json!({ "id": id, "result": result }),
-            || match waited {
-                true => format!("{id} told {}\n", self.event),
-                false => format!("{id} keeps {} for its next wait\n", self.event),
+            || {
+                if waited {
+                    format!("{id} told {}\n", self.event)
+                } else {
+                    format!("{id} keeps {} for its next wait\n", self.event)
+                }
             },
         )?;
         Ok(ExitCode::SUCCESS)
@@ -47,10 +51,9 @@ impl TellJob {
 
 /// Returns the JSON that is given, or that a file has.
 fn read(given: String) -> Result<String, Error> {
-    use std::io::Read;
-    let Some(file) = given.strip_prefix('@') else { return Ok(given) };
     // Enough for the longest value with space between its parts.
     const FILE_BYTES_MAX: u64 = 1 << 20;
+    let Some(file) = given.strip_prefix('@') else { return Ok(given) };
     let mut text = String::new();
     std::fs::File::open(file)
         .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))

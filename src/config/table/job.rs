@@ -31,7 +31,7 @@ key_table! {
     wait_max: Duration(SECOND, TEN_YEARS);
 
     /// The number of waits that one job may ask for. The job fails if its script asks for one more.
-    waits_max: Number(0, 1000000);
+    waits_max: Number(0, 1_000_000);
 
     /// A job that crashed its actor this many times ends in `error`.
     crash_limit: Number(1, 1000);
