@@ -147,6 +147,10 @@ pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
         Hindrance::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
         }
+        Hindrance::Wait(wait) => match &wait.event {
+            Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),
+            None => wait.words(),
+        },
     };
     output::note(&format!("hero: job {id} waits for {reason}"));
 }

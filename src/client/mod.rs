@@ -72,6 +72,7 @@ mod short_ids;
 mod signing;
 mod stats;
 mod status;
+mod tell;
 mod tokens;
 mod wait;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::{JobField, JobId, JobStatus, Tags};
+use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -157,6 +157,12 @@ impl JobSummary {
             && self.time("slow_at").is_some_and(|slow| Some(slow) >= self.time("started_at"));
         let word = is_late.then_some("late").or(is_slow.then_some("slow"));
         word.filter(|_| !self.status.is_terminal())
+    }
+
+    /// Returns what its script waits for, in words, if it does.
+    pub fn awaited(&self) -> Option<String> {
+        let wait = self.fields.get("wait").filter(|_| self.status == JobStatus::Scheduled)?;
+        AskedWait::of_field(wait).map(|wait| wait.words())
     }
 
     /// Sets the machine of a job that runs, as its hash has only the one of its last attempt: to `host` if its

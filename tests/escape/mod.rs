@@ -10,6 +10,7 @@ mod leftovers;
 mod notify;
 mod sal;
 mod signatures;
+mod waits;
 
 use std::os::unix::fs::chown;
 use std::path::Path;

@@ -33,3 +33,4 @@ mod samples;
 mod schedule;
 mod statistics;
 mod submit;
+mod waits;
