@@ -38,7 +38,9 @@ mod notify;
 mod osis;
 mod output;
 mod progress;
+mod published;
 mod queue;
+mod run_script;
 mod script;
 mod script_doc;
 mod sections;
@@ -122,6 +124,7 @@ enum Command {
     Metrics(metrics::MetricsCommand),
     Exec(exec::Exec),
     Submit(submit::Submit),
+    RunScript(run_script::RunScript),
     #[command(subcommand)]
     Job(job::JobCommand),
     #[command(subcommand)]
@@ -213,6 +216,7 @@ impl Cli {
             Command::Metrics(metrics) => block_on(metrics.run(global)),
             Command::Exec(exec) => block_on(exec.run(global)),
             Command::Submit(submit) => block_on(submit.run(global)),
+            Command::RunScript(script) => block_on(script.run(global)),
             Command::Job(job) => block_on(job.run(global)),
             Command::Graph(graph) => block_on(graph.run(global)),
             Command::Queue(queue) => block_on(queue.run(global)),

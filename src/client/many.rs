@@ -1,5 +1,6 @@
 //! Batches of jobs, atomic or not, and graphs of jobs that wait for each other by name.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
@@ -25,6 +26,7 @@ impl Client {
         &self,
         jobs: &[Job],
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
         for job in jobs {
             self.check(job)?;
         }
@@ -96,6 +98,8 @@ impl Client {
         jobs: &[Job],
         is_new: bool,
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
+        self.resolve_callbacks(jobs.len(), batch).await?;
         for job in jobs {
             self.check(job)?;
         }
@@ -136,6 +140,7 @@ impl Client {
         graph: &mut Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         graph.join_trace(None);
+        self.resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;
@@ -195,6 +200,7 @@ impl Client {
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
         let mut batch = NewBatch::default();
+        let jobs = &*self.resolved_members(jobs).await?;
         self.place_batch(&mut batch, jobs)?;
         self.submit_members(jobs.to_vec(), &batch, None).await
     }
@@ -209,10 +215,34 @@ impl Client {
         batch: &mut NewBatch,
         jobs: &[Job],
     ) -> Result<Vec<JobId>, ClientError> {
+        let jobs = &*self.resolved_members(jobs).await?;
+        self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         self.place_batch(batch, jobs)?;
         let new = batch.stored_with(jobs);
         self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
+    }
+
+    /// Gives the jobs of an atomic batch their published scripts.
+    async fn resolved_members<'a>(&self, jobs: &'a [Job]) -> Result<Cow<'a, [Job]>, ClientError> {
+        self.resolved(jobs).await.map_err(|(place, error)| {
+            let name = jobs.get(place).map(|job| job.id.to_string()).unwrap_or_default();
+            unless_lost(place, name, error)
+        })
+    }
+
+    /// Gives the callbacks of a batch that has so many jobs their published scripts.
+    async fn resolve_callbacks(
+        &self,
+        place: usize,
+        batch: &mut NewBatch,
+    ) -> Result<(), ClientError> {
+        let names: Vec<&str> = batch.callbacks.keys().map(|of| of.as_str()).collect();
+        let resolved = self.resolve_all(batch.callbacks.values_mut()).await;
+        resolved.map_err(|(at, error)| {
+            let name = names.get(at).copied().unwrap_or_default().to_owned();
+            unless_lost(place, name, error)
+        })
     }
 
     /// Submits jobs on the shard of a batch, all or none.
@@ -321,6 +351,14 @@ impl Client {
 
 fn refused(place: usize, name: String, error: ClientError) -> ClientError {
     ClientError::Refused { place, name, error: Box::new(error) }
+}
+
+/// Names the job that is refused, unless Redis could not be asked.
+fn unless_lost(place: usize, name: String, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Store(_) => error,
+        error => refused(place, name, error),
+    }
 }
 
 /// Returns the first job that has the id or the unique key of an earlier one.

@@ -59,6 +59,7 @@ mod limits;
 mod logs;
 mod many;
 mod migration;
+mod named_scripts;
 mod new_batch;
 mod notifications;
 mod objects;
@@ -102,6 +103,7 @@ pub use graph_retry::GraphRetry;
 pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument};
 pub use logs::LogFollower;
 pub use migration::blockers;
+pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;
 pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
@@ -242,6 +244,7 @@ impl Client {
     }
 
     async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId, ClientError> {
+        self.resolve_script(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
         let store = match how {
@@ -295,7 +298,8 @@ impl Client {
                 "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
             return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
         }
-        if job.spec.script_type.is_none() {
+        // The script that it names has a type.
+        if job.spec.script_type.is_none() && job.spec.unresolved().is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
         job.spec.check_uniqueness()?;

@@ -1,4 +1,4 @@
-//! `hero script`: documents the functions of scripts, and checks scripts without running them.
+//! `hero script`: documents the functions of scripts, checks scripts without running them, and publishes them.
 
 mod lua;
 mod pages;
@@ -12,23 +12,31 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::script::ScriptSource;
-use super::{Global, output};
+use super::{Global, output, published};
 use crate::config::Config;
 use crate::engine::rhai::{Function, Group, nearest};
 use crate::engine::scripts::{FindingDocument, check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
-/// Look up functions of scripts, check a script, try one at a prompt
+/// Publish scripts under a name; look up functions of scripts, check a script, try one at a prompt
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
                         hero script check -t sal deploy.rhai\n  \
-                        hero script repl -t osis\n  hero script redis claim")]
+                        hero script repl -t osis\n  hero script redis claim\n  \
+                        hero script publish deploy deploy.py\n  hero script history deploy")]
 pub(super) enum ScriptCommand {
     Doc(Doc),
     Check(ScriptCheck),
     Repl(repl::Repl),
     Redis(lua::LuaText),
+    Publish(published::Publish),
+    List(published::ListScripts),
+    Show(published::ShowScript),
+    History(published::ScriptHistory),
+    Diff(published::ScriptDiff),
+    Rollback(published::ScriptRollback),
+    Delete(published::DeleteScripts),
 }
 
 /// Print the functions of Rhai scripts: signature, description, example
@@ -69,6 +77,13 @@ impl ScriptCommand {
             Self::Check(check) => check.run(global),
             Self::Repl(repl) => super::block_on(repl.run(global)),
             Self::Redis(script) => script.run(global),
+            Self::Publish(publish) => super::block_on(publish.run(global)),
+            Self::List(list) => super::block_on(list.run(global)),
+            Self::Show(show) => super::block_on(show.run(global)),
+            Self::History(history) => super::block_on(history.run(global)),
+            Self::Diff(diff) => super::block_on(diff.run(global)),
+            Self::Rollback(rollback) => super::block_on(rollback.run(global)),
+            Self::Delete(delete) => super::block_on(delete.run(global)),
         }
     }
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
 use super::exit_codes::ExitCodes;
+use super::files::ContentHash;
 use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::notify_names::NotifyName;
@@ -20,6 +21,7 @@ use super::tags::Tags;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
+use crate::proto::named_script::ScriptUse;
 use crate::proto::queue::Queue;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 use crate::proto::units::format_duration;
@@ -37,10 +39,13 @@ pub enum Entrance {
     GraphCallback,
     /// `[cron.NAME]`.
     PeriodicJob,
+    /// The head of a script that is published, or `[script.NAME]`.
+    Script,
 }
 
 const EACH_ITS_OWN: &str = "each job has its own";
 const STARTED_BY_GRAPH: &str = "the end of its graph alone starts a callback";
+const OF_ITS_JOBS: &str = "each job of the script has its own";
 const STARTED_BY_TIME: &str = "its schedule alone starts a periodic job";
 
 /// One row of the list in `settings.rs`.

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::asked_bounds::{MemorySize, NetworkAccess};
 use super::exit_codes::ExitCodes;
+use super::files::ContentHash;
 use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
@@ -19,6 +20,7 @@ use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
+use crate::proto::named_script::ScriptUse;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
@@ -130,6 +132,8 @@ from_str! {
     ActorId: Text, reason;
     BootId: Text, reason;
     TraceParent: Text, reason;
+    ScriptUse: Text, reason;
+    ContentHash: Text, reason;
     String: Text, reason;
     u32: Number, no_number;
     u64: Number, no_number;

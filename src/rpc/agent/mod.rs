@@ -4,6 +4,7 @@
 //! protocol has it since 2026-07-28.
 
 mod course;
+mod published;
 mod tools;
 
 use std::sync::Arc;
@@ -106,11 +107,12 @@ impl AgentServer {
             "initialize" => initialized(&params, &self.instructions().await),
             "server/discover" => discovered(&self.instructions().await),
             "ping" => json!({}),
-            "tools/list" => json!({
-                "tools": tools::list(&self.table, &tools::AgentTypes::of(&self.context).await),
-                "ttlMs": KEPT_MS,
-                "cacheScope": "private",
-            }),
+            "tools/list" => {
+                let types = tools::AgentTypes::of(&self.context).await;
+                let mut all = tools::list(&self.table, &types);
+                all.extend(published::list(&self.context, &types).await);
+                json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
+            }
             "tools/call" => tools::call(self, params).await?,
             _ => {
                 let message = format!("there is no method `{}`", shown(method));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::super::table::MethodTable;
-use super::AgentServer;
+use super::{AgentServer, published};
 use crate::proto::job::{JobId, SETTINGS};
 
 /// A tool.
@@ -295,7 +295,11 @@ impl AgentTool {
 /// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
 pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Value, RpcError> {
     let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
-    let Some(tool) = TOOLS.iter().find(|tool| params["name"] == tool.name) else {
+    let published = params["name"].as_str().and_then(published::script_of);
+    let Some(tool) = TOOLS.iter().find(|tool| match published {
+        Some(_) => tool.name == RUN,
+        None => params["name"] == tool.name,
+    }) else {
         let name = params["name"].to_string();
         return wrong(format!("there is no tool {}", name.chars().take(80).collect::<String>()));
     };
@@ -304,9 +308,10 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return wrong("the arguments are not an object".to_owned()),
     };
-    let called = match tool.name {
-        FOLLOW => follow(server, arguments).await,
-        _ => server.call(tool.method, tool.params(arguments)).await,
+    let called = match (tool.name, published) {
+        (_, Some(name)) => server.call(tool.method, published::run_params(&name, arguments)).await,
+        (FOLLOW, None) => follow(server, arguments).await,
+        (_, None) => server.call(tool.method, tool.params(arguments)).await,
     };
     Ok(match called {
         Err(error) => {

@@ -23,6 +23,7 @@ mod notify;
 mod object;
 mod older;
 mod params;
+mod published;
 mod queue;
 mod repeats;
 mod script;
@@ -51,6 +52,7 @@ pub(super) fn all() -> Vec<Method> {
     all.extend(notify::methods());
     all.extend(object::methods());
     all.extend(script::methods());
+    all.extend(published::methods());
     all.extend(system::methods());
     all.extend(older::methods());
     all.extend(follow::methods());
