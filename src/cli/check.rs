@@ -60,8 +60,10 @@ impl Check {
             None => None,
         };
         let crontab = config.crontab();
-        if !crontab.problems.is_empty() {
-            let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
+        let scripts = config.script_files();
+        let problems = crontab.problems.iter().chain(&scripts.problems);
+        let problems: Vec<String> = problems.map(ToString::to_string).collect();
+        if !problems.is_empty() {
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
         let redis = if self.redis {
@@ -93,6 +95,7 @@ impl Check {
             }
             document["secrets"] = json!(secrets.names);
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
+            document["scripts"] = scripts.scripts.iter().map(|script| json!(script.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
         }
@@ -103,6 +106,10 @@ impl Check {
             output::text(&format!("{}\n", config.to_toml()?))?;
         }
         let mut lines = lines_of(&config, &crontab, &secrets);
+        let of_files = scripts.scripts.iter();
+        lines.extend(
+            of_files.map(|of| format!("script {}: {}", of.name, of.definition.script_type)),
+        );
         lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
         if let Some((name, unit)) = &unit
             && let Some(said) = own_sandbox(&config, global, unit)?

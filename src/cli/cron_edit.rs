@@ -17,7 +17,9 @@ use crate::proto::job::{Entrance, JobSpec, SETTINGS};
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
-#[command(override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>>")]
+#[command(
+    override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>>"
+)]
 #[command(mut_args(without_refused))]
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \

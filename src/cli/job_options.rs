@@ -126,7 +126,8 @@ impl JobOptions {
         if spec.uses.is_none() {
             self.read_script(&mut spec, config)?;
         } else if further.check {
-            let message = "--check is for a script that is not published yet: hero script check FILE";
+            let message =
+                "--check is for a script that is not published yet: hero script check FILE";
             return Err(Error::new(Exit::Usage, message));
         }
         config.check_asked(&spec).map_err(|error| of_option(error.into()))?;

@@ -18,13 +18,19 @@ use crate::proto::named_script::ScriptUse;
 #[command(override_usage = "hero run-script [OPTIONS] <NAME[@VERSION]> [-- <ARG>...]")]
 #[command(disable_help_flag = true)]
 #[command(mut_args(without_other_scripts))]
-#[command(after_help = "Examples:\n  hero run-script deploy --param host=web1 --param count:=3\n  \
+#[command(
+    after_help = "Examples:\n  hero run-script deploy --param host=web1 --param count:=3\n  \
                         hero run-script deploy@3 -- web1\n  hero run-script --help deploy\n\n\
                         It is hero exec --uses NAME; hero submit --uses NAME does not wait. The parameters of a script are \n\
-                        checked first.")]
+                        checked first."
+)]
 pub(super) struct RunScript {
     /// The script, NAME or NAME@VERSION; by default its latest version
-    #[arg(id = "published", value_name = "NAME[@VERSION]", required_unless_present = "help_of_script")]
+    #[arg(
+        id = "published",
+        value_name = "NAME[@VERSION]",
+        required_unless_present = "help_of_script"
+    )]
     script: Option<String>,
     #[command(flatten)]
     further: FurtherOptions,

@@ -152,12 +152,8 @@ impl Client {
     ) -> Result<PublishedDocument, Error> {
         let definition = json_text(definition)?;
         let story = json_text(&self.story(by, None).await?)?;
-        let edit = ScriptEdit::Publish {
-            definition: &definition,
-            text,
-            story: &story,
-            is_of_file: false,
-        };
+        let edit =
+            ScriptEdit::Publish { definition: &definition, text, story: &story, is_of_file: false };
         self.edit_script("publish", name, None, edit).await
     }
 
@@ -198,7 +194,8 @@ impl Client {
         edit: ScriptEdit<'_>,
     ) -> Result<PublishedDocument, Error> {
         let answer = self.store.edit_script(name, edit).await.map_err(ClientError::from)?;
-        let refused = |why: String| Err(Error::new(Exit::Data, format!("cannot {doing} {name}: {why}")));
+        let refused =
+            |why: String| Err(Error::new(Exit::Data, format!("cannot {doing} {name}: {why}")));
         let (version, created) = match answer {
             ScriptEdited::Done(version) => (version, true),
             ScriptEdited::Same(version) => (version, false),
@@ -261,9 +258,7 @@ impl Client {
         jobs: impl Iterator<Item = &mut Job>,
     ) -> Result<(), (usize, ClientError)> {
         let resolved = self.store.resolve_scripts(jobs.map(|job| &mut job.spec)).await;
-        resolved
-            .map_err(|error| (0, error.into()))?
-            .map_err(|(place, error)| (place, error.into()))
+        resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
     }
 
     /// Gives the jobs and callbacks of a graph their published scripts. Submitting it does this as well.

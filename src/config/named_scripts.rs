@@ -218,7 +218,9 @@ impl Config {
         let text = files::read_bounded(&path, TEXT_BYTES_MAX.min(self.job.script_size_max))
             .map_err(|error| files::reason(&error))
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()))
-            .map_err(|why| table.wrong("file", format!("cannot be read: {}: {why}", path.display())))?;
+            .map_err(|why| {
+                table.wrong("file", format!("cannot be read: {}: {why}", path.display()))
+            })?;
         let mut spec = JobSpec::default();
         let mut head = read_script_head(&path, &text, &mut spec)?;
         read_keys(table, &mut spec, &mut head)?;
@@ -291,15 +293,27 @@ mod tests {
             ("# /// hero\n# timeout = 5\n# ///\n", "a.py:2:13: timeout: expected a duration"),
             ("# /// hero\n# timout = \"5m\"\n# ///\n", "did you mean `timeout`?"),
             ("# /// hero\n# a = \n# ///\n", "a.py:2:"),
-            ("# /// hero\n# type = \"python\"\nprint(1)\n", "a.py:3:1: the head that begins in line 1 has no end"),
+            (
+                "# /// hero\n# type = \"python\"\nprint(1)\n",
+                "a.py:3:1: the head that begins in line 1 has no end",
+            ),
             ("# /// hero\n", "has no end"),
             ("# /// hero\n# caller = \"me\"\n# ///\n", "each job of the script has its own"),
-            ("# /// hero\n# at = \"2100-01-01T00:00:00Z\"\n# ///\n", "each job of the script has its own"),
+            (
+                "# /// hero\n# at = \"2100-01-01T00:00:00Z\"\n# ///\n",
+                "each job of the script has its own",
+            ),
             ("# /// hero\n# uses = \"other\"\n# ///\n", "a script names no other"),
             ("# /// hero\n# file = \"/etc/passwd\"\n# ///\n", "a head has no such key"),
             ("# /// hero\n# script = \"1\"\n# ///\n", "script"),
-            ("# /// hero\n# [params.a]\n# min = 1\n# ///\n", "a.py:2:3: params: a: unknown field `min`"),
-            ("# /// hero\n# [params.a]\n# pattern = \"(\"\n# ///\n", "params: a: pattern is not a regular"),
+            (
+                "# /// hero\n# [params.a]\n# min = 1\n# ///\n",
+                "a.py:2:3: params: a: unknown field `min`",
+            ),
+            (
+                "# /// hero\n# [params.a]\n# pattern = \"(\"\n# ///\n",
+                "params: a: pattern is not a regular",
+            ),
             ("# /// hero\n# [params.a]\n# default = 2026-01-01\n# ///\n", "params: a: default: "),
             ("# /// hero\n# params = 1\n# ///\n", "params"),
         ] {
@@ -315,8 +329,14 @@ mod tests {
             std::fs::write(folder.path().join(name), text).expect("written");
         };
         write("deploy.py", DEPLOY);
-        write("a.toml", "[script.deploy]\nfile = \"deploy.py\"\ntimeout = \"10s\"\n[script.bad]\nfile = \"none.py\"\n");
-        write("b.toml", "[script.deploy]\nfile = \"deploy.py\"\n[script.Bad]\nfile = \"deploy.py\"\n");
+        write(
+            "a.toml",
+            "[script.deploy]\nfile = \"deploy.py\"\ntimeout = \"10s\"\n[script.bad]\nfile = \"none.py\"\n",
+        );
+        write(
+            "b.toml",
+            "[script.deploy]\nfile = \"deploy.py\"\n[script.Bad]\nfile = \"deploy.py\"\n",
+        );
         let mut config = Config::default();
         config.supervisor.scripts_dir = folder.path().to_owned();
         let read = config.script_files();
@@ -337,7 +357,10 @@ mod tests {
             ("timeout", "999999", "is more than"),
         ] {
             let mut spec = head(DEPLOY).expect("legal").0;
-            crate::proto::job::Setting::of_field(field).expect(field).set(&mut spec, text).expect(text);
+            crate::proto::job::Setting::of_field(field)
+                .expect(field)
+                .set(&mut spec, text)
+                .expect(text);
             let error = config.define_script("1", &spec, ScriptHead::default()).expect_err(said);
             assert!(error.to_string().contains(said), "{error}");
         }

@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{JobId, JobStatus};
-use super::named_script::{
-    ScriptDefinition, ScriptName, ScriptStory, TEXT_BYTES_MAX, digest_of,
-};
+use super::named_script::{ScriptDefinition, ScriptName, ScriptStory, TEXT_BYTES_MAX, digest_of};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
 use super::queue::Queue;

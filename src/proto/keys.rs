@@ -21,9 +21,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::cron::CronName;
-use super::named_script::ScriptName;
 use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
 use super::legacy::LegacyQueue;
+use super::named_script::ScriptName;
 use super::queue::Queue;
 use super::target::{ActorId, IllegalName, ScriptType, Target, name};
 

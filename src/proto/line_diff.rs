@@ -24,7 +24,8 @@ pub fn line_diff<'t>(one: &'t str, other: &'t str) -> Vec<DiffLine<'t>> {
     let end = one.iter().rev().zip(other.iter().rev()).take(rest);
     let end = end.take_while(|(one, other)| one == other).count();
     let (a, b) = (&one[begin..one.len() - end], &other[begin..other.len() - end]);
-    let mut lines: Vec<DiffLine<'t>> = one[..begin].iter().map(|line| DiffLine::Same(line)).collect();
+    let mut lines: Vec<DiffLine<'t>> =
+        one[..begin].iter().map(|line| DiffLine::Same(line)).collect();
     if a.len().saturating_mul(b.len()) > CELLS_MAX {
         lines.extend(a.iter().map(|line| DiffLine::Removed(line)));
         lines.extend(b.iter().map(|line| DiffLine::Added(line)));
@@ -53,7 +54,9 @@ fn between<'t>(a: &[&'t str], b: &[&'t str], lines: &mut Vec<DiffLine<'t>>) {
         if i < a.len() && j < b.len() && a[i] == b[j] {
             lines.push(DiffLine::Same(a[i]));
             (i, j) = (i + 1, j + 1);
-        } else if i < a.len() && (j == b.len() || longest[(i + 1) * width + j] >= longest[i * width + j + 1]) {
+        } else if i < a.len()
+            && (j == b.len() || longest[(i + 1) * width + j] >= longest[i * width + j + 1])
+        {
             lines.push(DiffLine::Removed(a[i]));
             i += 1;
         } else {

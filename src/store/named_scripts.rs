@@ -124,8 +124,7 @@ impl Store {
     ) -> Result<Option<VersionOfScript>, StoreError> {
         let mut command = redis::cmd("HGET");
         command.arg(self.keys.scripts()).arg(name.as_str());
-        let head: Option<Vec<u8>> =
-            self.link.query("reading a published script", &command).await?;
+        let head: Option<Vec<u8>> = self.link.query("reading a published script", &command).await?;
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 
@@ -248,7 +247,8 @@ impl Store {
             )
         } else {
             let all = self.published_scripts().await?;
-            let hint = did_you_mean(nearest(used.name.as_str(), all.keys().map(ScriptName::as_str)));
+            let hint =
+                did_you_mean(nearest(used.name.as_str(), all.keys().map(ScriptName::as_str)));
             format!("`{}` is not a published script{hint}; hero script list shows all", used.name)
         };
         Ok(InvalidJob::new("uses", why))

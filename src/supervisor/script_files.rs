@@ -65,7 +65,10 @@ async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
             }
         }
         ScriptEdited::Full => {
-            error!("cannot publish {name} of {}: redis has the limit of scripts; delete one", file.display());
+            error!(
+                "cannot publish {name} of {}: redis has the limit of scripts; delete one",
+                file.display()
+            );
         }
         ScriptEdited::Same(_) | ScriptEdited::Missing | ScriptEdited::OfFile => {}
     }

@@ -205,6 +205,8 @@ const TRIES: [&[&str]; 34] = [
     &["SET", "hero:meta:actor:inst:python:default:1", "{}"],
     &["HSET", "hero:meta:cron:evil", "due_us", "0"],
     &["HSET", "hero:meta:cron:added:jobs", "evil", "{}"],
+    &["HSET", "hero:meta:script:index", "evil", "{}"],
+    &["HSET", "hero:meta:script:of:deploy", "text:1", "evil"],
     &["HSET", "hero:meta:api:tokens", "x", "{}"],
     &["GET", "hero:meta:job:unique:deploy"],
     &["SET", "hero:meta:job:unique:deploy", "ann-1"],

@@ -49,11 +49,18 @@ pub(in crate::cli) fn parameters(script: &PublishedScript) -> String {
     let mut text = "parameters:\n".to_owned();
     for (name, of) in declared {
         let is_text = of.kind == crate::proto::named_script::ParameterKind::String;
-        let option = if is_text { format!("--param {name}=TEXT") } else { format!("--param {name}:=JSON") };
+        let option =
+            if is_text { format!("--param {name}=TEXT") } else { format!("--param {name}:=JSON") };
         let default = of.default.as_ref().map(|value| format!("; default {value}"));
-        let default = if of.required { "; required".to_owned() } else { default.unwrap_or_default() };
-        let about = if of.description.is_empty() { String::new() } else { format!("{}; ", of.description) };
-        let _ = writeln!(text, "  {option:28}  {}", escape(&format!("{about}{}{default}", of.expected())));
+        let default =
+            if of.required { "; required".to_owned() } else { default.unwrap_or_default() };
+        let about =
+            if of.description.is_empty() { String::new() } else { format!("{}; ", of.description) };
+        let _ = writeln!(
+            text,
+            "  {option:28}  {}",
+            escape(&format!("{about}{}{default}", of.expected()))
+        );
     }
     text
 }

@@ -292,7 +292,7 @@ mod tests {
                 "[job.a]\nscrip = \"1\"",
                 "g.toml:2:1: unknown key `scrip` in [job.a]; did you mean `script`?",
             ),
-            ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job.a: needs either a script or a file"),
+            ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job.a: needs one of script, file and uses"),
             ("[job.a]\nscript = \"1\"", "g.toml:2:10: job.a.script: cannot find the script type"),
             (
                 "[job.a]\nscript = \"1\"\ntype = \"ruby\"",

@@ -30,8 +30,10 @@ use batch::PrintedIds;
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
-#[command(override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
-                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>")]
+#[command(
+    override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
+                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>"
+)]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
@@ -127,8 +129,11 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.id_and_name()?;
-            let how =
-                GraphSubmission { is_check: self.options.is_check(), ids: self.ids, json: global.json };
+            let how = GraphSubmission {
+                is_check: self.options.is_check(),
+                ids: self.ids,
+                json: global.json,
+            };
             submit_graph(file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
             let client = crate::cli::author::open_client(&config)?;

@@ -5,9 +5,7 @@ use std::io::BufRead;
 
 use super::{BackupError, BackupReader};
 use crate::client::Client;
-use crate::proto::backup::{
-    BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy, ScriptCopy,
-};
+use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy, ScriptCopy};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::object::{Context, Field};
 use crate::proto::pauses::Pauses;

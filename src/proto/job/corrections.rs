@@ -50,7 +50,8 @@ impl Job {
                 return Err(InvalidJob::new(field, why));
             }
             if OF_A_SCRIPT.contains(&field) {
-                let why = "follows from the published script; hero job clone submits a copy with another";
+                let why =
+                    "follows from the published script; hero job clone submits a copy with another";
                 return Err(InvalidJob::new(field, why));
             }
             named.insert(field.to_owned(), value.clone());

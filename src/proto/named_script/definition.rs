@@ -127,7 +127,8 @@ impl ScriptDefinition {
         }
         let bytes = serde_json::to_string(self).map_or(usize::MAX, |text| text.len());
         if bytes > DEFINITION_BYTES_MAX {
-            let why = format!("settings and parameters have more than {DEFINITION_BYTES_MAX} bytes");
+            let why =
+                format!("settings and parameters have more than {DEFINITION_BYTES_MAX} bytes");
             return Err(InvalidJob::new("the script's", why));
         }
         Ok(())
@@ -178,11 +179,18 @@ impl PublishedScript {
         let wrong = |field: &str, why: String| Err(InvalidJob::new(field, why));
         let other = spec.script_digest.as_ref().filter(|given| **given != definition.digest);
         if let Some(other) = other {
-            let why = format!("`{other}` is not the digest of {reference}, which is {}", definition.digest);
+            let why = format!(
+                "`{other}` is not the digest of {reference}, which is {}",
+                definition.digest
+            );
             return wrong("script_digest", why);
         }
-        if let Some(other) = spec.script_type.as_ref().filter(|own| **own != definition.script_type) {
-            let why = format!("`{other}` is not the type of {reference}, which is {}", definition.script_type);
+        if let Some(other) = spec.script_type.as_ref().filter(|own| **own != definition.script_type)
+        {
+            let why = format!(
+                "`{other}` is not the type of {reference}, which is {}",
+                definition.script_type
+            );
             return wrong("script_type", why);
         }
         let of_params = |why: String| InvalidJob::new("params", format!("of {reference}: {why}"));
@@ -197,7 +205,10 @@ impl PublishedScript {
             spec.script.clone_from(&self.text);
             spec.script_type = Some(definition.script_type.clone());
         } else if digest_of(&spec.script) != definition.digest {
-            return wrong("script", format!("is not the text of {reference}: leave one of both out"));
+            return wrong(
+                "script",
+                format!("is not the text of {reference}: leave one of both out"),
+            );
         } else if let Some(params) = &definition.params {
             params.check(&spec.params).map_err(of_params)?;
         }
@@ -232,9 +243,11 @@ mod tests {
         ] {
             Setting::of_field(field).expect(field).set(&mut spec, text).expect(text);
         }
-        let params = json!({ "host": { "required": true }, "count": { "type": "integer", "default": 2 } });
+        let params =
+            json!({ "host": { "required": true }, "count": { "type": "integer", "default": 2 } });
         let params = serde_json::from_value(params).expect("parameters");
-        let definition = ScriptDefinition::new(TEXT, &spec, String::new(), Some(params)).expect("legal");
+        let definition =
+            ScriptDefinition::new(TEXT, &spec, String::new(), Some(params)).expect("legal");
         let of = VersionOfScript { version: 3, story: ScriptStory::default(), definition };
         PublishedScript { name: "deploy".parse().expect("legal"), of, text: TEXT.to_owned() }
     }
@@ -261,7 +274,10 @@ mod tests {
             ("timeout", "10"),
         ]);
         published().give_to(&mut spec).expect("legal");
-        assert_eq!((spec.script.as_str(), spec.timeout.map(|time| time.as_secs())), (TEXT, Some(10)));
+        assert_eq!(
+            (spec.script.as_str(), spec.timeout.map(|time| time.as_secs())),
+            (TEXT, Some(10))
+        );
         assert_eq!(json!(spec.params), json!({ "host": "web1", "count": 2 }));
         assert_eq!(json!(spec.env_vars), json!({ "A": "1", "B": "3" }));
         assert_eq!(spec.priority.as_str(), "2");
@@ -282,9 +298,15 @@ mod tests {
         for (fields, said) in [
             (&[][..], "params of deploy@3: host: is missing"),
             (&[("params", r#"{"host":1}"#)], "params of deploy@3: host: 1 is a number"),
-            (&[("script_type", "bash")], "script_type `bash` is not the type of deploy@3, which is python"),
+            (
+                &[("script_type", "bash")],
+                "script_type `bash` is not the type of deploy@3, which is python",
+            ),
             (&[("script_digest", &other)], "is not the digest of deploy@3"),
-            (&[("script", "evil"), ("params", r#"{"host":"a"}"#)], "script is not the text of deploy@3"),
+            (
+                &[("script", "evil"), ("params", r#"{"host":"a"}"#)],
+                "script is not the text of deploy@3",
+            ),
             (&[("script", TEXT), ("params", r#"{"hots":"a"}"#)], "`hots` is an unknown parameter"),
         ] {
             let error = published().give_to(&mut job(fields)).expect_err(said).to_string();
@@ -303,7 +325,15 @@ mod tests {
         definition.description = "x".repeat(2001);
         assert!(definition.check().is_err());
         definition.description = String::new();
-        definition.settings.insert("env_vars".to_owned(), json!({ "A": "x".repeat(20_000) }).to_string());
-        assert!(definition.check().expect_err("too large").to_string().contains("more than 16384 bytes"));
+        definition
+            .settings
+            .insert("env_vars".to_owned(), json!({ "A": "x".repeat(20_000) }).to_string());
+        assert!(
+            definition
+                .check()
+                .expect_err("too large")
+                .to_string()
+                .contains("more than 16384 bytes")
+        );
     }
 }

@@ -57,7 +57,9 @@ impl ParameterKind {
             Self::String => value.is_string(),
             // As JSON Schema has it, 1.0 is a whole number.
             Self::Integer => {
-                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|of| of.fract() == 0.0)
+                value.is_i64()
+                    || value.is_u64()
+                    || value.as_f64().is_some_and(|of| of.fract() == 0.0)
             }
             Self::Number => value.is_number(),
             Self::Boolean => value.is_boolean(),
@@ -159,7 +161,8 @@ impl Parameters {
     pub fn fill(&self, given: &mut Params) -> Result<(), String> {
         self.check(given)?;
         for (name, parameter) in &self.0 {
-            if let Some(default) = parameter.default.as_ref().filter(|_| !given.contains_key(name)) {
+            if let Some(default) = parameter.default.as_ref().filter(|_| !given.contains_key(name))
+            {
                 given.insert(name.clone(), default.clone());
             }
         }
@@ -170,7 +173,11 @@ impl Parameters {
         let known = || self.0.keys().map(String::as_str);
         let hint = did_you_mean(nearest(name, known()));
         let all = known().collect::<Vec<_>>().join(", ");
-        let all = if all.is_empty() { "the script declares none".to_owned() } else { format!("declared: {all}") };
+        let all = if all.is_empty() {
+            "the script declares none".to_owned()
+        } else {
+            format!("declared: {all}")
+        };
         format!("`{}` is an unknown parameter{hint}; {all}", shown(name))
     }
 
@@ -235,7 +242,12 @@ impl Parameter {
         if self.required && self.default.is_some() {
             return Err("is required and has a default: one of both".to_owned());
         }
-        for (word, value) in self.values.iter().map(|value| ("enum", value)).chain(self.default.iter().map(|value| ("default", value))) {
+        for (word, value) in self
+            .values
+            .iter()
+            .map(|value| ("enum", value))
+            .chain(self.default.iter().map(|value| ("default", value)))
+        {
             self.check(value).map_err(|why| format!("{word}: {why}"))?;
         }
         Ok(())
@@ -246,7 +258,8 @@ impl Parameter {
     /// # Errors
     /// The reason, and what is allowed.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        let wrong = |why: String| Err(format!("{} {why}: expected {}", brief(value), self.expected()));
+        let wrong =
+            |why: String| Err(format!("{} {why}: expected {}", brief(value), self.expected()));
         if !self.kind.has(value) {
             let hint = match value {
                 Value::String(_) => "is text",
@@ -262,8 +275,10 @@ impl Parameter {
             return wrong("is not one of its values".to_owned());
         }
         if let Some(number) = value.as_f64().filter(|_| self.kind.is_number()) {
-            let below = self.minimum.as_ref().and_then(Number::as_f64).is_some_and(|least| number < least);
-            let above = self.maximum.as_ref().and_then(Number::as_f64).is_some_and(|most| number > most);
+            let below =
+                self.minimum.as_ref().and_then(Number::as_f64).is_some_and(|least| number < least);
+            let above =
+                self.maximum.as_ref().and_then(Number::as_f64).is_some_and(|most| number > most);
             if below || above {
                 return wrong(format!("is too {}", if below { "small" } else { "large" }));
             }
@@ -277,7 +292,9 @@ impl Parameter {
             return wrong("is too long".to_owned());
         }
         match &self.pattern {
-            Some(pattern) if !compiled(pattern)?.is_match(text) => wrong("does not match".to_owned()),
+            Some(pattern) if !compiled(pattern)?.is_match(text) => {
+                wrong("does not match".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -333,7 +350,11 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
 
 /// Returns whether two values are the same: 1 and 1.0 are.
 fn is_same(one: &Value, other: &Value) -> bool {
-    one == other || one.as_f64().zip(other.as_f64()).is_some_and(|(one, other)| one.to_bits() == other.to_bits())
+    one == other
+        || one
+            .as_f64()
+            .zip(other.as_f64())
+            .is_some_and(|(one, other)| one.to_bits() == other.to_bits())
 }
 
 fn brief(value: &Value) -> String {
@@ -365,18 +386,30 @@ mod tests {
     #[test]
     fn errors_name_the_parameter_the_reason_and_what_is_allowed() {
         for (given, said) in [
-            (json!({}), "host: is missing; it is required: expected string of at most 20 characters that matches ^[a-z0-9.-]+$"),
+            (
+                json!({}),
+                "host: is missing; it is required: expected string of at most 20 characters that matches ^[a-z0-9.-]+$",
+            ),
             (json!({ "host": 5 }), "host: 5 is a number: expected string"),
             (json!({ "host": "A b" }), "host: \"A b\" does not match: expected string"),
             (json!({ "host": "a".repeat(21) }), "is too long"),
-            (json!({ "host": "a", "count": "3" }), "count: \"3\" is text: expected integer from 1 to 10"),
+            (
+                json!({ "host": "a", "count": "3" }),
+                "count: \"3\" is text: expected integer from 1 to 10",
+            ),
             (json!({ "host": "a", "count": 11 }), "count: 11 is too large"),
             (json!({ "host": "a", "count": 0 }), "count: 0 is too small"),
             (json!({ "host": "a", "count": 1.5 }), "count: 1.5 is a number: expected integer"),
-            (json!({ "host": "a", "stage": "prod" }), "stage: \"prod\" is not one of its values: expected one of \"test\", \"live\""),
+            (
+                json!({ "host": "a", "stage": "prod" }),
+                "stage: \"prod\" is not one of its values: expected one of \"test\", \"live\"",
+            ),
             (json!({ "host": "a", "dry": null }), "dry: null is no value: expected boolean"),
             (json!({ "host": "a", "tags": {} }), "tags: {} is an object: expected array"),
-            (json!({ "hots": "a" }), "`hots` is an unknown parameter; did you mean `host`?; declared: count, dry, host"),
+            (
+                json!({ "hots": "a" }),
+                "`hots` is an unknown parameter; did you mean `host`?; declared: count, dry, host",
+            ),
         ] {
             let given = given.as_object().expect("an object");
             let error = deploy().check(given).expect_err(said);
@@ -387,7 +420,8 @@ mod tests {
 
     #[test]
     fn defaults_fill_what_is_left_out() {
-        let mut given = json!({ "host": "web1", "count": 3.0 }).as_object().expect("an object").clone();
+        let mut given =
+            json!({ "host": "web1", "count": 3.0 }).as_object().expect("an object").clone();
         deploy().fill(&mut given).expect("legal");
         assert_eq!(Value::from(given), json!({ "host": "web1", "count": 3.0, "stage": "test" }));
     }
@@ -416,7 +450,9 @@ mod tests {
             let (_, why) = declared(wrong).check_declared().expect_err(said);
             assert!(why.contains(said), "{why}");
         }
-        for wrong in [json!({ "a": { "type": "text" } }), json!({ "a": { "min": 1 } }), json!({ "a": 1 })] {
+        for wrong in
+            [json!({ "a": { "type": "text" } }), json!({ "a": { "min": 1 } }), json!({ "a": 1 })]
+        {
             assert!(serde_json::from_value::<Parameters>(wrong).is_err());
         }
     }

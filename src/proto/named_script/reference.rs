@@ -70,9 +70,27 @@ mod tests {
         }
         let long = "a".repeat(49);
         for text in [
-            "", "@3", "deploy@", "deploy@0", "deploy@03", "deploy@+3", "deploy@-1", "deploy@x",
-            "deploy@4294967296", "deploy@3@4", "Deploy", "9a", "-a", "a b", "a:b", "a/b", "a\0", "é",
-            "a\n", "deploy@3\n", &long,
+            "",
+            "@3",
+            "deploy@",
+            "deploy@0",
+            "deploy@03",
+            "deploy@+3",
+            "deploy@-1",
+            "deploy@x",
+            "deploy@4294967296",
+            "deploy@3@4",
+            "Deploy",
+            "9a",
+            "-a",
+            "a b",
+            "a:b",
+            "a/b",
+            "a\0",
+            "é",
+            "a\n",
+            "deploy@3\n",
+            &long,
         ] {
             let error = text.parse::<ScriptUse>().expect_err(text).to_string();
             assert!(error.contains("NAME@VERSION") && !error.contains('\n'), "{error}");

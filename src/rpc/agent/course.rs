@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{AgentServer, published};
 use super::tools::RUN;
+use super::{AgentServer, published};
 use crate::proto::job::JobId;
 
 /// The time between two looks at the progress of a job.

@@ -40,8 +40,12 @@ fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) ->
     let of = &script.definition;
     let is_unsandboxed = types.unsandboxed.iter().any(|name| name == of.script_type.as_str());
     let sandbox = if is_unsandboxed { " It is not sandboxed." } else { "" };
-    let about = if of.description.is_empty() { String::new() } else { format!("{} ", of.description) };
-    let schema = of.params.as_ref().map_or_else(|| json!({ "type": "object", "properties": {} }), |params| params.schema());
+    let about =
+        if of.description.is_empty() { String::new() } else { format!("{} ", of.description) };
+    let schema = of
+        .params
+        .as_ref()
+        .map_or_else(|| json!({ "type": "object", "properties": {} }), |params| params.schema());
     json!({
         "name": format!("{PREFIX}{name}"),
         "description": format!(

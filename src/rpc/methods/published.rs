@@ -69,7 +69,9 @@ struct ScriptList {
 async fn list(context: CallContext, _: Nothing) -> Result<ScriptList, RpcError> {
     let all = context.client.published_scripts().await?;
     let seen = all.iter().filter(|(_, of)| context.sees_script(of));
-    Ok(ScriptList { scripts: seen.map(|(name, of)| shown(&context, ScriptDocument::of(name, of))).collect() })
+    Ok(ScriptList {
+        scripts: seen.map(|(name, of)| shown(&context, ScriptDocument::of(name, of))).collect(),
+    })
 }
 
 /// Returns a script as the caller may see it: its environment variables are for those who may change jobs of others.
@@ -161,13 +163,11 @@ async fn publish(context: CallContext, given: NewScript) -> Result<PublishedDocu
     }
     if let Some(params) = params {
         let read: Result<Parameters, _> = serde_json::from_value(Value::Object(params));
-        head.params =
-            Some(read.map_err(|error| InvalidJob::new("params", error.to_string()))?);
+        head.params = Some(read.map_err(|error| InvalidJob::new("params", error.to_string()))?);
     }
     let config = Arc::clone(&context.config);
     let text = script.clone();
-    let definition =
-        blocking(move || Ok(config.define_script(&text, &spec, head)?)).await?;
+    let definition = blocking(move || Ok(config.define_script(&text, &spec, head)?)).await?;
     context.uses(&definition.script_type)?;
     let by = context.caller.name.as_str();
     Ok(context.client.publish_script(&name, &script, &definition, by).await?)
@@ -184,7 +184,10 @@ struct OlderVersion {
     version: u32,
 }
 
-async fn rollback(context: CallContext, given: OlderVersion) -> Result<PublishedDocument, RpcError> {
+async fn rollback(
+    context: CallContext,
+    given: OlderVersion,
+) -> Result<PublishedDocument, RpcError> {
     context.needs_no_bounds("publish scripts")?;
     let Spelled(name) = given.name;
     let used = ScriptUse { name, version: Some(given.version) };
