@@ -131,7 +131,7 @@ fn waiting_job_keeps_its_text_and_a_deleted_name_never_repeats_a_version() {
     hero.run(&["script", "delete", "sum"]).code(0);
     assert!(redis.ttl(&keys::keys().script(&"sum".parse().expect("legal"))) > 0);
     let gone = hero.run(&["submit", "--uses", "sum@1"]).code(65);
-    assert!(gone.stderr.contains("`sum@1` is not a published script"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("`sum` is not a published script"), "{}", gone.stderr);
     publish(&hero, "sum", "3").stdout("sum@3\n");
     let missing = hero.run(&["submit", "--uses", "sum@1"]).code(65);
     assert!(missing.stderr.contains("sum has the versions 3 to 3"), "{}", missing.stderr);

@@ -184,7 +184,7 @@ fn the_command_of_the_access_rules_adds_the_keys_of_further_shards() {
 const SUBMITTER: &str = include_str!("../../packaging/redis/hero-acl-submitter.conf");
 
 /// The tries of a hostile program with the narrow login, each at the keys of another's job.
-const TRIES: [&[&str]; 34] = [
+const TRIES: [&[&str]; 36] = [
     &["HSET", "hero:job:bob-1", "script", "echo forged"],
     &["HSET", "hero:job:bob-1", "status", "finished", "output", "forged"],
     &["HGETALL", "hero:job:ann-1"],

@@ -183,7 +183,7 @@ fn hostile_jobs_of_a_script_are_rejected() {
     let params = |params: Value| json!({ "params": params });
     let digest = api.call("script.get", json!(["deploy"]))["digest"].clone();
     // The SHA-256 of `evil`.
-    let lie = "4e1e14c6bc3a7e6a1f9a5bb8cdf2e0b1e7f4e6a9e5bb2a9fdd14a9c1f42a3f6d";
+    let lie = "b5c1fb2efc6d6b4674c2fdcc48ce01b43a3b7c03763c0c3355de0099ee0f8c73";
     for (what, used, hostile) in [
         ("nothing that is required", "deploy", params(json!({}))),
         ("a number for a text", "deploy", params(json!({ "host": 1 }))),
