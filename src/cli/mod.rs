@@ -43,6 +43,7 @@ mod queue;
 mod run_script;
 mod script;
 mod script_doc;
+mod scripts;
 mod sections;
 mod sought;
 mod stage;
@@ -152,7 +153,7 @@ enum Command {
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
-    Script(script_doc::ScriptCommand),
+    Script(scripts::ScriptCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Mcp(mcp::Mcp),

@@ -1,6 +1,5 @@
 //! Batches of jobs, atomic or not, and graphs of jobs that wait for each other by name.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
@@ -9,6 +8,7 @@ use super::confirm::{STORED, confirmed, will_confirm};
 use super::files::may_be_accepted;
 use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
+use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -223,28 +223,6 @@ impl Client {
         self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
     }
 
-    /// Gives the jobs of an atomic batch their published scripts.
-    async fn resolved_members<'a>(&self, jobs: &'a [Job]) -> Result<Cow<'a, [Job]>, ClientError> {
-        self.resolved(jobs).await.map_err(|(place, error)| {
-            let name = jobs.get(place).map(|job| job.id.to_string()).unwrap_or_default();
-            unless_lost(place, name, error)
-        })
-    }
-
-    /// Gives the callbacks of a batch that has so many jobs their published scripts.
-    async fn resolve_callbacks(
-        &self,
-        place: usize,
-        batch: &mut NewBatch,
-    ) -> Result<(), ClientError> {
-        let names: Vec<&str> = batch.callbacks.keys().map(|of| of.as_str()).collect();
-        let resolved = self.resolve_all(batch.callbacks.values_mut()).await;
-        resolved.map_err(|(at, error)| {
-            let name = names.get(at).copied().unwrap_or_default().to_owned();
-            unless_lost(place, name, error)
-        })
-    }
-
     /// Submits jobs on the shard of a batch, all or none.
     async fn submit_members(
         &self,
@@ -346,18 +324,6 @@ impl Client {
             return Err(ClientError::TooManyOthers { jobs, most });
         }
         Ok(())
-    }
-}
-
-fn refused(place: usize, name: String, error: ClientError) -> ClientError {
-    ClientError::Refused { place, name, error: Box::new(error) }
-}
-
-/// Names the job that is refused, unless Redis could not be asked.
-fn unless_lost(place: usize, name: String, error: ClientError) -> ClientError {
-    match error {
-        ClientError::Store(_) => error,
-        error => refused(place, name, error),
     }
 }
 

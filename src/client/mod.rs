@@ -66,6 +66,7 @@ mod objects;
 mod periodic_jobs;
 mod placement;
 mod queues;
+mod resolve;
 mod run;
 mod samples;
 mod searches;
@@ -298,7 +299,6 @@ impl Client {
                 "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
             return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
         }
-        // The script that it names has a type.
         if job.spec.script_type.is_none() && job.spec.unresolved().is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }

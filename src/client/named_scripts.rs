@@ -1,15 +1,12 @@
 //! Published scripts: publishes, lists, shows, rolls back and deletes them, and gives jobs their texts.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::graph::Graph;
 use super::{Client, ClientError};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Job, json_of_field};
+use crate::proto::job::json_of_field;
 use crate::proto::named_script::{
     PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptStory, ScriptUse,
     VersionOfScript,
@@ -226,58 +223,6 @@ impl Client {
             self.note(what, format!("{name}@{version}")).await;
         }
         Ok(PublishedDocument { name: name.to_string(), version, created })
-    }
-
-    /// Gives a job that names a published script its text and settings, and checks its parameters. Submitting it does
-    /// this as well.
-    ///
-    /// # Errors
-    /// [`ClientError::Invalid`] if the script does not exist, or the job does not fit it; [`ClientError::Store`].
-    pub async fn resolve_script(&self, job: &mut Job) -> Result<(), ClientError> {
-        if job.spec.uses.is_none() && job.spec.script_digest.is_none() {
-            return Ok(());
-        }
-        Ok(self.store.resolve_script(&mut job.spec).await??)
-    }
-
-    /// Gives jobs their published scripts, each script read once. The error has the place of its job.
-    pub(super) async fn resolved<'a>(
-        &self,
-        jobs: &'a [Job],
-    ) -> Result<Cow<'a, [Job]>, (usize, ClientError)> {
-        if jobs.iter().all(|job| job.spec.uses.is_none() && job.spec.script_digest.is_none()) {
-            return Ok(Cow::Borrowed(jobs));
-        }
-        let mut jobs = jobs.to_vec();
-        self.resolve_all(jobs.iter_mut()).await?;
-        Ok(Cow::Owned(jobs))
-    }
-
-    pub(super) async fn resolve_all(
-        &self,
-        jobs: impl Iterator<Item = &mut Job>,
-    ) -> Result<(), (usize, ClientError)> {
-        let resolved = self.store.resolve_scripts(jobs.map(|job| &mut job.spec)).await;
-        resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
-    }
-
-    /// Gives the jobs and callbacks of a graph their published scripts. Submitting it does this as well.
-    ///
-    /// # Errors
-    /// [`ClientError::Refused`] names the job; [`ClientError::Store`].
-    pub async fn resolve_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
-        let names: Vec<String> =
-            graph.jobs_and_callbacks().map(|(name, _)| name.to_owned()).collect();
-        if graph.jobs_and_callbacks().all(|(_, job)| job.spec.uses.is_none()) {
-            return Ok(());
-        }
-        self.resolve_all(graph.all_jobs_mut()).await.map_err(|(place, error)| match error {
-            ClientError::Store(error) => ClientError::Store(error),
-            error => {
-                let name = names.get(place).cloned().unwrap_or_default();
-                ClientError::Refused { place, name, error: Box::new(error) }
-            }
-        })
     }
 }
 

@@ -29,7 +29,7 @@ const HEAD_ENDS: &str = "///";
 /// The number of lines within which a head begins.
 const LINES_BEFORE_HEAD: usize = 100;
 
-/// What a script says about itself beside the settings of its jobs.
+/// The description and the parameters of a script, beside the settings of its jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptHead {
     /// Its description.

@@ -23,8 +23,8 @@ use std::str::FromStr;
 use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
 use super::legacy::LegacyQueue;
-use super::named_script::ScriptName;
 use super::queue::Queue;
+use super::script_use::ScriptName;
 use super::target::{ActorId, IllegalName, ScriptType, Target, name};
 
 name!(

@@ -24,6 +24,7 @@ pub mod pauses;
 pub mod queue;
 pub mod report;
 pub mod script_reply;
+pub mod script_use;
 pub mod shard;
 pub mod spoken_time;
 pub mod target;

@@ -3,11 +3,10 @@
 
 mod definition;
 mod parameters;
-mod reference;
 
+pub use super::script_use::{ScriptName, ScriptUse};
 pub use definition::{PublishedScript, ScriptDefinition, ScriptStory, VersionOfScript, digest_of};
 pub use parameters::{Parameter, ParameterKind, Parameters};
-pub use reference::{ScriptName, ScriptUse};
 
 /// The maximum number of published scripts.
 pub const SCRIPTS_MAX: usize = 500;

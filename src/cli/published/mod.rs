@@ -38,7 +38,7 @@ pub(super) use texts::parameters;
                         default, enum, minimum, maximum, minLength, maxLength and pattern. Everybody who may see the\n\
                         script sees them: no default is a secret.\n\
                         The same version again publishes nothing. The latest 20 versions are kept.")]
-pub(super) struct Publish {
+pub(super) struct PublishScript {
     /// The name: 1 to 48 of a-z, 0-9, _ and -, the first a letter
     #[arg(id = "script_name", value_name = "NAME")]
     name: String,
@@ -116,7 +116,7 @@ fn legal<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, 
     text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
 }
 
-impl Publish {
+impl PublishScript {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let name: ScriptName = legal(&self.name)?;

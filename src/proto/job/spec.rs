@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
+use super::content_hash::ContentHash;
 use super::exit_codes::ExitCodes;
-use super::files::ContentHash;
 use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::notify_names::NotifyName;
@@ -21,8 +21,8 @@ use super::tags::Tags;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
-use crate::proto::named_script::ScriptUse;
 use crate::proto::queue::Queue;
+use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 use crate::proto::units::format_duration;
 

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::asked_bounds::{MemorySize, NetworkAccess};
+use super::content_hash::ContentHash;
 use super::exit_codes::ExitCodes;
-use super::files::ContentHash;
 use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
@@ -20,7 +20,7 @@ use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
-use crate::proto::named_script::ScriptUse;
+use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 

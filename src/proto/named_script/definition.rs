@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::DEFINITION_BYTES_MAX;
 use super::parameters::Parameters;
-use super::reference::{ScriptName, ScriptUse};
 use crate::proto::job::{ContentHash, Entrance, InvalidJob, JobSpec, Setting};
+use crate::proto::script_use::{ScriptName, ScriptUse};
 use crate::proto::target::ScriptType;
 use crate::proto::text::hexadecimal;
 

@@ -6,6 +6,7 @@
 mod course;
 mod published;
 mod tools;
+mod types;
 
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ impl AgentServer {
             "server/discover" => discovered(&self.instructions().await),
             "ping" => json!({}),
             "tools/list" => {
-                let types = tools::AgentTypes::of(&self.context).await;
+                let types = types::AgentTypes::of(&self.context).await;
                 let mut all = tools::list(&self.table, &types);
                 all.extend(published::list(&self.context, &types).await);
                 json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
@@ -128,7 +129,7 @@ impl AgentServer {
 
     /// Tells an agent what the server is for, and which script types it may use.
     async fn instructions(&self) -> String {
-        let types = tools::AgentTypes::of(&self.context).await;
+        let types = types::AgentTypes::of(&self.context).await;
         let rhai = self.context.usable_types().filter(|name| {
             let config = self.context.config.types.get(*name);
             config.is_some_and(|config| matches!(config.engine, EngineKind::Osis | EngineKind::Sal))

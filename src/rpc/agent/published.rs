@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
-use super::tools::AgentTypes;
+use super::types::AgentTypes;
 use crate::proto::named_script::{ScriptName, VersionOfScript};
 
 /// Begins the names of these tools: no other tool has such a name.
@@ -22,7 +22,7 @@ pub(super) fn run_params(name: &ScriptName, arguments: Map<String, Value>) -> Va
     json!({ "job": { "uses": name, "params": arguments } })
 }
 
-/// Lists the tools: those of scripts that the agent may run, by name. Without an answer of Redis there are none.
+/// Lists the tools of the scripts that the agent may run, by name. Without an answer of Redis there are none.
 pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
     if !context.caller.scopes.has(Scope::Submit) {
         return Vec::new();

@@ -1,5 +1,7 @@
 //! `/scripts`: published scripts; one with a form of its parameters, its versions and their differences.
 
+mod form;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -8,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::doc::JobDoc;
-use super::error::{PageError, sentence};
+use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
@@ -17,9 +19,7 @@ use super::site::Site;
 use super::visitor::Visitor;
 use crate::proto::line_diff::shown_diff;
 use crate::rpc::Scope;
-
-/// Begins the names of the fields of parameters.
-const FIELD: &str = "param-";
+use form::{FIELD, RunDraft, given, run_form};
 
 fn address(links: &SiteLinks, name: &str) -> String {
     links.to(&own_path(name))
@@ -112,19 +112,6 @@ pub(super) async fn show(
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::Scripts, main)))
 }
 
-/// The texts of the form, and the reason why it was refused.
-#[derive(Default)]
-struct RunDraft {
-    texts: Map<String, Value>,
-    error: String,
-}
-
-impl RunDraft {
-    fn text(&self, name: &str) -> &str {
-        self.texts.get(name).and_then(Value::as_str).unwrap_or_default()
-    }
-}
-
 async fn version(
     site: &Site,
     visitor: &Visitor,
@@ -159,7 +146,7 @@ async fn page(
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
         @if !script.text("description").is_empty() { p { (script.text("description")) } }
-        @if visitor.may(Scope::Submit) { (run_form(&script, links, visitor, draft)) }
+        @if visitor.may(Scope::Submit) { (run_form(&script, &address(links, name), visitor, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
             (bar("Script", script.text("digest"), None))
@@ -167,91 +154,6 @@ async fn page(
         }
         (history(name, &versions, number, links, visitor, now))
     })
-}
-
-/// Returns the form of a script's parameters; of a script that declares none, one field for all as JSON.
-fn run_form(script: &JobDoc, links: &SiteLinks, visitor: &Visitor, draft: &RunDraft) -> Markup {
-    let properties = properties(script);
-    let number = script.whole("version").unwrap_or_default();
-    html! {
-        section {
-            (bar("Run", "", None))
-            form.form method="post" action=(address(links, script.text("name"))) {
-                (visitor.forgery_field())
-                input type="hidden" name="version" value=(number);
-                @if !draft.error.is_empty() {
-                    div.note-err #why role="alert" { p { "No job was submitted." } pre { (sentence(&draft.error)) } }
-                }
-                @match &properties {
-                    None => {
-                        div.f-l {
-                            label for=(FIELD) { "Parameters" }
-                            textarea #(FIELD) name=(FIELD) rows="3" spellcheck="false" { (draft.text("")) }
-                            small { "A JSON object; the script declares no parameters" }
-                        }
-                    }
-                    Some(properties) => {
-                        @for (name, schema) in properties { (input(name, schema, is_required(script, name), draft)) }
-                    }
-                }
-                div.actions { button.main name="do" value="run" { "Run" } }
-            }
-        }
-    }
-}
-
-fn properties(script: &JobDoc) -> Option<Map<String, Value>> {
-    let schema = script.get("parameters").filter(|schema| schema.is_object())?;
-    schema.get("properties")?.as_object().cloned()
-}
-
-fn is_required(script: &JobDoc, name: &str) -> bool {
-    let required = script.get("parameters").and_then(|schema| schema.get("required"));
-    required.and_then(Value::as_array).is_some_and(|all| all.iter().any(|of| of == name))
-}
-
-fn input(name: &str, schema: &Value, is_required: bool, draft: &RunDraft) -> Markup {
-    let id = format!("{FIELD}{name}");
-    let hint = format!("{id}-hint");
-    let text = |of: &str| schema.get(of).and_then(Value::as_str).unwrap_or_default();
-    let kind = text("type");
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let default = schema.get("default").map(&shown).unwrap_or_default();
-    let given = draft.text(name);
-    let values: Option<Vec<String>> = match (kind, schema.get("enum").and_then(Value::as_array)) {
-        (_, Some(values)) => Some(values.iter().map(&shown).collect()),
-        ("boolean", None) => Some(vec!["true".to_owned(), "false".to_owned()]),
-        _ => None,
-    };
-    let number = |of: &str| schema.get(of).filter(|of| of.is_number()).map(ToString::to_string);
-    html! {
-        div.f-l {
-            label for=(id) { (name) }
-            @if let Some(values) = values {
-                select #(id) name=(id) aria-describedby=(hint) required[is_required] {
-                    option value="" selected[given.is_empty()] {
-                        @if default.is_empty() { "–" } @else { "default: " (default) }
-                    }
-                    @for value in &values { option value=(value) selected[value == given] { (value) } }
-                }
-            } @else if matches!(kind, "array" | "object") {
-                textarea #(id) name=(id) rows="3" spellcheck="false" placeholder=(default) aria-describedby=(hint)
-                    required[is_required] { (given) }
-            } @else {
-                input #(id) name=(id) value=(given) placeholder=(default) autocomplete="off" spellcheck="false"
-                    inputmode=[matches!(kind, "integer" | "number").then_some("decimal")]
-                    minlength=[number("minLength")] maxlength=[number("maxLength")]
-                    aria-describedby=(hint) required[is_required];
-            }
-            small #(hint) {
-                (text("description")) @if !text("description").is_empty() { "; " } (kind)
-                @if let Some(least) = number("minimum") { ", at least " (least) }
-                @if let Some(most) = number("maximum") { ", at most " (most) }
-                @if !text("pattern").is_empty() { ", " code { (text("pattern")) } }
-                @if is_required { ", required" }
-            }
-        }
-    }
 }
 
 /// Returns the lines in which two versions differ.
@@ -397,83 +299,22 @@ async fn run(
     }
 }
 
-/// Returns the parameters of the texts of a form. A text that is no value of its type stays a text, which the check of
-/// the parameters explains.
-fn given(script: &JobDoc, texts: &Map<String, Value>) -> Value {
-    let text_of =
-        |name: &str| texts.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(properties) = properties(script) else {
-        let text = text_of("");
-        return match text.trim() {
-            "" => json!({}),
-            some => serde_json::from_str(some).unwrap_or(Value::String(text)),
-        };
-    };
-    let values = texts.keys().map(|name| {
-        let text = text_of(name);
-        let is_text = properties.get(name).is_none_or(|of| of["type"] == "string");
-        let value = if is_text { None } else { serde_json::from_str(text.trim()).ok() };
-        (name.clone(), value.unwrap_or(Value::String(text)))
-    });
-    Value::Object(values.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::named_script::Parameters;
-
-    fn hostile() -> JobDoc {
-        let evil = "<script>alert(1)</script>";
-        let declared: Parameters = serde_json::from_value(json!({
-            "text": { "description": evil, "pattern": evil, "default": evil, "required": false },
-            "choice": { "enum": [evil], "required": true },
-            "list": { "type": "array", "default": [evil] },
-            "number": { "type": "integer", "minimum": 1 },
-            "flag": { "type": "boolean" },
-        }))
-        .expect("parameters");
-        JobDoc::from(json!({
-            "name": "evil", "version": 1, "description": evil, "published_by": evil, "script_type": evil,
-            "digest": evil, "script": evil, "parameters": declared.schema(),
-        }))
-    }
 
     #[test]
     fn texts_of_a_script_are_escaped() {
-        let (links, now) = (SiteLinks::new("/"), Timestamp::UNIX_EPOCH);
-        let draft = RunDraft::default();
-        let script = hostile();
-        let inputs: String = properties(&script)
-            .expect("declared")
-            .iter()
-            .map(|(name, schema)| {
-                input(name, schema, is_required(&script, name), &draft).into_string()
-            })
-            .collect();
+        let evil = "<script>alert(1)</script>";
+        let script = JobDoc::from(json!({
+            "name": "evil", "version": 1, "description": evil, "published_by": evil, "script_type": evil,
+            "digest": evil, "script": evil,
+        }));
         let text = [
-            table(&[hostile()], &links, now).into_string(),
             difference(&JobDoc::default(), &script).into_string(),
-            inputs,
+            table(&[script], &SiteLinks::new("/"), Timestamp::UNIX_EPOCH).into_string(),
         ]
         .concat();
         assert!(text.contains("&lt;script&gt;") && !text.contains("<script"), "{text}");
-    }
-
-    #[test]
-    fn texts_of_the_form_become_values_of_the_declared_types() {
-        let texts = json!({
-            "text": "5", "number": "5", "flag": "true", "list": "[1]", "choice": "x", "unknown": "7",
-        });
-        let expected = json!({
-            "text": "5", "number": 5, "flag": true, "list": [1], "choice": "x", "unknown": "7",
-        });
-        assert_eq!(given(&hostile(), texts.as_object().expect("an object")), expected);
-        let wrong = json!({ "number": "five" });
-        assert_eq!(given(&hostile(), wrong.as_object().expect("an object")), wrong);
-        let free = JobDoc::from(json!({ "parameters": null }));
-        let all = json!({ "": "{\"a\": 1}" });
-        assert_eq!(given(&free, all.as_object().expect("an object")), json!({ "a": 1 }));
-        assert_eq!(given(&free, &Map::new()), json!({}));
     }
 }

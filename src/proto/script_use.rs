@@ -1,4 +1,4 @@
-//! The name of a published script, and the way in which a job names one.
+//! The name of a published script, and the reference of a job to one.
 
 use std::fmt;
 use std::str::FromStr;
