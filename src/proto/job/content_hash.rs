@@ -1,6 +1,9 @@
 //! The digest of a content.
 
-use crate::proto::target::name;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::proto::target::{IllegalName, name};
 
 name!(
     /// The SHA-256 of a content.
