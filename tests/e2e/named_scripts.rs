@@ -136,17 +136,18 @@ fn waiting_job_keeps_its_text_and_a_deleted_name_never_repeats_a_version() {
     let missing = hero.run(&["submit", "--uses", "sum@1"]).code(65);
     assert!(missing.stderr.contains("sum has the versions 3 to 3"), "{}", missing.stderr);
     // A copy of a job names the script only while the version is kept.
-    hero.run(&["job", "clone", "a", "--id", "b"]).code(0);
-    assert_eq!(field(&redis, "b", "uses"), None);
+    let clone = |id: &str| hero.run(&["job", "clone", id]).code(0).stdout.trim().to_owned();
+    let b = clone("a");
+    assert_eq!(field(&redis, &b, "uses"), None);
     hero.run(&["submit", "--uses", "sum", "--id", "c"]).code(0);
-    hero.run(&["job", "clone", "c", "--id", "d"]).code(0);
-    assert_eq!(field(&redis, "d", "uses").as_deref(), Some("sum@3"));
+    let d = clone("c");
+    assert_eq!(field(&redis, &d, "uses").as_deref(), Some("sum@3"));
     // With another text it is no job of the script.
     let other = write(&redis, "other.rhai", "4");
-    hero.run(&["job", "edit", "d", "--script", &other]).code(0);
-    assert_eq!((field(&redis, "d", "uses"), field(&redis, "d", "script_digest")), (None, None));
+    hero.run(&["job", "edit", &d, "--script", &other]).code(0);
+    assert_eq!((field(&redis, &d, "uses"), field(&redis, &d, "script_digest")), (None, None));
     let _osis = hero.actor("osis-default-1").start();
-    for (id, output) in [("a", "1\n"), ("b", "1\n"), ("c", "3\n"), ("d", "4\n")] {
+    for (id, output) in [("a", "1\n"), (b.as_str(), "1\n"), ("c", "3\n"), (d.as_str(), "4\n")] {
         hero.run(&["job", "wait", id]).code(0).stdout(output);
     }
 }
