@@ -32,6 +32,7 @@ mod parts;
 mod queues;
 mod records;
 mod refused;
+mod scripts;
 mod session;
 mod site;
 mod snapshot;
@@ -100,6 +101,8 @@ fn routes(site: Site) -> Router {
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
         .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/scripts", get(scripts::list))
+        .route("/scripts/{name}", get(scripts::show).post(scripts::change))
         .route("/cron-form", get(cron_form::show).post(cron_form::change))
         .route("/objects", get(objects::list).post(objects::change))
         .route("/brokers", get(brokers::list))

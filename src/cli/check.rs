@@ -14,8 +14,8 @@ use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{
-    Config, ConfigError, CronEntry, Crontab, DEFAULT_FILE, EngineKind, FileReader, SecretFiles,
-    Unit,
+    Config, ConfigError, CronEntry, Crontab, DEFAULT_FILE, EngineKind, FileReader, ScriptFile,
+    ScriptFiles, SecretFiles, Unit,
 };
 use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
@@ -59,11 +59,7 @@ impl Check {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
         };
-        let crontab = config.crontab();
-        if !crontab.problems.is_empty() {
-            let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
-            return Err(Error::new(Exit::Config, problems.join("\n")));
-        }
+        let (crontab, scripts) = of_folders(&config)?;
         let redis = if self.redis {
             Some(state_of(&config, &config.redis.of_shard(Shard::HOME))?)
         } else {
@@ -93,6 +89,7 @@ impl Check {
             }
             document["secrets"] = json!(secrets.names);
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
+            document["scripts"] = scripts.scripts.iter().map(|script| json!(script.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
         }
@@ -103,6 +100,7 @@ impl Check {
             output::text(&format!("{}\n", config.to_toml()?))?;
         }
         let mut lines = lines_of(&config, &crontab, &secrets);
+        lines.extend(scripts.scripts.iter().map(line_of_script));
         lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
         if let Some((name, unit)) = &unit
             && let Some(said) = own_sandbox(&config, global, unit)?
@@ -117,6 +115,21 @@ impl Check {
         lines.iter().try_for_each(|line| output::line(line))?;
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
+}
+
+/// Reads the periodic jobs and the scripts of files.
+fn of_folders(config: &Config) -> Result<(Crontab, ScriptFiles), Error> {
+    let (crontab, scripts) = (config.crontab(), config.script_files());
+    let problems = crontab.problems.iter().chain(&scripts.problems);
+    let problems: Vec<String> = problems.map(ToString::to_string).collect();
+    if problems.is_empty() {
+        return Ok((crontab, scripts));
+    }
+    Err(Error::new(Exit::Config, problems.join("\n")))
+}
+
+fn line_of_script(of: &ScriptFile) -> String {
+    format!("script {}: {}", of.name, of.definition.script_type)
 }
 
 /// Returns what periodic jobs name that the configuration does not have.

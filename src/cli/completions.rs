@@ -7,6 +7,7 @@ use clap_complete::{Shell, generate};
 
 use super::{Cli, Global, output};
 use crate::error::Error;
+use crate::proto::named_script::{Parameter, ParameterKind};
 use crate::store::ListQuery;
 
 /// The maximum number of values of one kind.
@@ -15,15 +16,18 @@ const VALUES_MAX: usize = 200;
 /// Completes values with bash, around the function that clap writes.
 const BASH_VALUES: &str = r#"
 _hero_values() {
-    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind=
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind= of=()
     case "$before" in
         --status) kind=states ;;
         --queue) kind=queues ;;
         -t|--type) kind=types ;;
+        --uses) kind=scripts ;;
+        --param) [[ ${COMP_WORDS[1]} == run-script ]] && kind=parameters of=(--script "${COMP_WORDS[2]}") ;;
         *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
             "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job tell"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
             "graph show"|"graph wait"|"graph retry"|"graph stop"|"graph delete") kind=graphs ;;
             "queue pause"|"queue resume"|"queue drain"|"queue purge") kind=queues ;;
+            "script show"|"script history"|"script diff"|"script rollback"|"script delete"|"run-script "*) kind=scripts ;;
             "cron show"|"cron history"|"cron backfill"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;
         esac ;;
     esac
@@ -31,7 +35,7 @@ _hero_values() {
         # Names of queues have colons; bash divides words there.
         local line=${COMP_LINE:0:COMP_POINT}
         local word=${line##*[[:space:]]}
-        COMPREPLY=($(compgen -W "$(hero completions --values "$kind" 2>/dev/null)" -- "$word"))
+        COMPREPLY=($(compgen -W "$(hero completions --values "$kind" "${of[@]}" 2>/dev/null)" -- "$word"))
         [[ $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
         return
     fi
@@ -45,7 +49,7 @@ complete -F _hero_values -o bashdefault -o default hero
 #[command(after_help = "Examples:\n  source <(hero completions bash)\n  \
                         hero completions bash > ~/.local/share/bash-completion/completions/hero\n\n\
                         The package installs completions of bash, zsh and fish. In bash they also complete script types, \
-                        states, ids, queues and names of periodic jobs.")]
+                        states, ids, queues, and names of periodic jobs and published scripts.")]
 pub(super) struct Completions {
     /// The shell: bash, zsh, fish, elvish or powershell
     #[arg(required_unless_present = "values")]
@@ -53,6 +57,9 @@ pub(super) struct Completions {
     /// Print the values of a kind, one a line
     #[arg(long, hide = true, value_enum)]
     values: Option<ValueKind>,
+    /// The published script whose parameters are printed
+    #[arg(long, hide = true, requires = "values")]
+    script: Option<String>,
 }
 
 /// A kind of values.
@@ -64,12 +71,14 @@ enum ValueKind {
     Graphs,
     Queues,
     Cron,
+    Scripts,
+    Parameters,
 }
 
 impl Completions {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         if let Some(kind) = self.values {
-            let values = values(kind, global).await?;
+            let values = values(kind, self.script.as_deref(), global).await?;
             for value in values {
                 output::line(&value)?;
             }
@@ -86,7 +95,11 @@ impl Completions {
     }
 }
 
-async fn values(kind: ValueKind, global: &Global) -> Result<Vec<String>, Error> {
+async fn values(
+    kind: ValueKind,
+    script: Option<&str>,
+    global: &Global,
+) -> Result<Vec<String>, Error> {
     let config = global.config()?;
     let client = || super::author::open_client(&config);
     Ok(match kind {
@@ -108,9 +121,26 @@ async fn values(kind: ValueKind, global: &Global) -> Result<Vec<String>, Error> 
             let queues = client()?.list_queues().await?;
             queues.iter().take(VALUES_MAX).map(|of| of.queue.to_string()).collect()
         }
+        ValueKind::Scripts => {
+            let scripts = client()?.published_scripts().await?;
+            scripts.iter().map(|(name, _)| name.to_string()).collect()
+        }
+        ValueKind::Parameters => {
+            let Some(used) = script.and_then(|script| script.parse().ok()) else {
+                return Ok(Vec::new());
+            };
+            let found = client()?.published_script(&used).await?;
+            let params = found.of.definition.params.unwrap_or_default();
+            params.0.iter().map(|(name, of)| completed(name, of)).collect()
+        }
         ValueKind::Cron => {
             let crontab = client()?.whole_crontab(&config.crontab()).await?;
             crontab.entries.iter().map(|entry| entry.name.to_string()).collect()
         }
     })
+}
+
+/// Returns a parameter as its option takes it, up to its value.
+fn completed(name: &str, of: &Parameter) -> String {
+    if of.kind == ParameterKind::String { format!("{name}=") } else { format!("{name}:=") }
 }

@@ -298,6 +298,9 @@ fn settings(job: &Job) -> String {
         text.insert_str(0, "\njobs:\n");
     }
     let lines: Vec<&str> = job.spec.script.lines().collect();
+    if lines.is_empty() {
+        return text;
+    }
     text.push_str("\nscript:\n");
     for line in lines.iter().take(LINES) {
         let _ = writeln!(text, "  {}", escape(line));

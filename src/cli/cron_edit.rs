@@ -17,7 +17,9 @@ use crate::proto::job::{Entrance, JobSpec, SETTINGS};
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
-#[command(override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>>")]
+#[command(
+    override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>>"
+)]
 #[command(mut_args(without_refused))]
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
@@ -117,12 +119,14 @@ impl Add {
     pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
         let named = self.options.settings.given("type");
         let mut spec = self.options.spec()?;
-        let script_type = self.script.script_type(named, config)?;
-        spec.script = self.script.read(config.job.script_size_max)?;
-        if spec.extension.is_empty() {
-            spec.extension = self.script.extension(&script_type, config);
+        if spec.uses.is_none() {
+            let script_type = self.script.script_type(named, config)?;
+            spec.script = self.script.read(config.job.script_size_max)?;
+            if spec.extension.is_empty() {
+                spec.extension = self.script.extension(&script_type, config);
+            }
+            spec.script_type = Some(script_type);
         }
-        spec.script_type = Some(script_type);
         let new = self.options.change(Some(self.schedule.clone()), &spec);
         let client = crate::cli::author::open_client(config)?;
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;

@@ -27,12 +27,13 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
 /// Run a script and print its output; its log goes to standard error meanwhile
 #[derive(Debug, Args)]
-#[command(override_usage = "hero exec [OPTIONS] <FILE|--eval <CODE>> [-- <ARG>...]")]
+#[command(override_usage = "hero exec [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]")]
 #[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
                         hero exec --explain report.py\n  \
+                        hero exec --uses deploy@3 --param host=web1\n  \
                         hero exec --memory 512MiB --network 443 fetch.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
@@ -55,16 +56,21 @@ pub(super) struct Exec {
 }
 
 impl Exec {
+    /// Runs the script of these options.
+    pub(super) fn of(options: JobOptions, signing: Signing, wait: Option<Duration>) -> Self {
+        Self { options, signing, wait, explain: false }
+    }
+
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let mut job = self.options.job(&config)?;
+        let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
+        let mut job = self.options.resolved_job(&client, &config).await?;
         let span = SubmitSpan::begin(&config, job.spec.traceparent);
         job.spec.traceparent = span.place;
         let files = self.options.files(&job, &config)?;
         if self.explain {
             explain::print_allowed(&config, &job)?;
         }
-        let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
         client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
         job_notes::print(&spec, &config);

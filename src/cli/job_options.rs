@@ -13,13 +13,14 @@ use super::script::ScriptSource;
 use super::script_doc;
 use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
-use crate::client::{ClientError, set_delay};
+use crate::client::{Client, ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
     Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
     TraceParent,
 };
+use crate::proto::named_script::ScriptUse;
 use crate::proto::spoken_time::{TimeError, parse_time};
 use crate::proto::target::Priority;
 
@@ -57,6 +58,13 @@ pub(super) struct JobOptions {
     #[command(flatten)]
     source: ScriptSource,
     #[command(flatten)]
+    further: FurtherOptions,
+}
+
+/// The settings of one job, without its script.
+#[derive(Debug, Args)]
+pub(super) struct FurtherOptions {
+    #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
     given: Given,
@@ -72,7 +80,7 @@ pub(super) struct JobOptions {
     files: GivenFiles,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long, help_heading = WHAT)]
-    pub(super) check: bool,
+    check: bool,
 }
 
 impl JobOptions {
@@ -84,9 +92,22 @@ impl JobOptions {
         words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "timezone"])
     }
 
+    /// The options of a job of a published script.
+    pub(super) fn of_script(used: &ScriptUse, mut further: FurtherOptions) -> Self {
+        further.settings.give("uses", used.to_string());
+        Self { source: ScriptSource::of(None, None), further }
+    }
+
+    /// Returns true if the script is to be checked first.
+    pub(super) fn is_check(&self) -> bool {
+        self.further.check
+    }
+
     /// Returns the files that they give the job.
     pub(super) fn files(&self, job: &Job, config: &Config) -> Result<JobFiles, Error> {
-        let files = self.files.read(&config.job, self.source.is_standard_input())?;
+        let reads_script = self.further.settings.given("uses").is_none();
+        let has_standard_input = !(reads_script && self.source.is_standard_input());
+        let files = self.further.files.read(&config.job, !has_standard_input)?;
         let checked = config.check_files(&job.spec, &files);
         checked.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
         Ok(files)
@@ -95,16 +116,47 @@ impl JobOptions {
     /// Returns the id and the name that are given.
     pub(super) fn id_and_name(&self) -> Result<(Option<JobId>, Option<JobName>), Error> {
         let mut spec = JobSpec::default();
-        self.settings.apply(&mut spec, None)?;
+        self.further.settings.apply(&mut spec, None)?;
         Ok((spec.id, spec.name))
     }
 
     /// Returns the job that they set.
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
-        let mut spec = self.given.spec()?;
-        self.settings.apply(&mut spec, self.timezone.as_ref())?;
+        let further = &self.further;
+        let mut spec = further.given.spec()?;
+        further.settings.apply(&mut spec, further.timezone.as_ref())?;
         spec.traceparent = spec.traceparent.or_else(trace_of_environment);
-        let named = self.settings.given("type");
+        if spec.uses.is_none() {
+            self.read_script(&mut spec, config)?;
+        } else if further.check {
+            let message =
+                "--check is for a script that is not published yet: hero script check FILE";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
+        let mut job = Job::from(spec);
+        if let Some(delay) = further.delay {
+            let too_late =
+                |error: InvalidJob| Error::new(Exit::Data, format!("--delay: {}", error.reason));
+            set_delay(&mut job, delay).map_err(too_late)?;
+        }
+        Ok(job)
+    }
+
+    /// Returns the job that they set, with the text and the settings of the published script that it names.
+    pub(super) async fn resolved_job(
+        &self,
+        client: &Client,
+        config: &Config,
+    ) -> Result<Job, Error> {
+        let mut job = self.job(config)?;
+        client.resolve_script(&mut job).await.map_err(of_option)?;
+        config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
+        Ok(job)
+    }
+
+    fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
+        let named = self.further.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
         if spec.script.is_empty() {
@@ -114,7 +166,7 @@ impl JobOptions {
         if spec.extension.is_empty() {
             spec.extension = self.source.extension(&script_type, config);
         }
-        if self.check {
+        if self.further.check {
             let (name, extension) = (self.source.name(), spec.extension.as_str());
             script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
         }
@@ -122,14 +174,7 @@ impl JobOptions {
             spec.name = self.source.job_name();
         }
         spec.script_type = Some(script_type);
-        config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
-        let mut job = Job::from(spec);
-        if let Some(delay) = self.delay {
-            let too_late =
-                |error: InvalidJob| Error::new(Exit::Data, format!("--delay: {}", error.reason));
-            set_delay(&mut job, delay).map_err(too_late)?;
-        }
-        Ok(job)
+        Ok(())
     }
 }
 
@@ -143,6 +188,12 @@ pub(super) fn trace_of_environment() -> Option<TraceParent> {
 pub(super) struct SettingOptions(Vec<(&'static Setting, String)>);
 
 impl SettingOptions {
+    /// Sets an option in place of what was given.
+    fn give(&mut self, word: &str, text: String) {
+        self.0.retain(|(setting, _)| setting.word != word);
+        self.0.extend(SETTINGS.iter().find(|setting| setting.word == word).map(|of| (of, text)));
+    }
+
     pub(super) fn given(&self, word: &str) -> Option<&str> {
         self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
     }
@@ -241,6 +292,8 @@ fn option(setting: &'static Setting) -> Arg {
     let arg = Arg::new(setting.word).long(long(setting)).value_name(setting.value_name).help(doc);
     let arg = setting.short.map_or(arg.clone(), |letter| arg.short(letter));
     let arg = arg.help_heading(section(setting));
+    // It stands in place of a file.
+    let arg = if setting.word == "uses" { arg.group("ScriptSource") } else { arg };
     let repeated = || format!("{doc}; may be repeated");
     match setting.kind {
         FieldKind::Flag => Arg::new(setting.word)

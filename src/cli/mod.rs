@@ -39,9 +39,12 @@ mod notify;
 mod osis;
 mod output;
 mod progress;
+mod published;
 mod queue;
+mod run_script;
 mod script;
 mod script_doc;
+mod scripts;
 mod sections;
 mod signing;
 mod sought;
@@ -124,6 +127,7 @@ enum Command {
     Metrics(metrics::MetricsCommand),
     Exec(exec::Exec),
     Submit(submit::Submit),
+    RunScript(run_script::RunScript),
     #[command(subcommand)]
     Job(job::JobCommand),
     #[command(subcommand)]
@@ -153,7 +157,7 @@ enum Command {
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
-    Script(script_doc::ScriptCommand),
+    Script(scripts::ScriptCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Mcp(mcp::Mcp),
@@ -228,6 +232,7 @@ impl Command {
             Self::Metrics(metrics) => block_on(metrics.run(global)),
             Self::Exec(exec) => block_on(exec.run(global)),
             Self::Submit(submit) => block_on(submit.run(global)),
+            Self::RunScript(script) => block_on(script.run(global)),
             Self::Job(job) => block_on(job.run(global)),
             Self::Graph(graph) => block_on(graph.run(global)),
             Self::Queue(queue) => block_on(queue.run(global)),

@@ -11,7 +11,22 @@ pub(super) const MANY: &str = "Many jobs";
 
 /// The words of the settings of each section.
 const SECTIONS: [(&str, &[&str]); 5] = [
-    (WHAT, &["type", "extension", "name", "id", "tag", "caller", "context", "env", "secret"]),
+    (
+        WHAT,
+        &[
+            "uses",
+            "script_digest",
+            "type",
+            "extension",
+            "name",
+            "id",
+            "tag",
+            "caller",
+            "context",
+            "env",
+            "secret",
+        ],
+    ),
     (
         WHEN,
         &[

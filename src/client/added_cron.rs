@@ -26,6 +26,7 @@ impl Client {
         let name = free_name(files, name)?;
         let added = self.signed(AddedCron::default().with(new), by).await?;
         let text = checked(files, &name, &added)?;
+        self.check_used(files, &name, &added).await?;
         self.edit(&name, CronEdit::Add(&text)).await?;
         self.note("cron.add", &name).await;
         Ok(())
@@ -50,6 +51,7 @@ impl Client {
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
+        self.check_used(files, &name, &changed).await?;
         self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
         self.note("cron.edit", &name).await;
         Ok(())
@@ -64,6 +66,19 @@ impl Client {
         self.edit(&name, CronEdit::Delete).await?;
         self.note("cron.delete", &name).await;
         Ok(())
+    }
+
+    /// Refuses a published script that does not exist, or that its jobs do not fit.
+    async fn check_used(
+        &self,
+        files: &Crontab,
+        name: &CronName,
+        added: &AddedCron,
+    ) -> Result<(), Error> {
+        let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
+        let entry = files.rules.entry(name, added).map_err(bad)?;
+        let mut job = entry.job(self.now().await?);
+        Ok(self.resolve_script(&mut job).await?)
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {

@@ -71,7 +71,8 @@ impl Client {
         let times = within(entry, period, self.now().await?)?;
         let (mut done, mut before) = (Vec::with_capacity(times.len()), None);
         for due in times {
-            let (job, fired) = job_of(entry, due, before.as_ref())?;
+            let (mut job, fired) = job_of(entry, due, before.as_ref())?;
+            self.resolve_script(&mut job).await?;
             let rules = (&fired, period.only_missing);
             let kept = self.job.kept();
             let answer = self.store.backfill(&entry.name, due, rules, &job, kept).await;

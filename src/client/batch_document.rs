@@ -45,12 +45,13 @@ impl Client {
     ) -> Result<BatchDocument, ClientError> {
         let (mut good, mut lines, mut answer) = (Vec::new(), Vec::new(), BatchDocument::default());
         for (line, value) in (1..).zip(jobs) {
-            match job_of_json(value).and_then(|job| self.check(&job).map(|()| job)) {
+            match self.checked_document(value).await {
                 Ok(job) => {
                     good.push(job);
                     lines.push(line);
                 }
-                Err(error) => answer.refuse(line, &error.into()),
+                Err(ClientError::Store(error)) => return Err(error.into()),
+                Err(error) => answer.refuse(line, &error),
             }
         }
         if all_or_none && !answer.refused.is_empty() {
@@ -73,6 +74,13 @@ impl Client {
         }
         answer.refused.sort_by_key(|refused| refused.line);
         Ok(answer)
+    }
+
+    async fn checked_document(&self, value: &Value) -> Result<Job, ClientError> {
+        let mut job = job_of_json(value)?;
+        self.resolve_script(&mut job).await?;
+        self.check(&job)?;
+        Ok(job)
     }
 }
 

@@ -81,7 +81,14 @@ impl Client {
         id: &JobId,
         changes: &Map<String, Value>,
     ) -> Result<Job, ClientError> {
-        let job = self.get_job(id).await?.corrected(changes)?;
+        let mut job = self.get_job(id).await?.corrected(changes)?;
+        let used = job.spec.uses.clone();
+        // The parameters of a version that is no longer kept cannot be checked.
+        if let Some(used) = used
+            && let Some(script) = self.store.published_script(&used).await?
+        {
+            script.give_to(&mut job.spec)?;
+        }
         job.spec.check(&self.job.bounds())?;
         Ok(job)
     }

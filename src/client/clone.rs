@@ -19,7 +19,21 @@ impl Client {
         id: &JobId,
         changes: &Map<String, Value>,
     ) -> Result<Job, ClientError> {
-        Ok(self.get_job(id).await?.copy_with(changes, &OF_ONE_JOB)?)
+        let mut without: Vec<&str> = OF_ONE_JOB.to_vec();
+        let job = self.get_job(id).await?;
+        if let Some(used) = &job.spec.uses {
+            let names_another = changes.get("uses").is_some_and(|uses| !uses.is_null());
+            if names_another {
+                // The script that is named instead gives its own.
+                without.extend(["script", "script_digest", "script_type", "extension"]);
+            } else if changes.contains_key("uses")
+                || changes.contains_key("script")
+                || self.store.published_script(used).await?.is_none()
+            {
+                without.extend(["uses", "script_digest"]);
+            }
+        }
+        Ok(job.copy_with(changes, &without)?)
     }
 
     /// Submits a copy of a job, as [`Client::clone_of`] makes it. Returns its id.

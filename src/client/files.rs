@@ -59,6 +59,7 @@ impl Client {
         if files.is_empty() {
             return self.store_one(job, how).await;
         }
+        self.resolve_script(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
         let own = job.id.clone();

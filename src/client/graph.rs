@@ -133,8 +133,7 @@ impl Graph {
     /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that
     /// has one gives it to all.
     pub fn join_trace(&mut self, trace: Option<TraceParent>) {
-        let mut all: Vec<&mut Job> = self.nodes.iter_mut().map(|node| &mut node.job).collect();
-        all.extend(self.callbacks.values_mut());
+        let all: Vec<&mut Job> = self.all_jobs_mut().collect();
         let trace = all.iter().find_map(|job| job.spec.traceparent).or(trace);
         for job in all {
             job.spec.traceparent = job.spec.traceparent.or(trace);
@@ -174,6 +173,12 @@ impl Graph {
     pub fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
         jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
+    }
+
+    /// The same to change.
+    pub(super) fn all_jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
+        let jobs = self.nodes.iter_mut().map(|node| &mut node.job);
+        jobs.chain(self.callbacks.values_mut())
     }
 
     /// The files of its jobs, by the places of these; jobs without files are left out.

@@ -12,7 +12,8 @@ pub(super) fn not_in_force(
         return Some("no live supervisor fires it");
     }
     if matches!(entry.place, CronPlace::Redis { .. }) {
-        let script_type = entry.script_type().map(ToString::to_string).unwrap_or_default();
+        // The type of a published script may change.
+        let script_type = entry.script_type()?.to_string();
         let has = |of: &SupervisorPresence| of.types.is_empty() || of.types.contains(&script_type);
         let is_fired = supervisors.iter().any(has);
         return (!is_fired).then_some("no live supervisor fires it: none has its script type");

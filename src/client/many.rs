@@ -8,6 +8,7 @@ use super::confirm::{STORED, confirmed, will_confirm};
 use super::files::may_be_accepted;
 use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
+use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -25,6 +26,7 @@ impl Client {
         &self,
         jobs: &[Job],
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
         for job in jobs {
             self.check(job)?;
         }
@@ -96,6 +98,8 @@ impl Client {
         jobs: &[Job],
         is_new: bool,
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
+        self.resolve_callbacks(jobs.len(), batch).await?;
         for job in jobs {
             self.check(job)?;
         }
@@ -136,6 +140,7 @@ impl Client {
         graph: &mut Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         graph.join_trace(None);
+        self.resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;
@@ -196,6 +201,7 @@ impl Client {
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
         let mut batch = NewBatch::default();
+        let jobs = &*self.resolved_members(jobs).await?;
         self.place_batch(&mut batch, jobs)?;
         self.submit_members(jobs.to_vec(), &batch, None).await
     }
@@ -210,6 +216,8 @@ impl Client {
         batch: &mut NewBatch,
         jobs: &[Job],
     ) -> Result<Vec<JobId>, ClientError> {
+        let jobs = &*self.resolved_members(jobs).await?;
+        self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         self.place_batch(batch, jobs)?;
         let new = batch.stored_with(jobs);
@@ -318,10 +326,6 @@ impl Client {
         }
         Ok(())
     }
-}
-
-fn refused(place: usize, name: String, error: ClientError) -> ClientError {
-    ClientError::Refused { place, name, error: Box::new(error) }
 }
 
 /// Returns the first job that has the id or the unique key of an earlier one.

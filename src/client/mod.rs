@@ -59,12 +59,14 @@ mod limits;
 mod logs;
 mod many;
 mod migration;
+mod named_scripts;
 mod new_batch;
 mod notifications;
 mod objects;
 mod periodic_jobs;
 mod placement;
 mod queues;
+mod resolve;
 mod run;
 mod samples;
 mod searches;
@@ -104,6 +106,7 @@ pub use graph_retry::GraphRetry;
 pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument};
 pub use logs::LogFollower;
 pub use migration::blockers;
+pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;
 pub use notifications::LatestDeliveries;
 pub use run::AwaitedJob;
@@ -244,6 +247,7 @@ impl Client {
     }
 
     async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId, ClientError> {
+        self.resolve_script(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
         let store = match how {
@@ -289,7 +293,7 @@ impl Client {
     /// [`InvalidJob`] if it has no script type, an id of the supervisors or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
         Self::check_id(job)?;
-        if job.spec.script_type.is_none() {
+        if job.spec.script_type.is_none() && job.spec.unresolved().is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
         job.spec.check_uniqueness()?;

@@ -47,6 +47,7 @@ impl Client {
         mut job: Job,
         files: &JobFiles,
     ) -> Result<AwaitedJob, ClientError> {
+        self.resolve_script(&mut job).await?;
         self.place(&mut job)?;
         let (own, replies) = (job.id.clone(), job.spec.reply);
         let id = self.store_with_files(job, files, Submission::Run).await?;

@@ -28,14 +28,18 @@ impl CronRules {
         let schedule = self
             .with_rules(name, schedule, spread, calendar)
             .map_err(|(key, why)| format!("{key}: {why}"))?;
-        let Some(script_type) = &spec.script_type else {
-            return Err("needs a type, such as \"python\"".to_owned());
-        };
-        let Some(of_type) = self.types.get(script_type) else {
-            return Err(format!("type: `{script_type}` is not a configured script type"));
-        };
-        let checked = of_type.check_asked(script_type, &spec.asked_bounds());
-        checked.map_err(|error| error.to_string())?;
+        match &spec.script_type {
+            Some(script_type) => {
+                let Some(of_type) = self.types.get(script_type) else {
+                    return Err(format!("type: `{script_type}` is not a configured script type"));
+                };
+                let checked = of_type.check_asked(script_type, &spec.asked_bounds());
+                checked.map_err(|error| error.to_string())?;
+            }
+            // The script that it names has a type.
+            None if spec.uses.is_some() => {}
+            None => return Err("needs a type, such as \"python\"".to_owned()),
+        }
         complete(name, &mut spec, &self.bounds).map_err(|error| error.to_string())?;
         name.job_id(jiff::Timestamp::UNIX_EPOCH).map_err(|error| error.to_string())?;
         let place = CronPlace::Redis { by: added.by.clone(), at: added.at.clone() };

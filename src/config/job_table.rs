@@ -79,6 +79,13 @@ impl Source<'_> {
     }
 }
 
+impl<'s> JobTable<'s> {
+    /// A whole file as one table.
+    pub(super) fn whole(source: &'s Source<'s>, path: KeyPath, entrance: Entrance) -> Self {
+        Self { name: String::new(), span: 0..0, path, table: source.tree(), source, entrance }
+    }
+}
+
 impl JobTable<'_> {
     /// Sets what the table says in `spec`, and reads the keys that are not settings, or that are
     /// among `own`, as `T`.

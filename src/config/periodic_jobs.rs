@@ -176,6 +176,8 @@ impl CronRules {
                     spec.extension = of_type.further_extension(file);
                 }
             }
+            // The script that it names has a type.
+            None if spec.uses.is_some() => {}
             None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }
         complete(&name, &mut spec, &self.bounds).map_err(|error| table.wrong_table(error))?;
@@ -198,11 +200,12 @@ impl CronRules {
         spec: &mut JobSpec,
     ) -> Result<(), ConfigError> {
         let Some(file) = file else {
-            let missing = || Err(table.wrong_table("needs a script or a file"));
-            return if spec.script.is_empty() { missing() } else { Ok(()) };
+            let has_script = !spec.script.is_empty() || spec.uses.is_some();
+            let missing = || Err(table.wrong_table("needs a script, a file or uses"));
+            return if has_script { Ok(()) } else { missing() };
         };
-        if !spec.script.is_empty() {
-            return Err(table.wrong("file", "cannot be set beside script"));
+        if !spec.script.is_empty() || spec.uses.is_some() {
+            return Err(table.wrong("file", "cannot be set beside script or uses"));
         }
         // As in a graph, a relative path begins at the folder of the file that names it.
         let file = &beside.parent().unwrap_or(Path::new("")).join(file);

@@ -95,6 +95,8 @@ impl Config {
         files.extend(drop_ins(file).unwrap_or_default());
         files.push(self.supervisor.cron_dir.clone());
         files.extend(toml_files(&self.supervisor.cron_dir).unwrap_or_default());
+        files.push(self.supervisor.scripts_dir.clone());
+        files.extend(toml_files(&self.supervisor.scripts_dir).unwrap_or_default());
         let redis = &self.redis;
         let secrets =
             [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file, &redis.tls_key_file];

@@ -153,6 +153,8 @@ pub struct SupervisorConfig {
     pub fallback_after: Duration,
     /// The folder of the periodic jobs.
     pub cron_dir: PathBuf,
+    /// The folder of the published scripts.
+    pub scripts_dir: PathBuf,
     /// The names that are used in Redis.
     pub migration: Migration,
     /// The legacy queues that are served in `dual`.
@@ -169,6 +171,7 @@ impl Default for SupervisorConfig {
             wait_warning: Duration::from_mins(5),
             fallback_after: Duration::from_secs(30),
             cron_dir: PathBuf::from("/etc/hero/cron.d"),
+            scripts_dir: PathBuf::from("/etc/hero/scripts"),
             migration: Migration::Canonical,
             legacy_queues: Vec::new(),
             rhailib_circles: Vec::new(),

@@ -60,7 +60,9 @@ impl UserFolders {
     pub(super) fn defaults(&self, group: Option<&str>) -> String {
         let mut tables = json!({
             "job": { "log_dir": self.state.join("jobs"), "cache_dir": self.cache },
-            "supervisor": { "cron_dir": self.config.join("cron.d") },
+            "supervisor": {
+                "cron_dir": self.config.join("cron.d"), "scripts_dir": self.config.join("scripts"),
+            },
             "secrets": { "dir": self.config.join("secrets") },
             "amqp": { "logs": { "spool_dir": self.state.join("spool") } },
             "api": { "listen": [], "group": "", "admin_group": group.unwrap_or_default() },

@@ -26,6 +26,10 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         let number = crontab.entries.len() as u64;
         info!("{} in force", counted(number, "periodic job is", "periodic jobs are"));
     }
+    let scripts = config.script_files();
+    for problem in &scripts.problems {
+        error!("{problem}: not published; the other scripts are");
+    }
     SupervisorSettings {
         supervisor: config.supervisor.clone(),
         job: config.job.clone(),
@@ -39,6 +43,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
             .collect(),
         notify: Arc::new(config.notify.clone()),
         crontab: Arc::new(crontab),
+        scripts: Arc::new(scripts),
     }
 }
 

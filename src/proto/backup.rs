@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{JobId, JobStatus};
+use super::named_script::{ScriptDefinition, ScriptName, ScriptStory, TEXT_BYTES_MAX, digest_of};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
 use super::queue::Queue;
@@ -34,6 +35,8 @@ pub enum BackupLine {
     Cron(CronCopy),
     /// A periodic job that is kept in Redis.
     CronAdded(CronAddedCopy),
+    /// A version of a published script, older ones first.
+    Script(ScriptCopy),
     /// The starts of jobs under a limit within the period of its rate.
     Limit(LimitCopy),
     /// A job.
@@ -87,6 +90,7 @@ impl BackupLine {
             Self::CronAdded(added) if added.definition.len() > ADDED_BYTES_MAX => {
                 Err(format!("the periodic job {} is too large", added.name))
             }
+            Self::Script(script) => script.check(),
             Self::CronAdded(_)
             | Self::GraphJobs(_)
             | Self::Backup(_)
@@ -211,6 +215,35 @@ pub struct CronAddedCopy {
     pub name: CronName,
     /// Its definition, JSON.
     pub definition: String,
+}
+
+/// A version of a published script.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptCopy {
+    /// Its name.
+    pub name: ScriptName,
+    /// Its version.
+    pub version: u32,
+    /// Its story.
+    pub story: ScriptStory,
+    /// Its definition.
+    pub definition: ScriptDefinition,
+    /// Its text.
+    pub script: String,
+}
+
+impl ScriptCopy {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        if self.script.len() as u64 > TEXT_BYTES_MAX {
+            return Err(format!("the script {name} is too large"));
+        }
+        if digest_of(&self.script) != self.definition.digest {
+            return Err(format!("the digest of the script {name} is not the one of its text"));
+        }
+        self.definition.check().map_err(|error| format!("the script {name}: {error}"))
+    }
 }
 
 /// Starts of jobs under a limit.

@@ -24,6 +24,7 @@ use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
 use super::legacy::LegacyQueue;
 use super::queue::Queue;
+use super::script_use::ScriptName;
 use super::target::{ActorId, IllegalName, ScriptType, Target, name};
 
 name!(
@@ -279,6 +280,16 @@ impl Keys {
         self.key(format_args!("meta:cron:names:index"))
     }
 
+    /// Hash: the latest version of each published script without its text, JSON by name.
+    pub fn scripts(&self) -> String {
+        self.key(format_args!("meta:script:index"))
+    }
+
+    /// Hash: the versions of a published script that are kept.
+    pub fn script(&self, name: &ScriptName) -> String {
+        self.key(format_args!("meta:script:of:{name}"))
+    }
+
     /// Hash: the marks of the recovery sweeps, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -472,6 +483,8 @@ mod tests {
             (keys.cron_added(), "hero:meta:cron:added:jobs"),
             (keys.cron_ended(&"nightly".parse().expect("legal")), "hero:meta:cron:ended:nightly"),
             (keys.cron_names(), "hero:meta:cron:names:index"),
+            (keys.scripts(), "hero:meta:script:index"),
+            (keys.script(&"deploy".parse().expect("legal")), "hero:meta:script:of:deploy"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),

@@ -22,6 +22,11 @@ pub(super) fn params(method: &str) -> Map<String, Value> {
         Some(("dead", _)) => json!({ "ids": [JOB] }),
         Some(("notify", "test")) => json!({ "name": "ops" }),
         Some(("script", "check")) => json!({ "script": "let a = ;", "script_type": "osis" }),
+        Some(("script", "publish")) => json!({
+            "name": "greet", "script": "\"hello, \" + params.name", "settings": { "script_type": "osis" },
+        }),
+        Some(("script", "rollback")) => json!({ "name": "greet", "version": 1 }),
+        Some(("script", "get" | "history" | "delete")) => json!({ "name": "greet" }),
         Some(("script", _)) => json!({ "name": "osis_" }),
         Some(_) => json!({}),
         None => older(method),

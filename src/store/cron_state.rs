@@ -121,12 +121,32 @@ impl Store {
         job: &Job,
         retention: Retention,
     ) -> Result<Fired, StoreError> {
+        self.fire_or_fail(name, due, (overlap, catch_up), Ok(job), retention).await
+    }
+
+    /// Fires a periodic job as [`Store::fire`] does, or notes the reason why it has no job: it does not fire for this
+    /// time again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fire_or_fail(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        (overlap, catch_up): (Overlap, CatchUp),
+        job: Result<&Job, (&Job, &str)>,
+        retention: Retention,
+    ) -> Result<Fired, StoreError> {
         const DOING: &str = "firing a periodic job";
+        let (job, why) = match job {
+            Ok(job) => (job, ""),
+            Err(failed) => failed,
+        };
         let mut script = self.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
         let makes_up = overlap == Overlap::Skip && catch_up == CatchUp::All;
         let missed_us = if makes_up { MISSED_AFTER.as_micros() } else { 0 };
-        script.arg(kept(retention)).arg(job.id.as_str()).arg(missed_us.to_string());
+        script.arg(kept(retention)).arg(job.id.as_str()).arg(missed_us.to_string()).arg(why);
         submission(&mut script, &[with_fields(job)], true, retention);
         let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         let id = || detail.parse().map_err(|_| StoreError::unexpected(DOING));

@@ -9,7 +9,9 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use super::whole_crontab::WholeCrontab;
-use crate::config::{ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, SupervisorConfig};
+use crate::config::{
+    ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
+};
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
 use crate::proto::shard::Shard;
@@ -43,6 +45,8 @@ pub struct SupervisorSettings {
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,
+    /// The scripts of files, which it publishes.
+    pub scripts: Arc<ScriptFiles>,
 }
 
 /// One round of a duty: the store of its shard, the stores of the whole system, and the settings of this round.
@@ -134,6 +138,8 @@ pub(super) struct DutyCounts {
     look_due: Mutex<Option<Instant>>,
     /// The periodic jobs of files and of Redis, as last read.
     pub(super) crontab: WholeCrontab,
+    /// The scripts of files that were published last.
+    pub(super) scripts: Mutex<Option<Arc<ScriptFiles>>>,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.

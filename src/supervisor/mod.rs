@@ -31,6 +31,7 @@ mod object_indexes;
 mod orphaned_entries;
 mod periodic_jobs;
 mod rhailib_bridge;
+mod script_files;
 mod statistics;
 mod unused_contents;
 mod whole_crontab;
@@ -182,6 +183,7 @@ impl Duties<'_> {
         self.start::<notify_events::NotifyEvents>();
         self.start::<object_indexes::ObjectIndexes>();
         self.start::<periodic_jobs::PeriodicJobs>();
+        self.start::<script_files::ScriptsOfFiles>();
         self.start::<unused_contents::UnusedContents>();
         let (store, counts) = (self.store, self.counts);
         if store.has_legacy() {

@@ -93,10 +93,15 @@ async fn fire(
     entry: &CronEntry,
     due: Timestamp,
 ) -> Result<bool, StoreError> {
-    let job = entry.job(due);
+    let mut job = entry.job(due);
     let retention = round.settings.job.kept();
     let rules = (entry.overlap, entry.catch_up);
-    match round.store.fire(&entry.name, due, rules, &job, retention).await? {
+    // The version of a published script is the one of this moment. Its settings meet the bounds that the job meets.
+    let resolved = round.store.resolve_script(&mut job.spec).await?;
+    let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
+    let why = checked.err().map(|error| error.to_string());
+    let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
+    match round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await? {
         Fired::Job(id) => {
             counts.fired.fetch_add(1, Ordering::Relaxed);
             let name = &entry.name;

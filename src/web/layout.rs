@@ -21,6 +21,7 @@ pub(super) enum Nav {
     Queues,
     Actors,
     PeriodicJobs,
+    Scripts,
     DeadLetters,
     Limits,
     Objects,
@@ -191,6 +192,7 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                 (entry(Nav::Queues, "/queues", "Queues", counts.queues))
                 (entry(Nav::Actors, "/actors", "Actors", counts.actors))
                 (entry(Nav::PeriodicJobs, "/cron", "Periodic jobs", counts.periodic_jobs))
+                (entry(Nav::Scripts, "/scripts", "Scripts", html! {}))
                 (entry(Nav::DeadLetters, "/dead", "Dead letters", counts.dead))
                 (entry(Nav::Limits, "/limits", "Limits", counts.limits))
                 (entry(Nav::Objects, "/objects", "Objects", html! {}))

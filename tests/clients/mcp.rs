@@ -29,6 +29,13 @@ fn assert_done(done: &Output) {
     assert_eq!(done.stdout, b"done\n", "{}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// Publishes the script that the client calls as a tool.
+fn publish(hero: &Hero) {
+    let text = "// /// hero\n// description = \"Greets \"\n// [params.who]\n// required = true\n// [params.times]\n\
+                // type = \"integer\"\n// default = 2\n// ///\n\"hello \" + params.who + \" \" + params.times";
+    hero.run(&["script", "publish", "greet", "-t", "osis", "-e", text]).code(0);
+}
+
 fn has_sdk() -> bool {
     needs("npm", || npm().is_some())
 }
@@ -41,6 +48,7 @@ fn typescript_client_lists_and_calls_every_tool_of_hero_mcp() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     let _units = ["osis-default-1", "bash-default-1"].map(|unit| hero.actor(unit).start());
+    publish(&hero);
     assert_done(&talk(&["stdio", env!("CARGO_BIN_EXE_hero"), "mcp"], &hero.config_file()));
 }
 
@@ -52,6 +60,7 @@ fn typescript_client_lists_and_calls_every_tool_over_http() {
     let redis = Redis::start();
     let site = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
     let _units = ["osis-default-1", "bash-default-1"].map(|unit| site.hero.actor(unit).start());
+    publish(&site.hero);
     let token = site.token(&["agent", "--scope", "read,submit"]);
     assert_done(&talk(&["http", &site.at("/mcp"), &token], &site.hero.config_file()));
 }

@@ -494,7 +494,7 @@ fn callback_is_started_by_its_graph_alone_and_its_mistakes_are_named() {
             "[on_end]\ntype = \"osis\"\nscript = \"1\"\nafter = [\"a\"]\n",
             "g.toml:7:9: on_end.after: the end of its graph",
         ),
-        ("[on_end]\ntype = \"osis\"\n", "g.toml:4:2: on_end: needs either a script or a file"),
+        ("[on_end]\ntype = \"osis\"\n", "g.toml:4:2: on_end: needs one of script, file and uses"),
         (
             "[on_ende]\ntype = \"osis\"\n",
             "g.toml:4:2: unknown key `on_ende`; did you mean `on_end`?",

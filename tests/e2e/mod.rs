@@ -38,6 +38,7 @@ mod load;
 mod log_files;
 mod login;
 mod metrics;
+mod named_scripts;
 mod one_system;
 mod outage;
 mod output;

@@ -209,7 +209,7 @@ fn the_command_of_the_access_rules_adds_the_keys_of_further_shards() {
 const SUBMITTER: &str = include_str!("../../packaging/redis/hero-acl-submitter.conf");
 
 /// The tries of a hostile program with the narrow login, each at the keys of another's job.
-const TRIES: [&[&str]; 34] = [
+const TRIES: [&[&str]; 36] = [
     &["HSET", "hero:job:bob-1", "script", "echo forged"],
     &["HSET", "hero:job:bob-1", "status", "finished", "output", "forged"],
     &["HGETALL", "hero:job:ann-1"],
@@ -230,6 +230,8 @@ const TRIES: [&[&str]; 34] = [
     &["SET", "hero:meta:actor:inst:python:default:1", "{}"],
     &["HSET", "hero:meta:cron:evil", "due_us", "0"],
     &["HSET", "hero:meta:cron:added:jobs", "evil", "{}"],
+    &["HSET", "hero:meta:script:index", "evil", "{}"],
+    &["HSET", "hero:meta:script:of:deploy", "text:1", "evil"],
     &["HSET", "hero:meta:api:tokens", "x", "{}"],
     &["GET", "hero:meta:job:unique:deploy"],
     &["SET", "hero:meta:job:unique:deploy", "ann-1"],

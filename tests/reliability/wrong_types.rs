@@ -60,6 +60,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("CRON_ADDED", "", "hash"),
     ("CRON_ENDED", "daily", "hash"),
     ("CRON_NAMES", "", "zset"),
+    ("SCRIPTS", "", "hash"),
+    ("SCRIPT", "deploy", "hash"),
     ("AMQP_ENDED", "prod", "zset"),
     ("AMQP_SHUTDOWN", "prod", "hash"),
     ("AMQP_BROKERS", "prod", "hash"),

@@ -50,6 +50,13 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
     };
     graph("g");
     let cron = json!({ "name": "more", "schedule": "0 3 * * *", "job": { "script": "1", "script_type": "osis" } });
+    let script_of =
+        |name: &str| json!({ "name": name, "script": "1", "settings": { "script_type": "osis" } });
+    api.call("script.publish", script_of("kept"));
+    api.call(
+        "script.publish",
+        json!({ "name": "kept", "script": "2", "settings": { "script_type": "osis" } }),
+    );
     let script = "osis_set(\"thing\", #{ id: \"one\" }); 0";
     let job = json!({ "script": script, "script_type": "osis", "context_id": "c" });
     api.call("job.run", json!([job]));
@@ -80,6 +87,9 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("cron.run", json!({ "name": "more" }), "cron.run"),
         ("cron.backfill", json!({ "name": "more", "since": "2d" }), "cron.backfill"),
         ("cron.delete", json!({ "name": "more" }), "cron.delete"),
+        ("script.publish", script_of("more"), "script.publish"),
+        ("script.rollback", json!({ "name": "kept", "version": 1 }), "script.rollback"),
+        ("script.delete", json!({ "name": "more" }), "script.delete"),
         ("notify.test", json!({ "name": "ops" }), "notify.test"),
         ("actor.drain", actor.clone(), "actor.drain"),
         ("actor.resume", actor.clone(), "actor.resume"),

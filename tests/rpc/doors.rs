@@ -221,7 +221,25 @@ const TABLE: &[Row] = &[
         "++++++",
         "++-+++",
     ),
+    Row("script.delete", Thing::None, cron, "------", "------"),
     Row("script.functions", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("script.get", Thing::None, cron, "+-++++", "+-0+++"),
+    Row("script.history", Thing::None, cron, "+-++++", "+-0+++"),
+    Row("script.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row(
+        "script.publish",
+        Thing::None,
+        |of| json!({ "name": "new", "script": "1", "settings": { "script_type": of.pick("osis", "other") } }),
+        "------",
+        "------",
+    ),
+    Row(
+        "script.rollback",
+        Thing::None,
+        |of| with(cron(of), "version", &json!(1)),
+        "------",
+        "------",
+    ),
     Row("start_job", Thing::Created, id, "++++++", "--0000"),
     Row("stats.follow", Thing::None, nothing, "!-!!!!", "!-!!!!"),
     Row("stats.get", Thing::None, nothing, "+-+---", "+-+---"),
@@ -259,6 +277,10 @@ fn system() -> (Api, TempDir) {
         hero.add("[type.other]\nengine = \"osis\"\n[type.third]\nengine = \"osis\"\n")
             .set("supervisor.cron_dir", &place)
     });
+    for (name, script_type) in [("own", "osis"), ("foreign", "other")] {
+        let settings = json!({ "script_type": script_type });
+        api.call("script.publish", json!({ "name": name, "script": "1", "settings": settings }));
+    }
     for is_own in [true, false] {
         let of = Named { id: String::new(), is_own };
         let script = format!(

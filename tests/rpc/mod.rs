@@ -8,6 +8,7 @@ mod mcp;
 mod methods;
 mod nouns;
 mod older;
+mod published;
 mod shards;
 mod unique_keys;
 

@@ -26,7 +26,7 @@ mod world;
 pub(crate) use authority::Authority;
 pub(crate) use cluster::Cluster;
 pub(crate) use files::{files_below, replace_file, until_exists};
-pub(crate) use hero::{Hero, Process};
+pub(crate) use hero::{Done, Hero, Process};
 pub(crate) use json_schema::{fault_by_schema, needs_json_schema};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};

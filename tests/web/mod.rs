@@ -13,6 +13,7 @@ mod operators;
 mod pages;
 mod periodic_jobs;
 mod requests;
+mod scripts;
 mod submit;
 mod tasks;
 mod uploads;

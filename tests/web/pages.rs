@@ -36,6 +36,7 @@ const PAGES: [&str; 37] = [
     "/dead",
     "/dead?by=error",
     "/cron",
+    "/scripts",
     "/cron/nightly",
     "/stats",
     "/stats?since=nonsense",

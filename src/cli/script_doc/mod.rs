@@ -1,14 +1,15 @@
-//! `hero script`: documents the functions of scripts, and checks scripts without running them.
+//! `hero script doc`, `check`, `repl` and `redis`: documents the functions of scripts, and checks scripts without
+//! running them.
 
-mod lua;
+pub(super) mod lua;
 mod pages;
-mod repl;
+pub(super) mod repl;
 
 pub use pages::definitions;
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::json;
 
 use super::script::ScriptSource;
@@ -18,18 +19,6 @@ use crate::engine::rhai::{Function, Group, nearest};
 use crate::engine::scripts::{FindingDocument, check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
-
-/// Look up functions of scripts, check a script, try one at a prompt
-#[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
-                        hero script check -t sal deploy.rhai\n  \
-                        hero script repl -t osis\n  hero script redis claim")]
-pub(super) enum ScriptCommand {
-    Doc(Doc),
-    Check(ScriptCheck),
-    Repl(repl::Repl),
-    Redis(lua::LuaText),
-}
 
 /// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]
@@ -62,19 +51,8 @@ pub(super) struct ScriptCheck {
     script_type: Option<String>,
 }
 
-impl ScriptCommand {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        match self {
-            Self::Doc(doc) => doc.run(global),
-            Self::Check(check) => check.run(global),
-            Self::Repl(repl) => super::block_on(repl.run(global)),
-            Self::Redis(script) => script.run(global),
-        }
-    }
-}
-
 impl Doc {
-    fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let groups = script_groups(self.script_type.as_deref())?;
         let script_type = self.script_type.as_deref().unwrap_or_default();
         let chosen = match &self.name {
@@ -95,7 +73,7 @@ impl Doc {
 }
 
 impl ScriptCheck {
-    fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
         let source = self.source.read(config.job.script_size_max)?;

@@ -48,7 +48,7 @@ pub(in crate::cli) struct Repl {
 type Current = Arc<Mutex<Option<Arc<Cancel>>>>;
 
 impl Repl {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(in crate::cli) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let engine = self.engine(&config)?;
         let (current, stack_bytes) = (Current::default(), engine.stack_bytes());

@@ -133,13 +133,21 @@ async fn with_files(
     lines: &BatchLines<'_>,
     read: Vec<BatchLine>,
 ) -> Result<(Vec<Job>, Vec<u64>, Vec<(u64, ClientError)>), ClientError> {
-    let files: Vec<(u64, LineFiles)> =
-        read.iter().map(|line| (line.number, line.files.clone())).collect();
-    let all: Vec<Job> = read.into_iter().map(|line| line.job).collect();
+    let (mut files, mut all, mut without) = (Vec::new(), Vec::new(), Vec::new());
+    for BatchLine { number, job, files: of_line } in read {
+        match resolved(client, lines.config, job).await {
+            Ok(job) => {
+                files.push((number, of_line));
+                all.push(job);
+            }
+            Err(ClientError::Store(error)) => return Err(error.into()),
+            Err(error) => without.push((number, error)),
+        }
+    }
     if !all.is_empty() {
         client.place_batch(batch, &all)?;
     }
-    let (mut jobs, mut numbers, mut without) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
     for (mut job, (number, files)) in all.into_iter().zip(files) {
         match give_files(client, batch, lines, &mut job, &files).await {
             Ok(()) => {
@@ -150,6 +158,16 @@ async fn with_files(
         }
     }
     Ok((jobs, numbers, without))
+}
+
+/// Gives a job the published script that it names.
+async fn resolved(client: &Client, config: &Config, mut job: Job) -> Result<Job, ClientError> {
+    if job.spec.uses.is_some() {
+        client.resolve_script(&mut job).await?;
+        client.check(&job)?;
+        config.check_asked(&job.spec)?;
+    }
+    Ok(job)
 }
 
 /// Stores the files of a job.

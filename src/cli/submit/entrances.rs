@@ -16,6 +16,8 @@ struct Line {
     options: JobOptions,
 }
 
+const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+const DIGEST_IN_TOML: &str = "\"0000000000000000000000000000000000000000000000000000000000000000\"";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const TRACEPARENT_IN_TOML: &str = "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
 
@@ -38,6 +40,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("network", _) => ("none", "none", "\"none\""),
         ("unique_by", _) => ("key", "key", "\"key\""),
         ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
+        ("script_digest", _) => (DIGEST, DIGEST, DIGEST_IN_TOML),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
         (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
@@ -77,8 +80,11 @@ fn from_options(setting: &Setting) -> Result<Job, String> {
         FieldKind::Flag => (format!("--no-{}", setting.word), None),
         _ => (format!("--{}", setting.word.replace('_', "-")), Some(sample(setting).1)),
     };
-    let mut args = vec!["submit", "-e", "1", &option];
+    let mut args = vec!["submit", &option];
     args.extend(value);
+    if setting.word != "uses" {
+        args.extend(["-e", "1"]);
+    }
     if setting.word != "type" {
         args.extend(["--type", "python"]);
     }
@@ -88,7 +94,9 @@ fn from_options(setting: &Setting) -> Result<Job, String> {
 
 /// The lines of a table beside the setting, and its own.
 fn table(setting: &Setting, name: &str, others: &[(&str, &str)]) -> String {
-    let others = others.iter().filter(|(key, _)| *key != setting.word);
+    // A published script stands in place of a text.
+    let has_text = |key: &str| key == "script" && setting.word == "uses";
+    let others = others.iter().filter(|(key, _)| *key != setting.word && !has_text(key));
     let others: Vec<String> = others.map(|(key, value)| format!("{key} = {value}")).collect();
     format!("[{name}]\n{} = {}\n{}\n", setting.word, sample(setting).2, others.join("\n"))
 }
@@ -148,6 +156,8 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "name" => new.name("a"),
         "caller_id" => new.caller_id("a"),
         "context_id" => new.context_id("a"),
+        "uses" => new.uses("a"),
+        "script_digest" => new.script_digest(DIGEST),
         "script_type" => new.script_type("python"),
         "extension" => new.extension("a"),
         "group" => new.group("a"),

@@ -112,7 +112,8 @@ impl<'s> GraphFile<'s> {
             let mut spec = defaults.0.clone();
             let keys: NodeKeys =
                 table.read(&["after", "after_any", "at"], &mut spec).map_err(refused)?;
-            read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
+            let of_all = defaults.0.script_type.as_ref();
+            read_script(&mut spec, keys.file.as_ref(), (&table, of_all), path, config)?;
             let mut job = Job::from(spec);
             start_at(&mut job, &keys, &defaults.1, &table).map_err(refused)?;
             let files = read_inputs(&job, &keys, &table, path, config)?;
@@ -132,7 +133,8 @@ impl<'s> GraphFile<'s> {
             let Some(table) = table.map_err(refused)? else { continue };
             let mut spec = defaults.0.clone();
             let keys: CallbackKeys = table.read(&[], &mut spec).map_err(refused)?;
-            read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
+            let of_all = defaults.0.script_type.as_ref();
+            read_script(&mut spec, keys.file.as_ref(), (&table, of_all), path, config)?;
             file.jobs.insert(callback.as_str().to_owned(), table.span.clone());
             graph.on(callback, Job::from(spec));
         }
@@ -233,16 +235,24 @@ fn read_inputs(
 fn read_script(
     spec: &mut JobSpec,
     file: Option<&PathBuf>,
-    table: &JobTable<'_>,
+    (table, of_all): (&JobTable<'_>, Option<&ScriptType>),
     path: &Path,
     config: &Config,
 ) -> Result<(), Error> {
+    if spec.uses.is_some() {
+        // The script has a type; the default is for the others.
+        spec.script_type.take_if(|own| Some(&*own) == of_all);
+        return match (spec.script.is_empty(), file) {
+            (true, None) => Ok(()),
+            _ => Err(refused(table.wrong("uses", "cannot be set beside script or file"))),
+        };
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     let script = (!spec.script.is_empty()).then(|| std::mem::take(&mut spec.script));
     let (key, from) = match (script, file) {
         (Some(script), None) => ("script", ScriptSource::of(None, Some(script))),
         (None, Some(file)) => ("file", ScriptSource::of(Some(folder.join(file)), None)),
-        _ => return Err(refused(table.wrong_table("needs either a script or a file"))),
+        _ => return Err(refused(table.wrong_table("needs one of script, file and uses"))),
     };
     let named = spec.script_type.as_ref().map(ScriptType::as_str);
     let at_type = if named.is_some() { "type" } else { key };
@@ -282,7 +292,7 @@ mod tests {
                 "[job.a]\nscrip = \"1\"",
                 "g.toml:2:1: unknown key `scrip` in [job.a]; did you mean `script`?",
             ),
-            ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job.a: needs either a script or a file"),
+            ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job.a: needs one of script, file and uses"),
             ("[job.a]\nscript = \"1\"", "g.toml:2:10: job.a.script: cannot find the script type"),
             (
                 "[job.a]\nscript = \"1\"\ntype = \"ruby\"",

@@ -31,8 +31,10 @@ use batch::PrintedIds;
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
-#[command(override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>> [-- <ARG>...]\n       \
-                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>")]
+#[command(
+    override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
+                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>"
+)]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
@@ -131,8 +133,11 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.id_and_name()?;
-            let how =
-                GraphSubmission { is_check: self.options.check, ids: self.ids, json: global.json };
+            let how = GraphSubmission {
+                is_check: self.options.is_check(),
+                ids: self.ids,
+                json: global.json,
+            };
             let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
             submit_graph(&client, file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
@@ -151,7 +156,7 @@ impl Submit {
             span.end("batch", id.as_str()).await;
         } else {
             let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
-            let mut job = self.options.job(&config)?;
+            let mut job = self.options.resolved_job(&client, &config).await?;
             let span = SubmitSpan::begin(&config, job.spec.traceparent);
             job.spec.traceparent = span.place;
             let files = self.options.files(&job, &config)?;
@@ -223,6 +228,10 @@ async fn submit_graph(
     }
     let span = SubmitSpan::begin(config, trace_of_environment());
     graph.join_trace(span.place);
+    client.resolve_graph(&mut graph).await.map_err(|error| places.explained(error))?;
+    for (_, job) in graph.jobs_and_callbacks() {
+        config.check_asked(&job.spec).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+    }
     let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
@@ -252,7 +261,9 @@ fn check_graph(
     client.check_graph(graph).map_err(|error| places.explained(error))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {
-        let Some(script_type) = &job.spec.script_type else { continue };
+        // A published script was checked when it was published.
+        let own = job.spec.script_type.as_ref().filter(|_| job.spec.uses.is_none());
+        let Some(script_type) = own else { continue };
         let JobSpec { script, extension, .. } = &job.spec;
         let checked = script_doc::refuse_faulty(config, script_type, name, script, extension);
         // Not every type has a check.

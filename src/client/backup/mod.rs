@@ -12,9 +12,10 @@ use std::io::Write;
 use jiff::Timestamp;
 
 use super::{Client, ClientError};
-use crate::proto::backup::{BackupLine, CronAddedCopy, FORMAT, Head, ObjectCopy};
+use crate::proto::backup::{BackupLine, CronAddedCopy, FORMAT, Head, ObjectCopy, ScriptCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::JobId;
+use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
 use crate::proto::object::{Context, ObjectId, ObjectType};
 use crate::proto::shard::ShardCount;
 use crate::store::{BackupIndex, CopiedJob, Store};
@@ -82,6 +83,7 @@ impl Client {
         let (store, copied) = (&self.store, HashSet::new());
         let mut backup = BackupRun { client: self, store, writer, began, copied };
         backup.schedules(periodic_jobs).await?;
+        backup.scripts().await?;
         for store in self.shards.all() {
             if has_several {
                 backup.writer.write(&BackupLine::Shard(store.shard().number()))?;
@@ -121,6 +123,25 @@ impl<W: Write> BackupRun<'_, W> {
         }
         for (name, definition) in added {
             self.writer.write(&BackupLine::CronAdded(CronAddedCopy { name, definition }))?;
+        }
+        Ok(())
+    }
+
+    async fn scripts(&mut self) -> Result<(), BackupError> {
+        let store = &self.client.store;
+        for name in store.published_scripts().await?.into_keys() {
+            for version in store.versions_of_script(&name).await?.iter().rev() {
+                let used = ScriptUse { name: name.clone(), version: Some(version.version) };
+                // It may have gone meanwhile.
+                let Some(PublishedScript { name, of, text: script }) =
+                    store.published_script(&used).await?
+                else {
+                    continue;
+                };
+                let VersionOfScript { version, story, definition } = of;
+                let copy = ScriptCopy { name, version, story, definition, script };
+                self.writer.write(&BackupLine::Script(copy))?;
+            }
         }
         Ok(())
     }

@@ -5,14 +5,14 @@ use std::io::BufRead;
 
 use super::{BackupError, BackupReader};
 use crate::client::Client;
-use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy};
+use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy, ScriptCopy};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::object::{Context, Field};
 use crate::proto::pauses::Pauses;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::text::counted;
-use crate::store::{CronEdit, RestoredPlace, Store};
+use crate::store::{CronEdit, RestoredPlace, ScriptEdit, Store};
 
 /// The limits of one call: objects, and bytes of their bodies, exceeded by one object at most.
 const OBJECTS: usize = 100;
@@ -106,6 +106,22 @@ pub async fn restore<R: BufRead>(
 }
 
 impl RestoreRun<'_> {
+    async fn script(&self, script: &ScriptCopy) -> Result<(), BackupError> {
+        let json = |value: Result<String, serde_json::Error>| {
+            value.map_err(|error| BackupError::Rejected(error.to_string()))
+        };
+        let definition = json(serde_json::to_string(&script.definition))?;
+        let story = json(serde_json::to_string(&script.story))?;
+        let edit = ScriptEdit::Restore {
+            version: script.version,
+            definition: &definition,
+            text: &script.script,
+            story: &story,
+        };
+        self.client.store.edit_script(&script.name, edit).await?;
+        Ok(())
+    }
+
     async fn line(&mut self, line: BackupLine, bytes: usize) -> Result<(), BackupError> {
         let store = self.store;
         match line {
@@ -129,6 +145,7 @@ impl RestoreRun<'_> {
                 let store = &self.client.store;
                 store.edit_cron(&added.name, CronEdit::Restore(&added.definition)).await?;
             }
+            BackupLine::Script(script) => self.script(&script).await?,
             BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
             BackupLine::Dead(dead) => self.dead(dead).await?,
             BackupLine::Graph(graph) => {

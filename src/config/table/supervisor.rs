@@ -21,6 +21,10 @@ key_table! {
     /// The folder of the periodic jobs, files `*.toml` as in hero.toml(5), PERIODIC JOBS.
     cron_dir: Folder;
 
+    /// The folder of the published scripts, files `*.toml` as in hero.toml(5), PUBLISHED SCRIPTS, which a supervisor
+    /// publishes when it starts and when it is reloaded.
+    scripts_dir: Folder;
+
     /// The names used in Redis: `canonical`, Hero's own only, or `dual`, the `legacy_queues` as well, while older
     /// programs migrate; see docs/migration.md. The supervisor, the actors and `hero` itself all read it.
     migration: OneOf(&["canonical", "dual"]), restart;

@@ -24,10 +24,12 @@ const PREFIX: &str = "child-";
 /// The digits behind it.
 const DIGITS: usize = 32;
 /// The settings that a child has from its parent, or from nobody.
-const NOT_OF_A_CHILD: [(&str, &str); 4] = [
+const NOT_OF_A_CHILD: [(&str, &str); 6] = [
     ("id", "follows from the name: give a `name`"),
     ("caller_id", "is the one of the job that submits it"),
     ("context_id", "is the one of the job that submits it"),
+    ("uses", "is for submitters outside of jobs: give the child a script"),
+    ("script_digest", "is for submitters outside of jobs"),
     ("debounce", "is for submitters outside of jobs"),
 ];
 

@@ -30,6 +30,9 @@ const FIXED: [&str; 19] = [
     "shard_key",
 ];
 
+/// The published script of a job, and its digest.
+const OF_A_SCRIPT: [&str; 2] = ["uses", "script_digest"];
+
 /// Fields of the hash with their new texts; `None` takes a field away.
 pub type Corrections = Vec<(&'static str, Option<String>)>;
 
@@ -47,10 +50,17 @@ impl Job {
                 let why = "stays as it was submitted; hero job clone submits a copy with another";
                 return Err(InvalidJob::new(field, why));
             }
+            if OF_A_SCRIPT.contains(&field) {
+                let why =
+                    "follows from the published script; hero job clone submits a copy with another";
+                return Err(InvalidJob::new(field, why));
+            }
             named.insert(field.to_owned(), value.clone());
         }
         self.check_signature(&named)?;
-        Ok(Self { spec: self.copy_with(&named, &[])?.spec, ..self.clone() })
+        // With another text it is no longer a job of the published script.
+        let without: &[&str] = if named.contains_key("script") { &OF_A_SCRIPT } else { &[] };
+        Ok(Self { spec: self.copy_with(&named, without)?.spec, ..self.clone() })
     }
 
     /// Checks that changes of a signed job come with another signature, if it signs what they change.

@@ -149,6 +149,8 @@ pub static JOB_FIELDS: &[JobField] = &[
         "string",
         "The periodic job whose firing it is",
     ),
+    row("uses", "Script", FieldGroup::Job).exported().searched(),
+    row("script_digest", "Digest of the script", FieldGroup::Job),
     row("script_type", "Type", Place).exported(),
     row("group", "Group", Place).exported(),
     row("instance", "Instance", Place).exported(),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::bounds::InvalidJob;
+use super::content_hash::ContentHash;
 use super::record::Job;
 use crate::proto::target::{IllegalName, name};
 
@@ -18,14 +19,6 @@ name!(
             && !matches!(name[0], b'.' | b'-')
             && !name.iter().any(|byte| byte.is_ascii_control() || matches!(byte, b'/' | b'\\'))
     }
-);
-
-name!(
-    /// The SHA-256 of a content.
-    ContentHash,
-    "SHA-256",
-    "64 of 0-9 and a-f",
-    |name| name.len() == 64 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 );
 
 /// A content that is in the folder of `[artifacts]`, not in Redis.

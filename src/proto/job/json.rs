@@ -56,7 +56,7 @@ impl Job {
             }
         }
         legacy.fill(&mut spec)?;
-        if spec.script.is_empty() {
+        if spec.script.is_empty() && spec.uses.is_none() {
             return Err(InvalidJob::new("script", "is missing"));
         }
         Ok(Self::from(spec))

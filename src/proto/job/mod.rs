@@ -4,6 +4,7 @@ mod asked_bounds;
 mod attempts;
 mod bounds;
 mod child;
+mod content_hash;
 mod content_key;
 mod copy;
 mod corrections;
@@ -43,12 +44,13 @@ pub use child::{
     CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
     SubmitRule, child_id, is_id_of_child, shown_place,
 };
+pub use content_hash::ContentHash;
 pub use corrections::Corrections;
 pub use exit_codes::ExitCodes;
 pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 pub use files::{
-    Artifact, ContentHash, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles,
-    OUTPUT_FILES, STDIN, file_names,
+    Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
+    STDIN, file_names,
 };
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};

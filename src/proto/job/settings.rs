@@ -17,6 +17,7 @@ macro_rules! job_settings {
             id as id(id: &str): Option<JobId> = None => {
                 value_name: "ID",
                 absent: &[
+                    (Entrance::Script, OF_ITS_JOBS),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                     (Entrance::GraphCallback, "each end of the graph makes another job"),
                     (Entrance::PeriodicJob, "each firing has its own, made of name and time"),
@@ -25,6 +26,8 @@ macro_rules! job_settings {
             /// The text to run
             script as script(text: &str): String = String::new() => {
                 bound: |spec, bounds| match spec.script.len() as u64 {
+                    // The script that it names has the text.
+                    0 if spec.uses.is_some() => None,
                     0 => Some("is missing".to_owned()),
                     size if size > bounds.script_size_max => {
                         Some(format!("is longer than {} bytes", bounds.script_size_max))
@@ -32,8 +35,26 @@ macro_rules! job_settings {
                     _ => None,
                 },
                 absent: &[
+                    (Entrance::Script, "it is the text that is published"),
                     (Entrance::CommandLine, "it is FILE, --eval or standard input"),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
+                ],
+            }
+            /// A published script, NAME or NAME@VERSION, that gives the text and the settings that the job leaves open:
+            /// hero script list
+            uses as uses(script: &str): Option<ScriptUse> = None => {
+                value_name: "NAME[@VERSION]",
+                absent: &[
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::Script, "a script names no other"),
+                ],
+            }
+            /// The SHA-256 that the text of the published script must have: another one is rejected; Hero sets it
+            script_digest as script_digest(digest: &str): Option<ContentHash> = None => {
+                value_name: "SHA256",
+                absent: &[
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::Script, "it follows from the text"),
                 ],
             }
             /// A name for lists and searches, by default of the submitted file; several jobs may have the same
@@ -46,6 +67,7 @@ macro_rules! job_settings {
             /// The name of the submitter
             caller_id as caller_id(name: &str): String = String::new() => {
                 word: "caller", value_name: "TEXT",
+                absent: &[(Entrance::Script, OF_ITS_JOBS)],
             }
             /// The name of the set of objects that a script of osis works on; other scripts find it in the variable
             /// `HERO_CONTEXT_ID`
@@ -125,7 +147,10 @@ macro_rules! job_settings {
             /// the variable `HERO_PARAMS`
             params as param(name: &str, value: Value): Params = Params::new() => {
                 word: "params",
-                absent: &[(Entrance::CommandLine, "they are --param and --params")],
+                absent: &[
+                    (Entrance::CommandLine, "they are --param and --params"),
+                    (Entrance::Script, "they are declared, by name, with a type"),
+                ],
             }
             /// A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable
             /// NAME, VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone
@@ -141,6 +166,7 @@ macro_rules! job_settings {
                     (named > most).then(|| format!("name more than {most} jobs"))
                 },
                 absent: &[
+                    (Entrance::Script, OF_ITS_JOBS),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                     (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
@@ -150,6 +176,7 @@ macro_rules! job_settings {
             after_any as after_any(id: &str): Vec<JobId> = Vec::new() => {
                 value_name: "ID",
                 absent: &[
+                    (Entrance::Script, OF_ITS_JOBS),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                     (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
@@ -160,6 +187,7 @@ macro_rules! job_settings {
                 BTreeMap<String, JobId> = BTreeMap::new() =>
             {
                 absent: &[
+                    (Entrance::Script, OF_ITS_JOBS),
                     (Entrance::CommandLine, "only the jobs of a graph have names"),
                     (Entrance::Graph, "they are the names in after and after_any"),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
@@ -172,6 +200,7 @@ macro_rules! job_settings {
             run_at as run_at(time: Timestamp): Option<Timestamp> = None => {
                 word: "at", value_name: "TIME",
                 absent: &[
+                    (Entrance::Script, OF_ITS_JOBS),
                     (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, "its schedule says when it starts"),
                 ],
@@ -241,7 +270,10 @@ macro_rules! job_settings {
             /// default the environment variable `TRACEPARENT`. The script gets it in this variable
             traceparent as traceparent(text: &str): Option<TraceParent> = None => {
                 value_name: "TEXT",
-                absent: &[(Entrance::PeriodicJob, "each firing is a trace of its own")],
+                absent: &[
+                    (Entrance::PeriodicJob, "each firing is a trace of its own"),
+                    (Entrance::Script, OF_ITS_JOBS),
+                ],
             }
             /// The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed
             retention as retention(time: Duration): Option<Duration> = None => {
@@ -289,7 +321,10 @@ macro_rules! job_settings {
                     Ok(())
                 },
                 write: |spec| (!spec.reply).then(|| "0".to_owned()),
-                absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],
+                absent: &[
+                    (Entrance::PeriodicJob, "nobody waits for a firing"),
+                    (Entrance::Script, OF_ITS_JOBS),
+                ],
             }
             /// The format of the reply that a program reads from Redis: json (the default), or plain, the bare output
             /// or error

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
+use super::content_hash::ContentHash;
 use super::exit_codes::ExitCodes;
 use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
@@ -22,6 +23,7 @@ use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;
+use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 use crate::proto::units::format_duration;
 
@@ -38,10 +40,13 @@ pub enum Entrance {
     GraphCallback,
     /// `[cron.NAME]`.
     PeriodicJob,
+    /// The head of a script that is published, or `[script.NAME]`.
+    Script,
 }
 
 const EACH_ITS_OWN: &str = "each job has its own";
 const STARTED_BY_GRAPH: &str = "the end of its graph alone starts a callback";
+const OF_ITS_JOBS: &str = "each job of the script has its own";
 const STARTED_BY_TIME: &str = "its schedule alone starts a periodic job";
 
 /// One row of the list in `settings.rs`.

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::asked_bounds::{MemorySize, NetworkAccess};
+use super::content_hash::ContentHash;
 use super::exit_codes::ExitCodes;
 use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
@@ -20,6 +21,7 @@ use super::signature::JobSignature;
 use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
+use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
@@ -132,6 +134,8 @@ from_str! {
     BootId: Text, reason;
     TraceParent: Text, reason;
     JobSignature: Text, reason;
+    ScriptUse: Text, reason;
+    ContentHash: Text, reason;
     String: Text, reason;
     u32: Number, no_number;
     u64: Number, no_number;

@@ -50,6 +50,8 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("CRON_ADDED", "meta:cron:added:jobs"),
     ("CRON_ENDED", "meta:cron:ended:"),
     ("CRON_NAMES", "meta:cron:names:index"),
+    ("SCRIPTS", "meta:script:index"),
+    ("SCRIPT", "meta:script:of:"),
     ("TOKENS", "meta:api:tokens"),
     ("AMQP_ENDED", "meta:amqp:ended:"),
     ("AMQP_SHUTDOWN", "meta:amqp:shutdown:"),

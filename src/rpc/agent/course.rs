@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::AgentServer;
 use super::tools::RUN;
+use super::{AgentServer, published};
 use crate::proto::job::JobId;
 
 /// The time between two looks at the progress of a job.
@@ -45,7 +45,8 @@ impl CallCourse {
     ) -> Option<T> {
         let token = Some(&params["_meta"]["progressToken"]).filter(|token| !token.is_null());
         let named = params["arguments"]["id"].as_str().and_then(|id| id.parse().ok());
-        let stops = params["name"] == RUN;
+        let name = params["name"].as_str().unwrap_or_default();
+        let stops = name == RUN || published::script_of(name).is_some();
         let (mut call, mut told) = (pin!(call), ToldProgress::default());
         let (mut is_cancelled, mut may_cancel, mut may_begin) = (false, true, true);
         let mut looks = interval(LOOK);

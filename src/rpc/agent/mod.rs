@@ -4,7 +4,9 @@
 //! protocol has it since 2026-07-28.
 
 mod course;
+mod published;
 mod tools;
+mod types;
 
 use std::sync::Arc;
 
@@ -106,11 +108,12 @@ impl AgentServer {
             "initialize" => initialized(&params, &self.instructions().await),
             "server/discover" => discovered(&self.instructions().await),
             "ping" => json!({}),
-            "tools/list" => json!({
-                "tools": tools::list(&self.table, &tools::AgentTypes::of(&self.context).await),
-                "ttlMs": KEPT_MS,
-                "cacheScope": "private",
-            }),
+            "tools/list" => {
+                let types = types::AgentTypes::of(&self.context).await;
+                let mut all = tools::list(&self.table, &types);
+                all.extend(published::list(&self.context, &types).await);
+                json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
+            }
             "tools/call" => tools::call(self, params).await?,
             _ => {
                 let message = format!("there is no method `{}`", shown(method));
@@ -126,7 +129,7 @@ impl AgentServer {
 
     /// Tells an agent what the server is for, and which script types it may use.
     async fn instructions(&self) -> String {
-        let types = tools::AgentTypes::of(&self.context).await;
+        let types = types::AgentTypes::of(&self.context).await;
         let rhai = self.context.usable_types().filter(|name| {
             let config = self.context.config.types.get(*name);
             config.is_some_and(|config| matches!(config.engine, EngineKind::Osis | EngineKind::Sal))

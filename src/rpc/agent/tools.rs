@@ -6,9 +6,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::error::{RpcError, code};
-use super::super::method::{CallContext, Method};
+use super::super::method::Method;
 use super::super::table::MethodTable;
-use super::AgentServer;
+use super::types::AgentTypes;
+use super::{AgentServer, published};
 use crate::proto::job::{JobId, SETTINGS};
 
 /// A tool.
@@ -151,59 +152,6 @@ const FOLLOW_MAX: Duration = Duration::from_secs(30);
 /// The lines of a log that come with the end of a script.
 const LOG_LINES: usize = 200;
 
-/// The script types that an agent may use.
-pub(super) struct AgentTypes {
-    /// Their names.
-    pub(super) names: Vec<String>,
-    /// The names of those whose scripts are not sandboxed.
-    pub(super) unsandboxed: Vec<String>,
-    /// The names of those whose scripts may use the network.
-    pub(super) network: Vec<String>,
-    /// The names of those that no actor serves now.
-    pub(super) unserved: Vec<String>,
-}
-
-impl AgentTypes {
-    pub(super) async fn of(context: &CallContext) -> Self {
-        let names = || context.usable_types();
-        // Without an answer nothing is said of actors.
-        let actors = context.client.actor_documents(None).await.ok();
-        let is_served = |name: &str| {
-            actors.as_ref().is_none_or(|actors| {
-                let admits = |group: &str| context.caller.admits(name, Some(group));
-                actors.iter().any(|actor| actor.script_type == name && admits(&actor.group))
-            })
-        };
-        let unsandboxed = names().filter(|name| !context.config.is_sandboxed(name));
-        let network = names().filter(|name| context.config.has_network(name));
-        Self {
-            network: network.map(ToString::to_string).collect(),
-            unserved: names().map(ToString::to_string).filter(|name| !is_served(name)).collect(),
-            unsandboxed: unsandboxed.map(ToString::to_string).collect(),
-            names: names().map(ToString::to_string).collect(),
-        }
-    }
-
-    /// Says in one sentence which scripts would wait for an actor, if there are some.
-    pub(super) fn waiting(&self) -> String {
-        match self.unserved.join(", ") {
-            none if none.is_empty() => none,
-            some => format!("No actor serves {some} now: such scripts wait for one. "),
-        }
-    }
-
-    /// Says in one sentence which scripts run in a sandbox.
-    pub(super) fn sandboxes(&self) -> String {
-        match self.unsandboxed.join(", ") {
-            all if all.is_empty() => "Each script runs in a sandbox.".to_owned(),
-            some => format!(
-                "Each script runs in a sandbox, except scripts of the type {some}: they may do all that the \
-                 user of the daemon may."
-            ),
-        }
-    }
-}
-
 /// Returns the description of every tool.
 pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
     let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?, types));
@@ -295,7 +243,11 @@ impl AgentTool {
 /// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
 pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Value, RpcError> {
     let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
-    let Some(tool) = TOOLS.iter().find(|tool| params["name"] == tool.name) else {
+    let published = params["name"].as_str().and_then(published::script_of);
+    let Some(tool) = TOOLS.iter().find(|tool| match published {
+        Some(_) => tool.name == RUN,
+        None => params["name"] == tool.name,
+    }) else {
         let name = params["name"].to_string();
         return wrong(format!("there is no tool {}", name.chars().take(80).collect::<String>()));
     };
@@ -304,9 +256,10 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return wrong("the arguments are not an object".to_owned()),
     };
-    let called = match tool.name {
-        FOLLOW => follow(server, arguments).await,
-        _ => server.call(tool.method, tool.params(arguments)).await,
+    let called = match (tool.name, published) {
+        (_, Some(name)) => server.call(tool.method, published::run_params(&name, arguments)).await,
+        (FOLLOW, None) => follow(server, arguments).await,
+        (_, None) => server.call(tool.method, tool.params(arguments)).await,
     };
     Ok(match called {
         Err(error) => {

@@ -11,7 +11,9 @@ use super::super::method::CallContext;
 use super::super::request_trace::trace_of_request;
 use super::super::seen::sees_whole_types;
 use crate::client::ClientError;
+use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
 
@@ -116,6 +118,36 @@ impl CallContext {
         }
         self.scope_key(job)?;
         self.stays_within(job)
+    }
+
+    /// Returns whether the caller may see a published script: one of the types that it is bound to.
+    pub(in crate::rpc) fn sees_script(&self, script: &VersionOfScript) -> bool {
+        let types = self.caller.bounds.types.as_ref();
+        types.is_none_or(|types| types.contains(script.definition.script_type.as_str()))
+    }
+
+    /// Reads a published script that the caller may see. Beyond its bounds there is none.
+    pub(in crate::rpc) async fn visible_script(
+        &self,
+        used: &ScriptUse,
+    ) -> Result<PublishedScript, RpcError> {
+        match self.client.published_script(used).await {
+            Ok(script) if self.sees_script(&script.of) => Ok(script),
+            Err(error) if !self.is_bound() || error.exit != Exit::NotFound => Err(error.into()),
+            // The error of the client tells the names of others.
+            Ok(_) | Err(_) => {
+                let message = format!("no such script: `{used}` is not a published script");
+                Err(Error::new(Exit::NotFound, message).into())
+            }
+        }
+    }
+
+    /// Gives a job that names a published script its text and settings.
+    pub(super) async fn resolve(&self, job: &mut Job) -> Result<(), RpcError> {
+        if let Some(used) = &job.spec.uses {
+            self.visible_script(used).await?;
+        }
+        Ok(self.client.resolve_script(job).await?)
     }
 
     /// Refuses a correction of a job that the caller may not change, or whose new settings it may not use.

@@ -78,7 +78,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     }
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
     for (place, settings) in given.jobs.iter().enumerate() {
-        match checked(&context, settings) {
+        match checked(&context, settings).await {
             Ok(job) => jobs.push((place, job)),
             Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
         }
@@ -123,8 +123,8 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused })
 }
 
-fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
-    let job = settings.job(context)?;
+async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
+    let job = settings.job(context).await?;
     context.client.check(&job)?;
     context.has_type(&job)?;
     Ok(job)

@@ -265,7 +265,7 @@ struct ChangedPeriodicJob {
 
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    uses_type_of(&context, &given.job)?;
+    uses_type_of(&context, given.job.text("script_type"), given.job.text("uses")).await?;
     let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
         given;
     let new = CronChange {
@@ -301,7 +301,9 @@ async fn edit(
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script of a type is a use of the type.
     let known = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
-    match (change.job.get("script_type").and_then(Value::as_str), known) {
+    let given = |field: &str| change.job.get(field).and_then(Value::as_str);
+    uses_type_of(&context, None, given("uses")).await?;
+    match (given("script_type"), known) {
         (Some(named), _) => context.uses(&named.parse::<ScriptType>()?)?,
         (None, Some(entry)) if !change.job.is_empty() => {
             entry.script_type().map_or(Ok(()), |script_type| context.uses(script_type))?;
@@ -321,12 +323,20 @@ async fn delete(
     Ok(ChangedPeriodicJob { name: given.name })
 }
 
-/// Refuses settings of a script type that the caller may not use.
-fn uses_type_of(context: &CallContext, job: &JobSettings) -> Result<(), RpcError> {
-    match job.text("script_type") {
-        Some(name) => context.uses(&name.parse::<ScriptType>()?),
-        None => Ok(()),
+/// Refuses settings of a script type that the caller may not use, by its name or by the published script.
+async fn uses_type_of(
+    context: &CallContext,
+    script_type: Option<&str>,
+    uses: Option<&str>,
+) -> Result<(), RpcError> {
+    if let Some(name) = script_type {
+        context.uses(&name.parse::<ScriptType>()?)?;
     }
+    if let Some(used) = uses.filter(|used| !used.is_empty()) {
+        let script = context.visible_script(&used.parse()?).await?;
+        context.uses(&script.of.definition.script_type)?;
+    }
+    Ok(())
 }
 
 /// Members of a job, named as the fields of its hash.

@@ -127,7 +127,7 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         graph.set_name(name);
     }
     for GivenNode { name, job, after, after_any } in given.jobs {
-        let job = job.job(&context).map_err(|error| {
+        let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())
         })?;
@@ -155,7 +155,7 @@ pub(super) async fn callbacks(
     let mut callbacks = BTreeMap::new();
     for (callback, settings) in GraphCallback::ALL.into_iter().zip(given) {
         let Some(settings) = settings else { continue };
-        let job = settings.job(context)?;
+        let job = settings.job(context).await?;
         context.has_type(&job)?;
         if job.spec.run_at.is_some() || job.spec.waits_for().next().is_some() {
             let name = callback.as_str();

@@ -148,7 +148,7 @@ async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> 
 
 /// Returns a job as one of the caller's, which the caller may submit.
 async fn own_job(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
-    let job = settings.job(context)?;
+    let job = settings.job(context).await?;
     context.check_new(std::slice::from_ref(&job)).await?;
     Ok(job)
 }
@@ -309,6 +309,7 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
         changes.entry("env_vars").or_insert(Value::Null);
     }
     let mut job = context.client.clone_of(&id, &changes).await?;
+    context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
     let has_key = has_key(&job);

@@ -33,9 +33,10 @@ const MASKED: &str = "***";
 
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
-    pub(super) fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
+    pub(super) async fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
         let members = by_fields(&self.0)?;
         let mut job = Job::from_json(&members)?;
+        context.resolve(&mut job).await?;
         context.adopt(&mut job)?;
         Ok(job)
     }
@@ -190,7 +191,7 @@ impl JsonSchema for JobSettings {
             "description": "The settings of a job to submit, named as the fields of its hash",
             "type": "object",
             "properties": given_settings(),
-            "required": ["script", "script_type"],
+            "anyOf": [{ "required": ["script", "script_type"] }, { "required": ["uses"] }],
             "additionalProperties": false,
         })
     }

@@ -24,6 +24,7 @@ mod notify;
 mod object;
 mod older;
 mod params;
+mod published;
 mod queue;
 mod repeats;
 mod script;
@@ -52,6 +53,7 @@ pub(super) fn all() -> Vec<Method> {
     all.extend(notify::methods());
     all.extend(object::methods());
     all.extend(script::methods());
+    all.extend(published::methods());
     all.extend(system::methods());
     all.extend(older::methods());
     all.extend(follow::methods());

@@ -2,7 +2,8 @@
 --
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
 --       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 with 'skip': the age in
---       us of a firing that was missed and is made up for, 0 if none is  then the arguments of `submit`
+--       us of a firing that was missed and is made up for, 0 if none is  7 the reason why it has no job, else
+--       empty  then the arguments of `submit`
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before, or it is disabled
@@ -45,6 +46,10 @@ local function note(did, of_job, why)
   firing.why = why and string.sub(why, 1, WHY_BYTES_MAX)
   remember(key, f[4], firing)
 end
+if ARGV[7] ~= '' then
+  note('failed', nil, ARGV[7])
+  return { 'failed', ARGV[7] }
+end
 if on_its_way and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
   note('left_out', before, 'overlap')
@@ -54,14 +59,14 @@ local id = ARGV[5]
 -- Another job took the id of this firing in advance.
 if is_taken(id) then
   id = id .. '-' .. string.sub(redis.sha1hex(integer(now_us())), 1, 8)
-  ARGV[11] = id
+  ARGV[12] = id
 end
 -- A bare id is a control message: stop this job.
 if on_its_way and overlap == 'replace' then
   stop_job({ before, ARGV[4], before, '', 'replaced by job ' .. id })
 end
 
-local result = submit_jobs({ unpack(ARGV, 7) })
+local result = submit_jobs({ unpack(ARGV, 8) })
 if result[1] == 'broken_queue' then
   note('failed', nil, result[2])
   return { 'failed', result[2] }

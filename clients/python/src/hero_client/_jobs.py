@@ -28,11 +28,11 @@ ENDED = frozenset({"finished", "error"})
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A job to submit. Only the script type and the script are needed; docs/jobs.md of Hero explains
+    """A job to submit. Only the script type and the script are needed, or `uses`; docs/jobs.md of Hero explains
     every setting."""
 
-    script_type: str
-    script: str
+    script_type: str = ""
+    script: str = ""
     id: Optional[str] = None
     """A random UUID without one."""
     name: Optional[str] = None
@@ -115,6 +115,11 @@ class JobSpec:
     over the API: RedisClient raises NeedsApi."""
     reply: Optional[bool] = None
     reply_format: Optional[str] = None
+    uses: Optional[str] = None
+    """The published script that gives the text and the type, `NAME` or `NAME@VERSION`; only over the API: RedisClient
+    raises NeedsApi."""
+    script_digest: Optional[str] = None
+    """The SHA-256 that the text of the published script must have."""
     notify: Sequence[str] = ()
     """The names of the notifications that tell of the job, `[notify.NAME]` of hero.toml."""
 
@@ -124,6 +129,8 @@ class JobSpec:
         for one in fields(self):
             value = getattr(self, one.name)
             if value is None or (one.name in _MANY and not value):
+                continue
+            if one.name in ("script", "script_type") and not value and self.uses is not None:
                 continue
             found[one.name] = _plain(one.name, value)
         _check(found)
@@ -190,9 +197,9 @@ def _text(name: str, value: Any) -> str:
 
 def _check(settings: Mapping[str, Any]) -> None:
     """Checks what becomes part of a key or decides the queue; the daemon checks the rest."""
-    if not settings["script"]:
+    if not settings.get("script", settings.get("uses")):
         raise InvalidJob("the script is empty")
-    if not _TYPE.match(settings["script_type"]):
+    if "script_type" in settings and not _TYPE.match(settings["script_type"]):
         raise InvalidJob(f"script_type `{settings['script_type']}` is no name of a script type")
     if "id" in settings:
         checked_id(settings["id"])

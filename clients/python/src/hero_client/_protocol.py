@@ -305,6 +305,8 @@ def _refuse_what_needs_the_api(specs: Iterable[JobSpec]) -> None:
         raise NeedsApi("shard_key", "it chooses the shard of a job")
     if any(spec.debounce is not None for spec in specs):
         raise NeedsApi("debounce", "it replaces the job that waits")
+    if any(spec.uses is not None or spec.script_digest is not None for spec in specs):
+        raise NeedsApi("uses", "it gives the job the text of a published script")
     if any(spec.durable for spec in specs):
         raise NeedsApi("durable", "it confirms a submission")
 

@@ -89,6 +89,12 @@ class Deleted(TypedDict):
     """The number of those that were deleted."""
 
 
+class DeletedScript(TypedDict):
+    """A script that was deleted."""
+    name: str
+    """Its name."""
+
+
 class DeliveryList(TypedDict):
     """The latest deliveries of notifications."""
     deliveries: List[DeliveryRecord]
@@ -345,6 +351,11 @@ class _JobRequired(TypedDict):
 
 class Job(_JobRequired, total=False):
     """A job. A field that it does not have is left out."""
+    uses: str
+    """A published script, NAME or NAME@VERSION, that gives the text and the settings that the job leaves open: hero
+    script list."""
+    script_digest: str
+    """The SHA-256 that the text of the published script must have: another one is rejected; Hero sets it."""
     name: str
     """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
     tags: List[str]
@@ -630,18 +641,17 @@ class JobPage(TypedDict):
     """The cursor of the next page, if there may be one."""
 
 
-class _JobSettingsRequired(TypedDict):
-    script: str
-    """The text to run."""
-    script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
-    .vsh v, .hero heroscript, or as the configuration says."""
-
-
-class JobSettings(_JobSettingsRequired, total=False):
+class JobSettings(TypedDict, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
     id: str
     """The id; a random UUID without one."""
+    script: str
+    """The text to run."""
+    uses: str
+    """A published script, NAME or NAME@VERSION, that gives the text and the settings that the job leaves open: hero
+    script list."""
+    script_digest: str
+    """The SHA-256 that the text of the published script must have: another one is rejected; Hero sets it."""
     name: str
     """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
     tags: List[str]
@@ -651,6 +661,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     context_id: str
     """The name of the set of objects that a script of osis works on; other scripts find it in the variable
     `HERO_CONTEXT_ID`."""
+    script_type: str
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or as the configuration says."""
     extension: str
     """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
     submitted file, or the type's first."""
@@ -907,6 +920,9 @@ class ListedJob(_ListedJobRequired, total=False):
     """The graph or batch that it belongs to."""
     cron: str
     """The periodic job whose firing it is."""
+    uses: str
+    """A published script, NAME or NAME@VERSION, that gives the text and the settings that the job leaves open: hero
+    script list."""
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or as the configuration says."""
@@ -1192,6 +1208,16 @@ class Problem(TypedDict):
     """The remedy, a line or more."""
 
 
+class PublishedDocument(TypedDict):
+    """The end of a publication."""
+    name: str
+    """The name of the script."""
+    version: int
+    """Its latest version."""
+    created: bool
+    """False if the latest version was the same already."""
+
+
 class Purged(TypedDict):
     """A number of ended jobs."""
     purged: int
@@ -1255,6 +1281,72 @@ class RetriedJob(_RetriedJobRequired, total=False):
     """Its new state."""
     problem: Optional[str]
     """The reason why it stays as it is."""
+
+
+class ScriptDocument(TypedDict):
+    """A version of a published script."""
+    name: str
+    """Its name."""
+    version: int
+    """Its version, from 1."""
+    digest: str
+    """The SHA-256 of its text."""
+    script_type: str
+    """Its type."""
+    description: str
+    """Its description."""
+    parameters: Any
+    """The parameters that it declares, as a schema of JSON Schema; null if it takes any."""
+    settings: Dict[str, Any]
+    """The settings of its jobs that do not say otherwise, named as the fields of a job."""
+    published_by: str
+    """The person or program that published it."""
+    published_at: str
+    """The time of that, in RFC 3339."""
+    file: Optional[str]
+    """The file of the configuration that declares it; null if it was published by a command."""
+    rolled_back_to: Optional[int]
+    """The version whose text it has again, after a rollback."""
+
+
+class ScriptList(TypedDict):
+    """The published scripts."""
+    scripts: List[ScriptDocument]
+    """The latest version of each, by name."""
+
+
+class ScriptTextDocument(TypedDict):
+    """A version of a published script with its text."""
+    name: str
+    """Its name."""
+    version: int
+    """Its version, from 1."""
+    digest: str
+    """The SHA-256 of its text."""
+    script_type: str
+    """Its type."""
+    description: str
+    """Its description."""
+    parameters: Any
+    """The parameters that it declares, as a schema of JSON Schema; null if it takes any."""
+    settings: Dict[str, Any]
+    """The settings of its jobs that do not say otherwise, named as the fields of a job."""
+    published_by: str
+    """The person or program that published it."""
+    published_at: str
+    """The time of that, in RFC 3339."""
+    file: Optional[str]
+    """The file of the configuration that declares it; null if it was published by a command."""
+    rolled_back_to: Optional[int]
+    """The version whose text it has again, after a rollback."""
+    script: str
+    """Its text."""
+
+
+class ScriptVersions(TypedDict):
+    """The versions of a script."""
+    versions: List[ScriptDocument]
+    """The versions that are kept, the newest first."""
 
 
 class ShownGraph(TypedDict):
@@ -1772,9 +1864,39 @@ class Methods:
         answer: Findings = self._call("script.check", _given({"script": script, "script_type": script_type, "extension": extension}))
         return answer
 
+    def script_delete(self, *, name: str) -> DeletedScript:
+        """Deletes a published script with all its versions; its jobs keep their texts."""
+        answer: DeletedScript = self._call("script.delete", _given({"name": name}))
+        return answer
+
     def script_functions(self, *, script_type: Optional[str] = None, name: Optional[str] = None) -> Documented:
         """Documents the functions that osis and sal scripts can call."""
         answer: Documented = self._call("script.functions", _given({"script_type": script_type, "name": name}))
+        return answer
+
+    def script_get(self, *, name: str) -> ScriptTextDocument:
+        """Shows a published script: its parameters, its settings and its text."""
+        answer: ScriptTextDocument = self._call("script.get", _given({"name": name}))
+        return answer
+
+    def script_history(self, *, name: str) -> ScriptVersions:
+        """Lists the versions of a published script that are kept, the newest first."""
+        answer: ScriptVersions = self._call("script.history", _given({"name": name}))
+        return answer
+
+    def script_list(self) -> ScriptList:
+        """Lists the latest version of each published script, without its text."""
+        answer: ScriptList = self._call("script.list", _given({}))
+        return answer
+
+    def script_publish(self, *, name: str, script: str, description: Optional[str] = None, params: Optional[Dict[str, Any]] = None, settings: Optional[Dict[str, Any]] = None) -> PublishedDocument:
+        """Publishes a version of a script: jobs name it by `uses`. The same version again publishes nothing."""
+        answer: PublishedDocument = self._call("script.publish", _given({"name": name, "script": script, "description": description, "params": params, "settings": settings}))
+        return answer
+
+    def script_rollback(self, *, name: str, version: int) -> PublishedDocument:
+        """Publishes the text and the settings of an older version of a script as a new version."""
+        answer: PublishedDocument = self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
     def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
@@ -2108,9 +2230,39 @@ class AsyncMethods:
         answer: Findings = await self._call("script.check", _given({"script": script, "script_type": script_type, "extension": extension}))
         return answer
 
+    async def script_delete(self, *, name: str) -> DeletedScript:
+        """Deletes a published script with all its versions; its jobs keep their texts."""
+        answer: DeletedScript = await self._call("script.delete", _given({"name": name}))
+        return answer
+
     async def script_functions(self, *, script_type: Optional[str] = None, name: Optional[str] = None) -> Documented:
         """Documents the functions that osis and sal scripts can call."""
         answer: Documented = await self._call("script.functions", _given({"script_type": script_type, "name": name}))
+        return answer
+
+    async def script_get(self, *, name: str) -> ScriptTextDocument:
+        """Shows a published script: its parameters, its settings and its text."""
+        answer: ScriptTextDocument = await self._call("script.get", _given({"name": name}))
+        return answer
+
+    async def script_history(self, *, name: str) -> ScriptVersions:
+        """Lists the versions of a published script that are kept, the newest first."""
+        answer: ScriptVersions = await self._call("script.history", _given({"name": name}))
+        return answer
+
+    async def script_list(self) -> ScriptList:
+        """Lists the latest version of each published script, without its text."""
+        answer: ScriptList = await self._call("script.list", _given({}))
+        return answer
+
+    async def script_publish(self, *, name: str, script: str, description: Optional[str] = None, params: Optional[Dict[str, Any]] = None, settings: Optional[Dict[str, Any]] = None) -> PublishedDocument:
+        """Publishes a version of a script: jobs name it by `uses`. The same version again publishes nothing."""
+        answer: PublishedDocument = await self._call("script.publish", _given({"name": name, "script": script, "description": description, "params": params, "settings": settings}))
+        return answer
+
+    async def script_rollback(self, *, name: str, version: int) -> PublishedDocument:
+        """Publishes the text and the settings of an older version of a script as a new version."""
+        answer: PublishedDocument = await self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
     async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:

@@ -1,0 +1,273 @@
+//! `hero script publish`, `list`, `show`, `history`, `diff`, `rollback` and `delete`: the published scripts.
+
+mod texts;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::cron_edit::user;
+use super::job_options::SettingOptions;
+use super::script::ScriptSource;
+use super::sought::Sought;
+use super::table::{TextTable, first_line};
+use super::time::age;
+use super::{Global, output};
+use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
+use crate::config::{Config, read_script_head};
+use crate::error::{Error, Exit};
+use crate::proto::job::{Entrance, InvalidJob, JobSpec, SETTINGS};
+use crate::proto::line_diff::shown_diff;
+use crate::proto::named_script::{ScriptDefinition, ScriptName, ScriptUse, TEXT_BYTES_MAX};
+use crate::proto::text::{escape, escape_lines};
+pub(super) use texts::parameters;
+
+/// Publish a version of a script: jobs name it by --uses, or run it by hero run-script
+#[derive(Debug, Args)]
+#[command(override_usage = "hero script publish [OPTIONS] <NAME> <FILE|--eval <CODE>>")]
+#[command(mut_args(without_refused))]
+#[command(after_help = "Examples:\n  hero script publish deploy deploy.py\n  \
+                        hero script publish deploy -t python --timeout 5m deploy.py\n\n\
+                        The head of FILE, a comment, may have its description, settings and parameters as TOML:\n  \
+                        # /// hero\n  # description = \"Deploys a version\"\n  # timeout = \"5m\"\n  # [params.host]\n  \
+                        # required = true\n  # pattern = \"^[a-z0-9.-]+$\"\n  # [params.count]\n  # type = \"integer\"\n  \
+                        # minimum = 1\n  # default = 2\n  # ///\n\
+                        A parameter has type (string, integer, number, boolean, array or object), description, required,\n\
+                        default, enum, minimum, maximum, minLength, maxLength and pattern. Everybody who may see the\n\
+                        script sees them: no default is a secret.\n\
+                        The same version again publishes nothing. The latest 20 versions are kept.")]
+pub(super) struct PublishScript {
+    /// The name: 1 to 48 of a-z, 0-9, _ and -, the first a letter
+    #[arg(id = "script_name", value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    source: ScriptSource,
+    #[command(flatten)]
+    settings: SettingOptions,
+}
+
+/// Hides an option that no published script may have: it is understood, and refused with the reason.
+fn without_refused(option: clap::Arg) -> clap::Arg {
+    let of = SETTINGS.iter().find(|setting| setting.word == option.get_id().as_str());
+    let is_refused = of.is_some_and(|of| of.absent_at(Entrance::Script).is_some());
+    if is_refused { option.hide(true) } else { option }
+}
+
+/// List the published scripts: the latest version of each
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero script list")]
+pub(super) struct ListScripts {}
+
+/// Show a published script: its parameters, its settings and its text
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script show deploy\n  hero script show deploy@3\n  \
+                        hero script show --text deploy@3 > deploy.py")]
+pub(super) struct ShowScript {
+    /// The script, NAME or NAME@VERSION
+    script: String,
+    /// Print the text alone
+    #[arg(long)]
+    text: bool,
+}
+
+/// List the versions of a published script that are kept: who published each, and when
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero script history deploy")]
+pub(super) struct ScriptHistory {
+    /// The name of the script
+    name: String,
+}
+
+/// Show the lines in which two versions of a published script differ, their settings too
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script diff deploy 2 3\n  hero script diff deploy 2")]
+pub(super) struct ScriptDiff {
+    /// The name of the script
+    name: String,
+    /// The older version
+    from: u32,
+    /// The newer version; by default the latest
+    to: Option<u32>,
+}
+
+/// Publish the text and the settings of an older version of a script as a new version
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero script rollback deploy 2")]
+pub(super) struct ScriptRollback {
+    /// The name of the script
+    name: String,
+    /// The version
+    version: u32,
+}
+
+/// Delete published scripts with all their versions; jobs that were submitted keep their texts
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero script delete deploy")]
+pub(super) struct DeleteScripts {
+    /// The names of the scripts
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// Reads a name. An illegal one is bad data, not wrong usage.
+fn legal<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
+}
+
+impl PublishScript {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let name: ScriptName = legal(&self.name)?;
+        let text = self.source.read(TEXT_BYTES_MAX.min(config.job.script_size_max))?;
+        let definition = self.definition(&text, &config)?;
+        let client = super::author::open_client(&config)?;
+        let done = client.publish_script(&name, &text, &definition, &user()).await?;
+        said(&done, global.json)
+    }
+
+    fn definition(&self, text: &str, config: &Config) -> Result<ScriptDefinition, Error> {
+        let refused = |error: InvalidJob| {
+            Error::new(Exit::Data, format!("cannot publish {}: {error}", self.name))
+        };
+        if text.is_empty() {
+            return Err(Error::new(Exit::Data, format!("{}: it is empty", self.source.name())));
+        }
+        let mut spec = JobSpec::default();
+        let place = self.source.name();
+        let head = read_script_head(place.as_ref(), text, &mut spec)
+            .map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        let unfit = SETTINGS.iter().find_map(|setting| {
+            let why = setting.absent_at(Entrance::Script)?;
+            self.settings.given(setting.word).map(|_| InvalidJob::new(setting.field, why))
+        });
+        if let Some(error) = unfit {
+            return Err(refused(error));
+        }
+        self.settings.apply(&mut spec, None)?;
+        if spec.script_type.is_none() {
+            spec.script_type = Some(self.source.script_type(None, config)?);
+        }
+        if let Some(script_type) = spec.script_type.as_ref().filter(|_| spec.extension.is_empty()) {
+            spec.extension = self.source.extension(script_type, config);
+        }
+        config.define_script(text, &spec, head).map_err(refused)
+    }
+}
+
+fn said(done: &PublishedDocument, json: bool) -> Result<ExitCode, Error> {
+    let PublishedDocument { name, version, created } = done;
+    output::print(json, || json!(done), || format!("{name}@{version}\n"))?;
+    if !created && !json {
+        output::note(&format!("hero: {name}@{version} is the same: nothing was published"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ListScripts {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        let all = client.published_scripts().await?;
+        let now = client.now().await?;
+        let all: Vec<ScriptDocument> =
+            all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
+        let table = || table(&all, now, true).show(global.look());
+        output::print(global.json, || json!({ "scripts": all }), table)?;
+        Sought::new("published script").tell(global, all.is_empty());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable {
+    let titles = ["!NAME", ">VERSION", "TYPE", "PUBLISHED", "BY", "DIGEST", "?~DESCRIPTION"];
+    let mut table = TextTable::new(&titles);
+    for of in scripts {
+        let at: Option<Timestamp> = of.published_at.parse().ok();
+        let about = match of.rolled_back_to {
+            Some(version) if !is_list => format!("rolled back to {version}"),
+            _ => first_line(&of.description).to_owned(),
+        };
+        table.row([
+            of.name.clone(),
+            of.version.to_string(),
+            of.script_type.clone(),
+            at.map(|at| age(at, now)).unwrap_or_default(),
+            of.file.clone().unwrap_or_else(|| of.published_by.clone()),
+            of.digest.chars().take(12).collect(),
+            about,
+        ]);
+    }
+    table
+}
+
+impl ShowScript {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        let script = client.published_script(&legal(&self.script)?).await?;
+        if self.text && !global.json {
+            output::text(&script.text)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let shown = ScriptTextDocument::of(script.clone());
+        output::print(global.json, || json!(shown), || texts::in_full(&script, &shown))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl ScriptHistory {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        let name: ScriptName = legal(&self.name)?;
+        let versions = client.script_history(&name).await?;
+        let now = client.now().await?;
+        let all: Vec<ScriptDocument> =
+            versions.iter().map(|of| ScriptDocument::of(&name, of)).collect();
+        let table = || table(&all, now, false).show(global.look());
+        output::print(global.json, || json!({ "versions": all }), table)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl ScriptDiff {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        let name: ScriptName = legal(&self.name)?;
+        let used = |version| ScriptUse { name: name.clone(), version };
+        let one = client.published_script(&used(Some(self.from))).await?;
+        let other = client.published_script(&used(self.to)).await?;
+        let settings = shown_diff(&texts::settings(&one), &texts::settings(&other));
+        let text = shown_diff(&one.text, &other.text);
+        let json = || json!({ "settings": settings, "text": text });
+        let readable = || {
+            let lines = settings.iter().chain(&text);
+            lines.map(|line| format!("{}\n", escape(line))).collect()
+        };
+        output::print(global.json, json, readable)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl ScriptRollback {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        let done = client.rollback_script(&legal(&self.name)?, self.version, &user()).await?;
+        said(&done, global.json)
+    }
+}
+
+impl DeleteScripts {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let client = super::author::open_client(&global.config()?)?;
+        for name in &self.names {
+            client.delete_script(&legal(name)?).await?;
+            if !global.json {
+                output::line(&format!("{} deleted", escape_lines(name)))?;
+            }
+        }
+        if global.json {
+            output::json(&json!({ "deleted": self.names }))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,231 @@
+//! Published scripts: publishes, lists, shows, rolls back and deletes them, and gives jobs their texts.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Client, ClientError};
+use crate::error::{Error, Exit};
+use crate::proto::job::json_of_field;
+use crate::proto::named_script::{
+    PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptStory, ScriptUse,
+    VersionOfScript,
+};
+use crate::store::{ScriptEdit, ScriptEdited};
+
+/// The longest name of a person or program that is kept.
+const BY_CHARS_MAX: usize = 200;
+
+/// A version of a published script.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ScriptDocument {
+    /// Its name.
+    pub name: String,
+    /// Its version, from 1.
+    pub version: u32,
+    /// The SHA-256 of its text.
+    pub digest: String,
+    /// Its type.
+    pub script_type: String,
+    /// Its description.
+    pub description: String,
+    /// The parameters that it declares, as a schema of JSON Schema; null if it takes any.
+    pub parameters: Option<Value>,
+    /// The settings of its jobs that do not say otherwise, named as the fields of a job.
+    pub settings: Map<String, Value>,
+    /// The person or program that published it.
+    pub published_by: String,
+    /// The time of that, in RFC 3339.
+    pub published_at: String,
+    /// The file of the configuration that declares it; null if it was published by a command.
+    pub file: Option<String>,
+    /// The version whose text it has again, after a rollback.
+    pub rolled_back_to: Option<u32>,
+}
+
+/// A version of a published script with its text.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ScriptTextDocument {
+    /// The version.
+    #[serde(flatten)]
+    pub of: ScriptDocument,
+    /// Its text.
+    pub script: String,
+}
+
+/// The end of a publication.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PublishedDocument {
+    /// The name of the script.
+    pub name: String,
+    /// Its latest version.
+    pub version: u32,
+    /// False if the latest version was the same already.
+    pub created: bool,
+}
+
+impl ScriptDocument {
+    /// The document of a version.
+    pub fn of(name: &ScriptName, of: &VersionOfScript) -> Self {
+        let VersionOfScript { version, story, definition } = of;
+        let settings = definition.settings.iter();
+        Self {
+            name: name.to_string(),
+            version: *version,
+            digest: definition.digest.to_string(),
+            script_type: definition.script_type.to_string(),
+            description: definition.description.clone(),
+            parameters: definition.params.as_ref().map(|params| params.schema()),
+            settings: settings
+                .map(|(field, text)| (field.clone(), json_of_field(field, text.clone())))
+                .collect(),
+            published_by: story.by.clone(),
+            published_at: story.at.clone(),
+            file: (!story.file.is_empty()).then(|| story.file.clone()),
+            rolled_back_to: story.rolled_back_to,
+        }
+    }
+}
+
+impl ScriptTextDocument {
+    /// The document of a version with its text.
+    pub fn of(script: PublishedScript) -> Self {
+        Self { of: ScriptDocument::of(&script.name, &script.of), script: script.text }
+    }
+}
+
+impl Client {
+    /// Lists the latest version of each published script, by name.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn published_scripts(
+        &self,
+    ) -> Result<Vec<(ScriptName, VersionOfScript)>, ClientError> {
+        Ok(self.store.published_scripts().await?.into_iter().collect())
+    }
+
+    /// Reads a version of a published script, the latest if the reference has none.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if it does not exist; the code of [`ClientError::Store`].
+    pub async fn published_script(&self, used: &ScriptUse) -> Result<PublishedScript, Error> {
+        let found = self.store.published_script(used).await.map_err(ClientError::from)?;
+        match found {
+            Some(script) => Ok(script),
+            None => Err(self.missing_script(used).await?),
+        }
+    }
+
+    async fn missing_script(&self, used: &ScriptUse) -> Result<Error, ClientError> {
+        let why = self.store.no_such_script(used).await?;
+        Ok(Error::new(Exit::NotFound, format!("no such script: {}", why.reason)))
+    }
+
+    /// Lists the versions of a script that are kept, the newest first.
+    ///
+    /// # Errors
+    /// As [`Client::published_script`].
+    pub async fn script_history(&self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
+        let versions = self.store.versions_of_script(name).await.map_err(ClientError::from)?;
+        if versions.is_empty() {
+            let used = ScriptUse { name: name.clone(), version: None };
+            return Err(self.missing_script(&used).await?);
+        }
+        Ok(versions)
+    }
+
+    /// Publishes a version of a script, unless its latest version is the same; `by` is who asks.
+    ///
+    /// # Errors
+    /// [`Exit::Data`] if a file of the configuration has its name, or there are too many; the code of
+    /// [`ClientError::Store`].
+    pub async fn publish_script(
+        &self,
+        name: &ScriptName,
+        text: &str,
+        definition: &ScriptDefinition,
+        by: &str,
+    ) -> Result<PublishedDocument, Error> {
+        let definition = json_text(definition)?;
+        let story = json_text(&self.story(by, None).await?)?;
+        let edit =
+            ScriptEdit::Publish { definition: &definition, text, story: &story, is_of_file: false };
+        self.edit_script("publish", name, None, edit).await
+    }
+
+    /// Publishes the text and the definition of a version again; `by` is who asks.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if the version is not kept; as [`Client::publish_script`].
+    pub async fn rollback_script(
+        &self,
+        name: &ScriptName,
+        version: u32,
+        by: &str,
+    ) -> Result<PublishedDocument, Error> {
+        let story = json_text(&self.story(by, Some(version)).await?)?;
+        let edit = ScriptEdit::Rollback { version, story: &story };
+        self.edit_script("roll back", name, Some(version), edit).await
+    }
+
+    /// Deletes a script with all its versions. Its jobs keep their texts.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if it does not exist; the code of [`ClientError::Store`].
+    pub async fn delete_script(&self, name: &ScriptName) -> Result<(), Error> {
+        self.edit_script("delete", name, None, ScriptEdit::Delete).await.map(drop)
+    }
+
+    async fn story(&self, by: &str, rolled_back_to: Option<u32>) -> Result<ScriptStory, Error> {
+        let at = format!("{:.3}", self.now().await?);
+        let by = by.chars().take(BY_CHARS_MAX).collect();
+        Ok(ScriptStory { by, at, file: String::new(), rolled_back_to })
+    }
+
+    async fn edit_script(
+        &self,
+        doing: &'static str,
+        name: &ScriptName,
+        version: Option<u32>,
+        edit: ScriptEdit<'_>,
+    ) -> Result<PublishedDocument, Error> {
+        let answer = self.store.edit_script(name, edit).await.map_err(ClientError::from)?;
+        let refused =
+            |why: String| Err(Error::new(Exit::Data, format!("cannot {doing} {name}: {why}")));
+        let (version, created) = match answer {
+            ScriptEdited::Done(version) => (version, true),
+            ScriptEdited::Same(version) => (version, false),
+            ScriptEdited::Missing => {
+                let used = ScriptUse { name: name.clone(), version };
+                return Err(self.missing_script(&used).await?);
+            }
+            ScriptEdited::OfFile => {
+                let latest = self.store.latest_of_script(name).await.map_err(ClientError::from)?;
+                let file = latest.map(|latest| latest.story.file).unwrap_or_default();
+                return refused(format!(
+                    "it is in {file}: change that file and reload the supervisor; if the file is gone, \
+                     hero script delete {name}"
+                ));
+            }
+            ScriptEdited::Full => {
+                return refused(format!(
+                    "redis has {SCRIPTS_MAX} scripts, which is the limit; delete one"
+                ));
+            }
+        };
+        if created {
+            let what = match edit {
+                ScriptEdit::Delete => "script.delete",
+                ScriptEdit::Rollback { .. } => "script.rollback",
+                ScriptEdit::Publish { .. } | ScriptEdit::Restore { .. } => "script.publish",
+            };
+            self.note(what, format!("{name}@{version}")).await;
+        }
+        Ok(PublishedDocument { name: name.to_string(), version, created })
+    }
+}
+
+fn json_text(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::new(Exit::Data, error.to_string()))
+}

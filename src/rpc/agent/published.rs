@@ -1,0 +1,58 @@
+//! A tool for each published script that the agent may run. Its schema is the script's.
+
+use serde_json::{Map, Value, json};
+
+use super::super::caller::Scope;
+use super::super::method::CallContext;
+use super::types::AgentTypes;
+use crate::proto::named_script::{ScriptName, VersionOfScript};
+
+/// Begins the names of these tools: no other tool has such a name.
+const PREFIX: &str = "call_";
+/// The maximum number of these tools in the list.
+const TOOLS_MAX: usize = 64;
+
+/// Returns the published script that a tool runs.
+pub(super) fn script_of(tool: &str) -> Option<ScriptName> {
+    tool.strip_prefix(PREFIX)?.parse().ok()
+}
+
+/// Returns the parameters of `job.run` for a call of a tool.
+pub(super) fn run_params(name: &ScriptName, arguments: Map<String, Value>) -> Value {
+    json!({ "job": { "uses": name, "params": arguments } })
+}
+
+/// Lists the tools of the scripts that the agent may run, by name. Without an answer of Redis there are none.
+pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
+    if !context.caller.scopes.has(Scope::Submit) {
+        return Vec::new();
+    }
+    let scripts = context.client.published_scripts().await.unwrap_or_default();
+    let may_run = |script: &VersionOfScript| {
+        let script_type = script.definition.script_type.as_str();
+        context.sees_script(script) && types.names.iter().any(|name| name == script_type)
+    };
+    let usable = scripts.iter().filter(|(_, script)| may_run(script));
+    usable.take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
+}
+
+fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) -> Value {
+    let of = &script.definition;
+    let is_unsandboxed = types.unsandboxed.iter().any(|name| name == of.script_type.as_str());
+    let sandbox = if is_unsandboxed { " It is not sandboxed." } else { "" };
+    let about =
+        if of.description.is_empty() { String::new() } else { format!("{} ", of.description) };
+    let schema = of
+        .params
+        .as_ref()
+        .map_or_else(|| json!({ "type": "object", "properties": {} }), |params| params.schema());
+    json!({
+        "name": format!("{PREFIX}{name}"),
+        "description": format!(
+            "{about}Runs the published script {name}@{}, of type {}, and returns its output, as run_script does.{sandbox}",
+            script.version, of.script_type
+        ),
+        "inputSchema": schema,
+        "annotations": { "readOnlyHint": false, "openWorldHint": true },
+    })
+}

@@ -1,0 +1,267 @@
+//! Published scripts: their versions, and the text that a job gets at its submission.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Store, StoreError};
+use crate::proto::job::{InvalidJob, JobSpec};
+use crate::proto::named_script::{
+    PublishedScript, SCRIPTS_MAX, ScriptName, ScriptUse, VERSIONS_BYTES_MAX, VERSIONS_KEPT,
+    VersionOfScript,
+};
+use crate::proto::text::{did_you_mean, nearest};
+
+/// A change of the published scripts. Definitions and stories are JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptEdit<'a> {
+    /// Publishes a version, unless it is the same as the latest.
+    Publish {
+        /// The definition.
+        definition: &'a str,
+        /// The text.
+        text: &'a str,
+        /// The story.
+        story: &'a str,
+        /// True if it is from a file of the configuration.
+        is_of_file: bool,
+    },
+    /// Publishes the definition and the text of a version again.
+    Rollback {
+        /// That version.
+        version: u32,
+        /// The story of the new version.
+        story: &'a str,
+    },
+    /// Restores a version of a backup; versions are restored in their order.
+    Restore {
+        /// Its number.
+        version: u32,
+        /// The definition.
+        definition: &'a str,
+        /// The text.
+        text: &'a str,
+        /// The story.
+        story: &'a str,
+    },
+    /// Deletes a script with all its versions.
+    Delete,
+}
+
+/// The answer to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptEdited {
+    /// The change was made; the new version.
+    Done(u32),
+    /// The latest version is the same.
+    Same(u32),
+    /// The script, or its version, does not exist.
+    Missing,
+    /// The script is from a file.
+    OfFile,
+    /// The limit of scripts is reached.
+    Full,
+}
+
+impl Store {
+    /// Changes the published scripts.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn edit_script(
+        &self,
+        name: &ScriptName,
+        edit: ScriptEdit<'_>,
+    ) -> Result<ScriptEdited, StoreError> {
+        const DOING: &str = "changing the published scripts";
+        let (action, definition, text, story, version, file) = match edit {
+            ScriptEdit::Publish { definition, text, story, is_of_file } => {
+                ("publish", definition, text, story, 0, if is_of_file { "1" } else { "" })
+            }
+            ScriptEdit::Rollback { version, story } => ("rollback", "", "", story, version, ""),
+            ScriptEdit::Restore { version, definition, text, story } => {
+                ("restore", definition, text, story, version, "")
+            }
+            ScriptEdit::Delete => ("delete", "", "", "", 0, ""),
+        };
+        let mut script = self.scripts.publish_script.prepare_invoke();
+        script.arg(action).arg(name.as_str()).arg(definition).arg(text).arg(story).arg(version);
+        script.arg(SCRIPTS_MAX).arg(VERSIONS_KEPT).arg(VERSIONS_BYTES_MAX).arg(file);
+        let (answer, version): (String, u32) = self.invoke(DOING, &script).await?;
+        match answer.as_str() {
+            "ok" => Ok(ScriptEdited::Done(version)),
+            "same" => Ok(ScriptEdited::Same(version)),
+            "missing" => Ok(ScriptEdited::Missing),
+            "file" => Ok(ScriptEdited::OfFile),
+            "full" => Ok(ScriptEdited::Full),
+            _ => Err(StoreError::unexpected(DOING)),
+        }
+    }
+
+    /// Lists the latest version of each published script, by name. One that this version of Hero cannot read is
+    /// left out.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn published_scripts(
+        &self,
+    ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.scripts());
+        let all: Vec<(String, Vec<u8>)> =
+            self.link.query("reading the published scripts", &command).await?;
+        let read = all.into_iter().take(SCRIPTS_MAX);
+        Ok(read
+            .filter_map(|(name, head)| Some((name.parse().ok()?, version_of_json(&head)?)))
+            .collect())
+    }
+
+    /// Reads the latest version of a script without its text; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn latest_of_script(
+        &self,
+        name: &ScriptName,
+    ) -> Result<Option<VersionOfScript>, StoreError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.scripts()).arg(name.as_str());
+        let head: Option<Vec<u8>> = self.link.query("reading a published script", &command).await?;
+        Ok(head.and_then(|head| version_of_json(&head)))
+    }
+
+    /// Reads a version of a published script, the latest if the reference has none; `None` if it does not exist, or
+    /// is no longer kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn published_script(
+        &self,
+        used: &ScriptUse,
+    ) -> Result<Option<PublishedScript>, StoreError> {
+        const DOING: &str = "reading a published script";
+        let Some(latest) = self.latest_of_script(&used.name).await? else { return Ok(None) };
+        let version = used.version.unwrap_or(latest.version);
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.script(&used.name));
+        for part in ["definition", "story", "text"] {
+            command.arg(format!("{part}:{version}"));
+        }
+        let parts: [Option<Vec<u8>>; 3] = self.link.query(DOING, &command).await?;
+        let [Some(definition), Some(story), Some(text)] = parts else { return Ok(None) };
+        let (Some(of), Ok(text)) =
+            (version_of_parts(version, &definition, &story), String::from_utf8(text))
+        else {
+            return Err(StoreError::Failed {
+                doing: DOING,
+                reason: format!("{}@{version} cannot be read: publish it again", used.name),
+            });
+        };
+        Ok(Some(PublishedScript { name: used.name.clone(), of, text }))
+    }
+
+    /// Lists the versions of a script that are kept, the newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn versions_of_script(
+        &self,
+        name: &ScriptName,
+    ) -> Result<Vec<VersionOfScript>, StoreError> {
+        const DOING: &str = "reading the versions of a script";
+        let Some(latest) = self.latest_of_script(name).await? else { return Ok(Vec::new()) };
+        let oldest = latest.version.saturating_sub(2 * VERSIONS_KEPT).max(1);
+        let numbers: Vec<u32> = (oldest..=latest.version).rev().collect();
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.script(name));
+        for number in &numbers {
+            command.arg(format!("definition:{number}")).arg(format!("story:{number}"));
+        }
+        let parts: Vec<Option<Vec<u8>>> = self.link.query(DOING, &command).await?;
+        let versions = numbers.iter().zip(parts.chunks(2)).filter_map(|(number, parts)| {
+            let [Some(definition), Some(story)] = parts else { return None };
+            version_of_parts(*number, definition, story)
+        });
+        Ok(versions.collect())
+    }
+
+    /// Gives a job that names a published script its text and settings; a job that has the text is checked against
+    /// the script.
+    ///
+    /// # Errors
+    /// [`StoreError`]; within, [`InvalidJob`] if the script does not exist or the job does not fit it.
+    pub async fn resolve_script(
+        &self,
+        spec: &mut JobSpec,
+    ) -> Result<Result<(), InvalidJob>, StoreError> {
+        let Some(used) = spec.uses.clone() else {
+            let lonely = spec.script_digest.is_some();
+            let why = "needs `uses`: it is of a published script";
+            return Ok(if lonely { Err(InvalidJob::new("script_digest", why)) } else { Ok(()) });
+        };
+        match self.published_script(&used).await? {
+            Some(script) => Ok(script.give_to(spec)),
+            None => Ok(Err(self.no_such_script(&used).await?)),
+        }
+    }
+
+    /// Gives jobs the published scripts that they name, each script read once. The error has the place of its job.
+    ///
+    /// # Errors
+    /// As [`Store::resolve_script`].
+    pub async fn resolve_scripts<'a>(
+        &self,
+        specs: impl Iterator<Item = &'a mut JobSpec>,
+    ) -> Result<Result<(), (usize, InvalidJob)>, StoreError> {
+        let mut read: HashMap<String, PublishedScript> = HashMap::new();
+        for (place, spec) in specs.enumerate() {
+            let Some(used) = spec.uses.clone() else {
+                if let Err(error) = self.resolve_script(spec).await? {
+                    return Ok(Err((place, error)));
+                }
+                continue;
+            };
+            let key = used.to_string();
+            if !read.contains_key(&key) {
+                let Some(script) = self.published_script(&used).await? else {
+                    return Ok(Err((place, self.no_such_script(&used).await?)));
+                };
+                read.insert(key.clone(), script);
+            }
+            let given = read.get(&key).map_or(Ok(()), |script| script.give_to(spec));
+            if let Err(error) = given {
+                return Ok(Err((place, error)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Returns the error of a job that names a script, or a version of one, that does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn no_such_script(&self, used: &ScriptUse) -> Result<InvalidJob, StoreError> {
+        let versions = self.versions_of_script(&used.name).await?;
+        let why = if let (Some(newest), Some(oldest)) = (versions.first(), versions.last()) {
+            format!(
+                "`{used}` is not kept: {} has the versions {} to {}; hero script history {0}",
+                used.name, oldest.version, newest.version
+            )
+        } else {
+            let all = self.published_scripts().await?;
+            let hint =
+                did_you_mean(nearest(used.name.as_str(), all.keys().map(ScriptName::as_str)));
+            format!("`{}` is not a published script{hint}; hero script list shows all", used.name)
+        };
+        Ok(InvalidJob::new("uses", why))
+    }
+}
+
+fn version_of_json(head: &[u8]) -> Option<VersionOfScript> {
+    let of: VersionOfScript = serde_json::from_slice(head).ok()?;
+    of.definition.check().is_ok().then_some(of)
+}
+
+fn version_of_parts(version: u32, definition: &[u8], story: &[u8]) -> Option<VersionOfScript> {
+    let definition = serde_json::from_slice(definition).ok()?;
+    let story = serde_json::from_slice(story).ok()?;
+    Some(VersionOfScript { version, story, definition })
+}

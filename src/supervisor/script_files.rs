@@ -1,0 +1,76 @@
+//! Duty: publishes the scripts of files: those that are new or changed when it starts and after a reload, and those that
+//! Redis does not have.
+
+use std::sync::{Arc, PoisonError};
+
+use tracing::{error, info, warn};
+
+use super::duty::{Duty, DutyCounts, Next, Round};
+use crate::config::{ScriptFile, ScriptFiles};
+use crate::proto::named_script::ScriptStory;
+use crate::store::{ScriptEdit, ScriptEdited, StoreError};
+
+/// Publishes the scripts of files.
+pub(super) struct ScriptsOfFiles;
+
+impl Duty for ScriptsOfFiles {
+    const NAME: &'static str = "publishing scripts of files";
+
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
+        let files = &round.settings.scripts;
+        let is_known = is_published(counts, files);
+        if !files.scripts.is_empty() {
+            let known = round.store.published_scripts().await?;
+            for script in &files.scripts {
+                // Other machines may have another text: each publishes its own once, not in turns for ever.
+                if !is_known || !known.contains_key(&script.name) {
+                    publish(round, script).await?;
+                }
+            }
+        }
+        *counts.scripts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(files));
+        Ok(Next::After(round.long_pause()))
+    }
+}
+
+fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
+    let published = counts.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+    published.as_ref().is_some_and(|published| Arc::ptr_eq(published, files))
+}
+
+async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
+    let ScriptFile { name, file, text, definition } = script;
+    let before = round.store.latest_of_script(name).await?;
+    let story = ScriptStory {
+        by: "supervisor".to_owned(),
+        at: format!("{:.3}", round.store.now().await?),
+        file: file.display().to_string(),
+        rolled_back_to: None,
+    };
+    let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
+    let (definition, story) =
+        (json(serde_json::to_string(definition)), json(serde_json::to_string(&story)));
+    let edit =
+        ScriptEdit::Publish { definition: &definition, text, story: &story, is_of_file: true };
+    match round.store.edit_script(name, edit).await? {
+        ScriptEdited::Done(version) => {
+            info!("published {name}@{version} of {}", file.display());
+            if let Some(before) = before.filter(|before| before.story.file.is_empty()) {
+                warn!(
+                    "{name}@{} was published by {}: {} wins",
+                    before.version,
+                    before.story.by,
+                    file.display()
+                );
+            }
+        }
+        ScriptEdited::Full => {
+            error!(
+                "cannot publish {name} of {}: redis has the limit of scripts; delete one",
+                file.display()
+            );
+        }
+        ScriptEdited::Same(_) | ScriptEdited::Missing | ScriptEdited::OfFile => {}
+    }
+    Ok(())
+}

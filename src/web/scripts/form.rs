@@ -1,0 +1,188 @@
+//! The form of a published script, made of the parameters that it declares.
+
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::super::doc::JobDoc;
+use super::super::error::sentence;
+use super::super::layout::bar;
+use super::super::visitor::Visitor;
+
+/// Begins the names of the fields of parameters.
+pub(super) const FIELD: &str = "param-";
+
+/// The texts of the form, and the reason why it was refused.
+#[derive(Default)]
+pub(super) struct RunDraft {
+    pub(super) texts: Map<String, Value>,
+    pub(super) error: String,
+}
+
+impl RunDraft {
+    fn text(&self, name: &str) -> &str {
+        self.texts.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// Returns the form of a script's parameters; of a script that declares none, one field for all as JSON.
+pub(super) fn run_form(
+    script: &JobDoc,
+    action: &str,
+    visitor: &Visitor,
+    draft: &RunDraft,
+) -> Markup {
+    let properties = properties(script);
+    let number = script.whole("version").unwrap_or_default();
+    html! {
+        section {
+            (bar("Run", "", None))
+            form.form method="post" action=(action) {
+                (visitor.forgery_field())
+                input type="hidden" name="version" value=(number);
+                @if !draft.error.is_empty() {
+                    div.note-err #why role="alert" { p { "No job was submitted." } pre { (sentence(&draft.error)) } }
+                }
+                @match &properties {
+                    None => {
+                        div.f-l {
+                            label for=(FIELD) { "Parameters" }
+                            textarea #(FIELD) name=(FIELD) rows="3" spellcheck="false" { (draft.text("")) }
+                            small { "A JSON object; the script declares no parameters" }
+                        }
+                    }
+                    Some(properties) => {
+                        @for (name, schema) in properties { (input(name, schema, is_required(script, name), draft)) }
+                    }
+                }
+                div.actions { button.main name="do" value="run" { "Run" } }
+            }
+        }
+    }
+}
+
+fn properties(script: &JobDoc) -> Option<Map<String, Value>> {
+    let schema = script.get("parameters").filter(|schema| schema.is_object())?;
+    schema.get("properties")?.as_object().cloned()
+}
+
+fn is_required(script: &JobDoc, name: &str) -> bool {
+    let required = script.get("parameters").and_then(|schema| schema.get("required"));
+    required.and_then(Value::as_array).is_some_and(|all| all.iter().any(|of| of == name))
+}
+
+fn input(name: &str, schema: &Value, is_required: bool, draft: &RunDraft) -> Markup {
+    let id = format!("{FIELD}{name}");
+    let hint = format!("{id}-hint");
+    let text = |of: &str| schema.get(of).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("type");
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let default = schema.get("default").map(&shown).unwrap_or_default();
+    let given = draft.text(name);
+    let values: Option<Vec<String>> = match (kind, schema.get("enum").and_then(Value::as_array)) {
+        (_, Some(values)) => Some(values.iter().map(&shown).collect()),
+        ("boolean", None) => Some(vec!["true".to_owned(), "false".to_owned()]),
+        _ => None,
+    };
+    let number = |of: &str| schema.get(of).filter(|of| of.is_number()).map(ToString::to_string);
+    html! {
+        div.f-l {
+            label for=(id) { (name) }
+            @if let Some(values) = values {
+                select #(id) name=(id) aria-describedby=(hint) required[is_required] {
+                    option value="" selected[given.is_empty()] {
+                        @if default.is_empty() { "–" } @else { "default: " (default) }
+                    }
+                    @for value in &values { option value=(value) selected[value == given] { (value) } }
+                }
+            } @else if matches!(kind, "array" | "object") {
+                textarea #(id) name=(id) rows="3" spellcheck="false" placeholder=(default) aria-describedby=(hint)
+                    required[is_required] { (given) }
+            } @else {
+                input #(id) name=(id) value=(given) placeholder=(default) autocomplete="off" spellcheck="false"
+                    inputmode=[matches!(kind, "integer" | "number").then_some("decimal")]
+                    minlength=[number("minLength")] maxlength=[number("maxLength")]
+                    aria-describedby=(hint) required[is_required];
+            }
+            small #(hint) {
+                (text("description")) @if !text("description").is_empty() { "; " } (kind)
+                @if let Some(least) = number("minimum") { ", at least " (least) }
+                @if let Some(most) = number("maximum") { ", at most " (most) }
+                @if !text("pattern").is_empty() { ", " code { (text("pattern")) } }
+                @if is_required { ", required" }
+            }
+        }
+    }
+}
+
+/// Returns the parameters of the texts of a form. A text that is no value of its type stays a text, which the check of
+/// the parameters explains.
+pub(super) fn given(script: &JobDoc, texts: &Map<String, Value>) -> Value {
+    let text_of =
+        |name: &str| texts.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(properties) = properties(script) else {
+        let text = text_of("");
+        return match text.trim() {
+            "" => json!({}),
+            some => serde_json::from_str(some).unwrap_or(Value::String(text)),
+        };
+    };
+    let values = texts.keys().map(|name| {
+        let text = text_of(name);
+        let is_text = properties.get(name).is_none_or(|of| of["type"] == "string");
+        let value = if is_text { None } else { serde_json::from_str(text.trim()).ok() };
+        (name.clone(), value.unwrap_or(Value::String(text)))
+    });
+    Value::Object(values.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::named_script::Parameters;
+
+    fn hostile() -> JobDoc {
+        let evil = "<script>alert(1)</script>";
+        let declared: Parameters = serde_json::from_value(json!({
+            "text": { "description": evil, "pattern": evil, "default": evil, "required": false },
+            "choice": { "enum": [evil], "required": true },
+            "list": { "type": "array", "default": [evil] },
+            "number": { "type": "integer", "minimum": 1 },
+            "flag": { "type": "boolean" },
+        }))
+        .expect("parameters");
+        JobDoc::from(json!({
+            "name": "evil", "version": 1, "description": evil, "published_by": evil, "script_type": evil,
+            "digest": evil, "script": evil, "parameters": declared.schema(),
+        }))
+    }
+
+    #[test]
+    fn texts_of_a_schema_are_escaped() {
+        let (script, draft) = (hostile(), RunDraft::default());
+        let inputs: String = properties(&script)
+            .expect("declared")
+            .iter()
+            .map(|(name, schema)| {
+                input(name, schema, is_required(&script, name), &draft).into_string()
+            })
+            .collect();
+        assert!(inputs.contains("&lt;script&gt;") && !inputs.contains("<script"), "{inputs}");
+    }
+
+    #[test]
+    fn texts_of_the_form_become_values_of_the_declared_types() {
+        let texts = json!({
+            "text": "5", "number": "5", "flag": "true", "list": "[1]", "choice": "x", "unknown": "7",
+        });
+        let expected = json!({
+            "text": "5", "number": 5, "flag": true, "list": [1], "choice": "x", "unknown": "7",
+        });
+        assert_eq!(given(&hostile(), texts.as_object().expect("an object")), expected);
+        let wrong = json!({ "number": "five" });
+        assert_eq!(given(&hostile(), wrong.as_object().expect("an object")), wrong);
+        let free = JobDoc::from(json!({ "parameters": null }));
+        let all = json!({ "": "{\"a\": 1}" });
+        assert_eq!(given(&free, all.as_object().expect("an object")), json!({ "a": 1 }));
+        assert_eq!(given(&free, &Map::new()), json!({}));
+    }
+}
