@@ -1,5 +1,6 @@
 //! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
+mod hooks;
 mod kinds;
 mod rhai_limits;
 
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use self::hooks::HookTimeout;
+pub use self::hooks::HooksConfig;
 pub use self::kinds::{DeadLetters, EngineKind};
 pub use self::rhai_limits::RhaiLimits;
 use self::rhai_limits::usual_extension;
@@ -48,6 +51,8 @@ pub struct TypeConfig {
     pub who: Vec<String>,
     /// The types, or groups of types, of the jobs that its running scripts may submit.
     pub may_submit: Vec<String>,
+    /// The scripts that run before and after each attempt of its jobs.
+    pub hooks: HooksConfig,
 }
 
 /// The folders of `modules` where none are configured.
@@ -108,6 +113,12 @@ pub(super) struct TypeLayer {
     who: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     may_submit: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_timeout: Option<HookTimeout>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -138,6 +149,9 @@ impl From<TypeConfig> for TypeLayer {
             dead_letters: Some(config.dead_letters),
             who: Some(config.who),
             may_submit: Some(config.may_submit),
+            before: Some(config.hooks.before),
+            after: Some(config.hooks.after),
+            hook_timeout: Some(HookTimeout(config.hooks.timeout)),
         }
     }
 }
@@ -155,8 +169,9 @@ pub(super) fn resolve(
         let dead_letters = layer.dead_letters.unwrap_or_default();
         let may_submit = layer.may_submit.clone().unwrap_or_default();
         check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
+        let hooks = HooksConfig::of(&layer.before, &layer.after, layer.hook_timeout);
         let merged = merge(&name, types.get(&name), layer)?;
-        let config = TypeConfig { dead_letters, may_submit, ..merged };
+        let config = TypeConfig { dead_letters, may_submit, hooks, ..merged };
         types.insert(name, config);
     }
     Ok(types)
@@ -176,6 +191,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        hooks: HooksConfig::default(),
     }
 }
 
@@ -195,6 +211,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        hooks: HooksConfig::default(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -209,6 +226,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         dead_letters: DeadLetters::Retried,
         who: Vec::new(),
         may_submit: Vec::new(),
+        hooks: HooksConfig::default(),
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -277,21 +295,21 @@ fn merge(
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
-    let options = merge_options(default, layer, &command);
-    let (modules, eval) = (Vec::new(), false);
+    let (options, modules) = (merge_options(default, layer, &command), Vec::new());
     Ok(TypeConfig {
         engine,
         command,
         extension,
         options,
         modules,
-        eval,
+        eval: false,
         limits,
         sandbox,
         fallback,
         dead_letters: DeadLetters::default(),
         who,
         may_submit: Vec::new(),
+        hooks: HooksConfig::default(),
     })
 }
 
@@ -347,6 +365,7 @@ fn merge_rhai(
         dead_letters: DeadLetters::default(),
         who,
         may_submit: Vec::new(),
+        hooks: HooksConfig::default(),
     })
 }
 

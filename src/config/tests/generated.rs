@@ -52,6 +52,11 @@ fn configs() -> impl Strategy<Value = Config> {
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
                     may_submit: vec!["python".to_owned(), "bash:web".to_owned()],
+                    hooks: HooksConfig {
+                        before: "/etc/hero/hooks/ä".into(),
+                        timeout: Duration::from_millis(10 + operations % 100_000),
+                        ..HooksConfig::default()
+                    },
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -70,6 +75,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     dead_letters: DeadLetters::All,
                     who: Vec::new(),
                     may_submit: Vec::new(),
+                    hooks: HooksConfig::default(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);
