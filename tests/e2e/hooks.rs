@@ -68,7 +68,7 @@ fn hooks_run_around_the_script_and_their_lines_stand_marked_in_the_log() {
             Some(&line[at..])
         })
         .collect();
-    let outcome = "after: {\"error\":null,\"exit_code\":0,\"status\":\"finished\"}";
+    let outcome = "after: {\"status\":\"finished\",\"error\":null,\"exit_code\":0}";
     assert_eq!(lines[..2], ["before: setting up a for red", "mid"], "{log}");
     let mut of_after = lines[2..].to_vec();
     of_after.sort_unstable();
@@ -152,7 +152,7 @@ fn hooks_of_types_inside_the_actor_run_too() {
     let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
     assert!(log.contains("before: before a"), "{log}");
     assert!(
-        log.contains("after: {\"error\":null,\"exit_code\":null,\"status\":\"finished\"}"),
+        log.contains("after: {\"status\":\"finished\",\"error\":null,\"exit_code\":null}"),
         "{log}"
     );
     assert!(
