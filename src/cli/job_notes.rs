@@ -20,7 +20,8 @@ pub(super) fn print(job: &JobSpec, config: &Config) {
 /// Prints the notes about the jobs of a graph that was submitted, each once.
 pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
     let jobs = graph.jobs_and_callbacks();
-    let notes: BTreeSet<String> = jobs.flat_map(|(_, job)| notes(&job.spec, config)).collect();
+    let mut notes: BTreeSet<String> = jobs.flat_map(|(_, job)| notes(&job.spec, config)).collect();
+    notes.extend(unknown_notifications(graph.notifications(), config));
     for note in notes {
         output::note(&format!("hero: {note}"));
     }

@@ -17,8 +17,7 @@ use crate::client::{Client, ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
-    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
-    TraceParent,
+    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobSpec, SETTINGS, Setting, TraceParent,
 };
 use crate::proto::named_script::ScriptUse;
 use crate::proto::spoken_time::{TimeError, parse_time};
@@ -85,10 +84,10 @@ pub(super) struct FurtherOptions {
 
 impl JobOptions {
     /// The ids of all options that cannot be given beside a file of jobs: all except the options of the script,
-    /// and except the id and the name, which a graph or batch has too.
+    /// and except the id, the name and the notifications, which a graph or batch has too.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
-        let words = words.filter(|word| !["id", "name"].contains(word));
+        let words = words.filter(|word| !["id", "name", "notify"].contains(word));
         words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "timezone"])
     }
 
@@ -113,11 +112,11 @@ impl JobOptions {
         Ok(files)
     }
 
-    /// Returns the id and the name that are given.
-    pub(super) fn id_and_name(&self) -> Result<(Option<JobId>, Option<JobName>), Error> {
+    /// Returns the settings that are given, without a script: of a graph or batch, its id, name and notifications.
+    pub(super) fn settings_of_many(&self) -> Result<JobSpec, Error> {
         let mut spec = JobSpec::default();
         self.further.settings.apply(&mut spec, None)?;
-        Ok((spec.id, spec.name))
+        Ok(spec)
     }
 
     /// Returns the job that they set.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::ClientError;
 use super::placement::rename;
 use crate::proto::graph::{GraphCallback, GraphKind};
-use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, TraceParent};
+use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent};
 use crate::proto::shard::Shard;
 use crate::proto::text::nearest;
 use crate::store::NewGraph;
@@ -28,13 +28,14 @@ pub struct Graph {
     name: Option<JobName>,
     nodes: Vec<GraphNode>,
     callbacks: BTreeMap<GraphCallback, Job>,
+    notify: Vec<NotifyName>,
 }
 
 impl Default for Graph {
     fn default() -> Self {
         let (id, has_fixed_id) = (JobId::random(), false);
         let (nodes, callbacks) = (Vec::new(), BTreeMap::new());
-        Self { id, has_fixed_id, name: None, nodes, callbacks }
+        Self { id, has_fixed_id, name: None, nodes, callbacks, notify: Vec::new() }
     }
 }
 
@@ -130,6 +131,16 @@ impl Graph {
         self.name = Some(name);
     }
 
+    /// Lets notifications tell of its end, beside those that it has.
+    pub fn notify(&mut self, names: impl IntoIterator<Item = NotifyName>) {
+        self.notify.extend(names);
+    }
+
+    /// The notifications that tell of its end.
+    pub fn notifications(&self) -> &[NotifyName] {
+        &self.notify
+    }
+
     /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that
     /// has one gives it to all.
     pub fn join_trace(&mut self, trace: Option<TraceParent>) {
@@ -210,6 +221,7 @@ impl Graph {
             name: self.name.clone(),
             caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
             callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
+            notify: self.notify.clone(),
         }
     }
 

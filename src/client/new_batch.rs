@@ -6,7 +6,7 @@ use super::graph::Graph;
 use super::placement::{at_random, shard_of_all};
 use super::{Client, ClientError};
 use crate::proto::graph::{GraphCallback, GraphKind};
-use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::job::{Job, JobId, JobName, NotifyName};
 use crate::proto::shard::ShardCount;
 use crate::store::NewGraph;
 
@@ -21,13 +21,15 @@ pub struct NewBatch {
     pub name: Option<JobName>,
     /// The jobs that start at its end, with the settings of a graph's.
     pub callbacks: BTreeMap<GraphCallback, Job>,
+    /// The notifications that tell of its end.
+    pub notify: Vec<NotifyName>,
 }
 
 impl Default for NewBatch {
     /// A batch with a random id and without a name.
     fn default() -> Self {
         let (id, has_fixed_id) = (JobId::random(), false);
-        Self { id, has_fixed_id, name: None, callbacks: BTreeMap::new() }
+        Self { id, has_fixed_id, name: None, callbacks: BTreeMap::new(), notify: Vec::new() }
     }
 }
 
@@ -46,6 +48,7 @@ impl NewBatch {
             name: self.name.clone(),
             caller,
             callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
+            notify: self.notify.clone(),
         }
     }
 }

@@ -96,6 +96,6 @@ pub use source::Source;
 pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
 pub use trace::TraceConfig;
-pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
+pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use user::UserFolders;

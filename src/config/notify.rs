@@ -120,7 +120,9 @@ impl NotifyConfig {
         let fits = || {
             let is_among = |list: &[String], word: &String| list.is_empty() || list.contains(word);
             let group = if event.group.is_empty() { "default" } else { &event.group };
+            // The end of a graph or batch is told to those that it names.
             !self.named
+                && event.whole.is_none()
                 && (self.types.is_empty()
                     || self.types.iter().any(|of| of.as_str() == event.script_type))
                 && (self.groups.is_empty() || self.groups.iter().any(|of| of.as_str() == group))

@@ -101,6 +101,8 @@ impl Config {
         let secrets =
             [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file, &redis.tls_key_file];
         files.extend(secrets.into_iter().flatten().cloned());
+        let hooks = self.types.values().flat_map(|of_type| of_type.hooks.files());
+        files.extend(hooks.map(Path::to_owned));
         let mut obstacles: Vec<String> =
             files.iter().filter_map(|file| reader.obstacle(file)).collect();
         // A folder may be in the way of several files.

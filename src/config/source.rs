@@ -73,6 +73,26 @@ impl<'t> Source<'t> {
         }
     }
 
+    /// Returns the texts of a list at the top of the file, with its place; `None` if the key is missing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if its value is no list of texts.
+    pub fn texts(&self, key: &str) -> Result<Option<(Vec<String>, Range<usize>)>, ConfigError> {
+        let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
+            return Ok(None);
+        };
+        let text = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+            DeValue::String(text) => Some(text.to_string()),
+            _ => None,
+        };
+        let texts = match value.get_ref() {
+            DeValue::Array(items) => items.iter().map(text).collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        let wrong = || self.wrong(Some(value.span()), format!("{key}: expected a list of strings"));
+        Ok(Some((texts.ok_or_else(wrong)?, value.span())))
+    }
+
     /// Creates an error at a place of the text, or about the whole file.
     pub fn wrong(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
         let place = place(self.file, self.text, span.map(|span| span.start));

@@ -1,5 +1,6 @@
 //! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
+mod hooks;
 mod kinds;
 mod rhai_limits;
 
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use self::hooks::HookTimeout;
+pub use self::hooks::HooksConfig;
 pub use self::kinds::{DeadLetters, EngineKind};
 pub use self::rhai_limits::RhaiLimits;
 use self::rhai_limits::usual_extension;
@@ -50,6 +53,8 @@ pub struct TypeConfig {
     pub may_submit: Vec<String>,
     /// The keys of which one must sign each of its jobs; empty for none.
     pub require_signature: Vec<KeyName>,
+    /// The scripts that run before and after each attempt of its jobs.
+    pub hooks: HooksConfig,
 }
 
 /// The folders of `modules` where none are configured.
@@ -112,6 +117,12 @@ pub(super) struct TypeLayer {
     may_submit: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     require_signature: Option<Vec<KeyName>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_timeout: Option<HookTimeout>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -143,6 +154,9 @@ impl From<TypeConfig> for TypeLayer {
             who: Some(config.who),
             may_submit: Some(config.may_submit),
             require_signature: Some(config.require_signature),
+            before: Some(config.hooks.before),
+            after: Some(config.hooks.after),
+            hook_timeout: Some(HookTimeout(config.hooks.timeout)),
         }
     }
 }
@@ -161,8 +175,9 @@ pub(super) fn resolve(
         let may_submit = layer.may_submit.clone().unwrap_or_default();
         check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
         let require_signature = layer.require_signature.clone().unwrap_or_default();
+        let hooks = HooksConfig::of(&layer.before, &layer.after, layer.hook_timeout);
         let merged = merge(&name, types.get(&name), layer)?;
-        let config = TypeConfig { dead_letters, may_submit, require_signature, ..merged };
+        let config = TypeConfig { dead_letters, may_submit, require_signature, hooks, ..merged };
         types.insert(name, config);
     }
     Ok(types)
@@ -183,6 +198,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         who: Vec::new(),
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: HooksConfig::default(),
     }
 }
 
@@ -203,6 +219,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         who: Vec::new(),
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: HooksConfig::default(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -218,6 +235,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         who: Vec::new(),
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: HooksConfig::default(),
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -286,15 +304,14 @@ fn merge(
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
-    let options = merge_options(default, layer, &command);
-    let (modules, eval) = (Vec::new(), false);
+    let (options, modules) = (merge_options(default, layer, &command), Vec::new());
     Ok(TypeConfig {
         engine,
         command,
         extension,
         options,
         modules,
-        eval,
+        eval: false,
         limits,
         sandbox,
         fallback,
@@ -302,6 +319,7 @@ fn merge(
         who,
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: HooksConfig::default(),
     })
 }
 
@@ -358,6 +376,7 @@ fn merge_rhai(
         who,
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: HooksConfig::default(),
     })
 }
 

@@ -51,9 +51,12 @@ impl ProcessSandbox {
             return Ok(None);
         }
         let mut read = folders_of(file.unwrap_or(Path::new(DEFAULT_FILE)));
-        // Functions of HeroScript, which a reload reads again, and modules, read when they are imported.
+        // Functions of HeroScript and hooks, which a reload reads again, and modules, read when they are imported.
         let types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
-        read.extend(types.flat_map(|of_type| of_type.modules.clone()));
+        for of_type in types {
+            read.extend(of_type.modules.clone());
+            read.extend(of_type.hooks.files().flat_map(folders_of));
+        }
         let mut rules = config.secrets.allow.values();
         if rules.any(|rule| {
             let of_unit = actors.iter().map(|actor| &actor.id.script_type);

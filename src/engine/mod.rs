@@ -17,6 +17,7 @@ mod test_support;
 mod backends;
 mod cancel;
 pub mod heroscript;
+mod hooks;
 pub mod process;
 mod request;
 pub mod rhai;
@@ -51,7 +52,7 @@ pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 const FULL: [i32; 6] =
     [libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EAGAIN];
 
-/// Returns the engine that is configured for a script type.
+/// Returns the engine that is configured for a script type, with its hooks.
 pub fn build(
     script_type: ScriptType,
     config: &TypeConfig,
@@ -59,7 +60,7 @@ pub fn build(
     sal: &SalConfig,
     backends: &Backends,
 ) -> Arc<dyn Engine> {
-    match config.engine {
+    let engine: Arc<dyn Engine> = match config.engine {
         EngineKind::Osis => {
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
             let engine = engine.with_backends(backends).with_type(config);
@@ -78,7 +79,8 @@ pub fn build(
             backends,
         )),
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
-    }
+    };
+    hooks::around(engine, config, job)
 }
 
 /// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
@@ -229,6 +231,17 @@ impl Failure {
     fn of_bounds(script: &Script<'_>, script_type: &ScriptType) -> Option<Self> {
         let field = script.bounds.first_field()?;
         Some(Self::Invalid { message: no_process(field, script_type).to_string() })
+    }
+
+    /// Returns the exit code, if a process exited.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            Self::Script { exit_code, .. }
+            | Self::Killed { exit_code, .. }
+            | Self::Postponed { exit_code, .. }
+            | Self::Discarded { exit_code, .. } => *exit_code,
+            Self::Machine { .. } | Self::Invalid { .. } | Self::Timeout | Self::Stopped(_) => None,
+        }
     }
 
     /// Returns a failure of the script without an exit code.

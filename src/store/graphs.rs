@@ -6,7 +6,7 @@ use serde_json::json;
 use super::submission::{named_target, scope_field};
 use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
-use crate::proto::job::{Job, JobId, JobName, Retention};
+use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
 
 const READING: &str = "reading graphs";
 
@@ -23,6 +23,8 @@ pub struct NewGraph {
     pub caller: String,
     /// The jobs that it asks for at its end. They wait for no others, and for no time.
     pub callbacks: Vec<(GraphCallback, Job)>,
+    /// The notifications that tell of its end.
+    pub notify: Vec<NotifyName>,
 }
 
 impl NewGraph {
@@ -41,6 +43,9 @@ impl NewGraph {
         }
         if !self.callbacks.is_empty() {
             script.arg("callbacks").arg("1");
+        }
+        if !self.notify.is_empty() {
+            script.arg("notify").arg(json!(self.notify).to_string());
         }
         for (callback, job) in &self.callbacks {
             let mut texts = Vec::from(named_target(job));
@@ -95,13 +100,13 @@ impl Store {
     pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
         let mut script = self.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
-        if !batch.callbacks.is_empty() {
+        if !batch.callbacks.is_empty() || !batch.notify.is_empty() {
             script.arg("open").arg("1");
         }
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 
-    /// Notes that a batch with callbacks has all its jobs. If they have ended, this is its end.
+    /// Notes that a batch with callbacks or notifications has all its jobs. If they have ended, this is its end.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
@@ -128,13 +133,13 @@ impl Store {
         Ok(self.invoke::<u8>("deleting a graph", &script).await? == 1)
     }
 
-    /// Takes the callbacks of a graph or batch away.
+    /// Takes the callbacks and notifications of a graph or batch away.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
         let mut command = redis::cmd("HDEL");
-        command.arg(self.keys.graph(id)).arg("callbacks");
+        command.arg(self.keys.graph(id)).arg("callbacks").arg("notify");
         self.link.query::<u64>("taking the callbacks of a graph away", &command).await.map(drop)
     }
 

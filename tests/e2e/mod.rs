@@ -29,6 +29,7 @@ mod files;
 mod full_disk;
 mod graphs;
 mod held;
+mod hooks;
 mod idle;
 mod jobs;
 mod kept_state;

@@ -6,6 +6,7 @@ mod situations;
 mod tls;
 mod ways;
 mod webhook;
+mod wholes;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

@@ -17,7 +17,7 @@ use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec};
+use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec, notify_names};
 use crate::proto::spoken_time::parse_time;
 use crate::proto::target::ScriptType;
 
@@ -91,7 +91,16 @@ impl<'s> GraphFile<'s> {
         config: &Config,
     ) -> Result<(Self, Graph), Error> {
         source
-            .has_only(&["id", "name", "job", "defaults", "on_success", "on_failure", "on_end"])
+            .has_only(&[
+                "id",
+                "name",
+                "notify",
+                "job",
+                "defaults",
+                "on_success",
+                "on_failure",
+                "on_end",
+            ])
             .map_err(refused)?;
         let mut defaults = (JobSpec::default(), DefaultKeys::default());
         if let Some(table) =
@@ -156,7 +165,7 @@ impl<'s> GraphFile<'s> {
     }
 }
 
-/// Returns an empty graph with the id and the name that the file gives.
+/// Returns an empty graph with the id, the name and the notifications that the file gives.
 fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     let mut graph = Graph::new();
     if let Some((id, span)) = source.text("id").map_err(refused)? {
@@ -166,6 +175,12 @@ fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     if let Some((name, span)) = source.text("name").map_err(refused)? {
         let name = name.parse::<JobName>();
         graph.set_name(name.map_err(|error| refused(source.wrong(Some(span), error.to_string())))?);
+    }
+    if let Some((names, span)) = source.texts("notify").map_err(refused)? {
+        let names = notify_names(names.iter().map(String::as_str));
+        graph.notify(
+            names.map_err(|error| refused(source.wrong(Some(span), format!("notify: {error}"))))?,
+        );
     }
     Ok(graph)
 }

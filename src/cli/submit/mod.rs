@@ -24,7 +24,7 @@ use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Job, JobId, JobName, JobSpec, SETTINGS};
+use crate::proto::job::{Job, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
 use batch::PrintedIds;
@@ -52,7 +52,8 @@ use batch::PrintedIds;
                         after, after_any (names of the graph, or ids) and the options above.\n\
                         A batch has a job a line, an object of JSON with these members, or the words of the\n\
                         options:\n", &batch_members(), "\n\
-                        Beside --graph or --batch, --id and --name name the graph or batch;\n\
+                        Beside --graph or --batch, --id and --name name the graph or batch, and --notify\n\
+                        the notifications that tell of its end;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]
@@ -132,7 +133,7 @@ impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         if let Some(file) = &self.graph {
-            let named = self.options.id_and_name()?;
+            let named = self.options.settings_of_many()?;
             let how = GraphSubmission {
                 is_check: self.options.is_check(),
                 ids: self.ids,
@@ -142,9 +143,12 @@ impl Submit {
             submit_graph(&client, file, named, how, &config).await?;
         } else if let Some(file) = &self.batch {
             let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
-            let (id, name) = self.options.id_and_name()?;
+            let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
+            for note in job_notes::unknown_notifications(&notify, &config) {
+                output::note(&format!("hero: {note}"));
+            }
             let callbacks = self.callbacks.jobs(&config)?;
-            let new = NewBatch { name, callbacks, ..NewBatch::with_id(id) };
+            let new = NewBatch { name, callbacks, notify, ..NewBatch::with_id(id) };
             let printed = match (global.json, self.ids) {
                 (true, _) => PrintedIds::Json,
                 (false, true) => PrintedIds::Ids,
@@ -210,7 +214,7 @@ struct GraphSubmission {
 async fn submit_graph(
     client: &Client,
     file: &Path,
-    (id, name): (Option<JobId>, Option<JobName>),
+    JobSpec { id, name, notify, .. }: JobSpec,
     GraphSubmission { is_check, ids: prints_ids, json }: GraphSubmission,
     config: &Config,
 ) -> Result<(), Error> {
@@ -223,6 +227,7 @@ async fn submit_graph(
     if let Some(name) = name {
         graph.set_name(name);
     }
+    graph.notify(notify);
     if is_check {
         return check_graph(client, &places, &graph, config, json);
     }

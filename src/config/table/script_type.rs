@@ -43,6 +43,18 @@ key_table! {
     /// the script runs, so that nobody who writes to Redis can change what runs: `hero submit --sign`. Empty: none.
     require_signature: Texts;
 
+    /// The file of a script of the type that runs before each attempt of its jobs, to set up what they need. It runs as
+    /// the job does, with its environment and sandbox, and its lines stand in the job's log. If it fails, so does
+    /// the attempt. Empty: none.
+    before: File;
+
+    /// The file of a script of the type that runs after each attempt, however it ended, with the outcome as JSON in
+    /// `HERO_OUTCOME`. If it fails, the log of the job and the journal say so, and nothing else changes. Empty: none.
+    after: File;
+
+    /// The longest time of one such script. `before` counts towards the timeout of the job as well.
+    hook_timeout: Duration(10, DAY);
+
     /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
     /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of
     /// the functions. The action `!!person.define` calls `person_define(parameters)` of the file `person.rhai`.

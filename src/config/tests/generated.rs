@@ -53,6 +53,11 @@ fn configs() -> impl Strategy<Value = Config> {
                     who: Vec::new(),
                     may_submit: vec!["python".to_owned(), "bash:web".to_owned()],
                     require_signature: vec!["ops".parse().expect("a name")],
+                    hooks: HooksConfig {
+                        before: "/etc/hero/hooks/ä".into(),
+                        timeout: Duration::from_millis(10 + operations % 100_000),
+                        ..HooksConfig::default()
+                    },
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -72,6 +77,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     who: Vec::new(),
                     may_submit: Vec::new(),
                     require_signature: Vec::new(),
+                    hooks: HooksConfig::default(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);

@@ -56,7 +56,7 @@ pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
 pub use kept_state::{KeptState, STATE_BYTES_MAX};
-pub use notify_names::NotifyName;
+pub use notify_names::{NotifyName, notify_names};
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;
 pub use record::Job;

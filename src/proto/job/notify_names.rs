@@ -46,6 +46,17 @@ impl Give<&str> for Vec<NotifyName> {
     }
 }
 
+/// Returns the notifications that a job, graph or batch names.
+///
+/// # Errors
+/// The reason why a name is illegal, or that there are too many.
+pub fn notify_names<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<NotifyName>, String> {
+    let mut all = Vec::new();
+    names.into_iter().try_for_each(|name| all.give(name)).map(|()| all)
+}
+
 fn parsed(name: &str) -> Result<NotifyName, String> {
     name.parse().map_err(|error: IllegalName| error.to_string())
 }

@@ -1,7 +1,8 @@
-//! One thing that a notification tells: the end of a job, or that it is late or slow.
+//! One thing that a notification tells: the end of a job, that it is late or slow, or the end of a graph or batch.
 
 use serde::{Deserialize, Serialize};
 
+use crate::proto::graph::{GraphCounts, GraphKind};
 use crate::proto::text::text_of;
 
 /// The longest error of a job in an event, in bytes.
@@ -53,6 +54,21 @@ impl NotifyKind {
     }
 }
 
+/// The end of a graph or batch, with the numbers of its jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphEnd {
+    /// The kind of its submission.
+    pub kind: GraphKind,
+    /// All jobs.
+    pub jobs: u64,
+    /// Jobs that finished.
+    pub finished: u64,
+    /// Jobs that failed.
+    pub failed: u64,
+    /// Jobs that were stopped, or deleted before their end.
+    pub cancelled: u64,
+}
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -86,6 +102,9 @@ pub struct NotifyEvent {
     /// The graph or batch that it belongs to.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub graph: String,
+    /// The end of this graph or batch as a whole; `None` for an event of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<GraphEnd>,
     /// Its error, or what it has exceeded; the first 1000 bytes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
@@ -110,9 +129,11 @@ impl NotifyEvent {
     /// Reads the fields of an entry of the stream; `None` if it is of an unknown kind.
     pub fn read<'f>(at: String, fields: impl Iterator<Item = (&'f str, Vec<u8>)>) -> Option<Self> {
         let mut event = Self { at, ..Self::default() };
+        let (mut whole, mut counts) = (None, GraphCounts::default());
         for (name, value) in fields {
             let text = text_of(&value);
             let word = || bounded(&text, WORD_BYTES_MAX);
+            let number = || text.parse().unwrap_or_default();
             match name {
                 "event" => event.kind = NotifyKind::from_word(&text),
                 "id" => event.id = word(),
@@ -129,9 +150,17 @@ impl NotifyEvent {
                 "special" => event.special = NotifyKind::from_word(&text),
                 "tags" => event.tags = list(&text),
                 "notify" => event.names = list(&text),
+                "whole" if text == "batch" => whole = Some(GraphKind::Batch),
+                "whole" => whole = Some(GraphKind::Graph),
+                "jobs" => counts.jobs = number(),
+                "finished" => counts.finished = number(),
+                "failed" => counts.failed = number(),
+                "cancelled" => counts.cancelled = number(),
                 _ => {}
             }
         }
+        let GraphCounts { jobs, finished, failed, cancelled } = counts;
+        event.whole = whole.map(|kind| GraphEnd { kind, jobs, finished, failed, cancelled });
         event.kind.is_some().then_some(event)
     }
 
@@ -140,8 +169,20 @@ impl NotifyEvent {
         self.special.into_iter().chain(self.kind)
     }
 
-    /// Returns the name of its job, or else what it is.
+    /// Returns the name of its job, graph or batch, or else what it is.
     pub fn job(&self) -> String {
+        if let Some(GraphEnd { kind, jobs, finished, failed, cancelled }) = self.whole {
+            let kind = match kind {
+                GraphKind::Graph => "graph",
+                GraphKind::Batch => "batch",
+            };
+            let counts = GraphCounts { jobs, finished, failed, cancelled };
+            let Self { name, graph, .. } = self;
+            return match name.as_str() {
+                "" => format!("{kind} {graph}: {counts}"),
+                name => format!("{name} ({kind} {graph}): {counts}"),
+            };
+        }
         let Self { name, script_type, id, .. } = self;
         match (name.as_str(), id.as_str()) {
             ("", id) => format!("{script_type} job {id}"),

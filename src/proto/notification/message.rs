@@ -117,6 +117,10 @@ impl NotifyMessage {
                 let error: String = event.error.chars().take(ERROR_CHARS_MAX).collect();
                 let _ = writeln!(text, "    {}", escape(&error));
             }
+            if event.whole.is_some() {
+                text.push_str(&escape(&format!("    hero graph show {}", event.graph)));
+                text.push('\n');
+            }
             if !event.id.is_empty() {
                 text.push_str(&escape(&format!("    hero job show {}", event.id)));
                 text.push('\n');

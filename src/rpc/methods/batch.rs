@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
-use super::graph::callbacks;
+use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
 use super::repeats::has_key;
@@ -46,6 +46,9 @@ struct Batch {
     on_failure: Option<JobSettings>,
     /// The job that starts once all jobs have ended.
     on_end: Option<JobSettings>,
+    /// The notifications that tell of its end, by one message with the numbers of its jobs.
+    #[serde(default)]
+    notify: Vec<String>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
@@ -88,6 +91,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     let mut batch = NewBatch {
         name: given.name.map(|Spelled(name)| name),
         callbacks: callbacks(&context, [given.on_success, given.on_failure, given.on_end]).await?,
+        notify: notifications(&given.notify)?,
         ..NewBatch::with_id(given.id.map(|Spelled(id)| id))
     };
     let mut ids = Vec::new();

@@ -17,7 +17,7 @@ use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument,
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
-use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
 use crate::store::Store;
 
 pub(super) fn methods() -> [Method; 7] {
@@ -85,6 +85,9 @@ struct GivenGraph {
     on_failure: Option<JobSettings>,
     /// The job that starts once all jobs have ended.
     on_end: Option<JobSettings>,
+    /// The notifications that tell of its end, by one message with the numbers of its jobs.
+    #[serde(default)]
+    notify: Vec<String>,
 }
 
 /// A job of a graph.
@@ -126,6 +129,7 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
     if let Some(Spelled(name)) = given.name {
         graph.set_name(name);
     }
+    graph.notify(notifications(&given.notify)?);
     for GivenNode { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
@@ -145,6 +149,12 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     let id = graph.id().to_string();
     Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect() })
+}
+
+/// Reads the notifications of a graph or batch.
+pub(super) fn notifications(names: &[String]) -> Result<Vec<NotifyName>, RpcError> {
+    notify_names(names.iter().map(String::as_str))
+        .map_err(|reason| ClientError::from(InvalidJob::new("notify", reason)).into())
 }
 
 /// Reads the callbacks of a graph or batch, in the order of [`GraphCallback::ALL`].

@@ -1,7 +1,7 @@
 -- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
 -- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
 -- 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
--- needs: wrong_type time names awaited
+-- needs: wrong_type time names awaited notify
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
 -- the graph with its last job, unless it is a batch that gets more jobs, and opens it again with a job that runs again. Returns true if `settle`
@@ -14,7 +14,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
     or intended_end(text) and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
-  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open')
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify')
   local ttl_ms, calls_back = unended_ms, false
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
@@ -30,11 +30,15 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
         redis.call('HSET', key, 'ended_at', rfc3339(at))
         redis.pcall('RPUSH', REPLY .. graph, '{}')
         redis.pcall('EXPIRE', REPLY .. graph, reply_ttl_s)
-        if info[4] then
+        if info[4] or info[6] then
           local function number(of) return redis.call('ZCOUNT', jobs, of * step, of * step + step - 1) end
-          redis.call('RPUSH', SETTLING, cjson.encode({ graph = graph, ends = redis.call('HINCRBY', key, 'ends', 1),
-            finished = number(1), failed = number(2), cancelled = number(3) }))
-          calls_back = true
+          local finished, failed, cancelled = number(1), number(2), number(3)
+          if info[6] then tell_graph_end(graph, info[6], finished, failed, cancelled, at) end
+          if info[4] then
+            redis.call('RPUSH', SETTLING, cjson.encode({ graph = graph, ends = redis.call('HINCRBY', key, 'ends', 1),
+              finished = finished, failed = failed, cancelled = cancelled }))
+            calls_back = true
+          end
         end
       end
     end

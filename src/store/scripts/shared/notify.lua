@@ -1,10 +1,10 @@
 -- Writes ends of jobs for notifications.
 -- needs: time names job wanted
 
--- Adds an event on a job to the stream. A failure loses the event alone: no job waits for a notification.
-local function add_event(id, script_type, kind, special, f, text)
+-- Adds an event on a job to the stream; `more` has further fields and values. A failure loses the event alone: no job waits for a notification.
+local function add_event(id, script_type, kind, special, f, text, more)
   local EVENTS_LEN_MAX, TEXT_BYTES_MAX = 20000, 1000
-  local fields = { 'event', kind, 'id', id, 'type', script_type or '' }
+  local fields = { 'event', kind, 'id', id or '', 'type', script_type or '' }
   local function add(name, value)
     if not present(value) then return end
     fields[#fields + 1] = name
@@ -16,6 +16,7 @@ local function add_event(id, script_type, kind, special, f, text)
   end
   add('special', special)
   add('error', text)
+  for place = 1, more and #more or 0, 2 do add(more[place], more[place + 1]) end
   redis.pcall('XADD', NOTIFY_EVENTS, 'MAXLEN', '~', EVENTS_LEN_MAX, '*', unpack(fields))
 end
 
@@ -48,4 +49,14 @@ local function tell_outcome(id, script_type, status, text, is_dead, at)
   if special == 'recovered' or wanted[kind] or present(f[1]) and wanted[kind .. ' named'] then
     add_event(id, script_type, kind, special, f, kind == 'failed' and text)
   end
+end
+
+-- Tells the notifications that a graph or batch names that it has ended, with the number of its jobs by outcome.
+local function tell_graph_end(graph, names, finished, failed, cancelled, at)
+  local wanted = wanted_kinds(at)
+  local kind = failed > 0 and 'failed' or 'finished'
+  if not wanted or not (wanted[kind] or wanted[kind .. ' named']) then return end
+  local f = redis.call('HMGET', GRAPH .. graph, 'name', 'caller', 'kind', 'jobs')
+  add_event(nil, nil, kind, nil, { names, f[1], nil, f[2], nil, graph }, nil, {
+    'whole', f[3], 'jobs', f[4], 'finished', integer(finished), 'failed', integer(failed), 'cancelled', integer(cancelled) })
 end
