@@ -84,7 +84,7 @@ fn failing_before_fails_the_attempt_and_after_hears_of_it() {
     let _bash = hero.actor("bash-default-1").start();
     let _supervisor = hero.supervisor().start();
     let once = ["exec", "-t", "bash", "--id", "once", "-e", "echo ran > $HOME/x"];
-    let said = hero.run(&once).code(1).stderr;
+    let said = hero.run(&once).code(3).stderr;
     assert!(
         said.contains("the hook `before` (") && said.contains("failed: exit code 3: no disk"),
         "{said}"
@@ -102,10 +102,11 @@ fn after_runs_at_failure_timeout_stop_and_shutdown() {
     let after = keeps_outcome(&redis);
     let hero = hero_with(&redis, "bash", "", &after);
     let bash = hero.actor("bash-default-1").start();
-    hero.run(&["exec", "-t", "bash", "--id", "failed", "-e", "exit 7"]).code(1);
+    hero.run(&["exec", "-t", "bash", "--id", "failed", "-e", "exit 7"]).code(7);
     assert_eq!(outcome(&redis, "failed")["exit_code"], 7);
-    hero.run(&["exec", "-t", "bash", "--id", "late", "--timeout", "300ms", "-e", "sleep 600"])
-        .code(1);
+    let late = ["submit", "-t", "bash", "--id", "late", "--timeout", "300ms", "-e", "sleep 600"];
+    hero.run(&late).code(0);
+    until(&redis, "late", "error");
     assert_eq!(outcome(&redis, "late")["error"], "timeout");
     for id in ["stopped", "drained"] {
         hero.run(&["submit", "-t", "bash", "--id", id, "-e", "sleep 600"]).code(0);
