@@ -27,7 +27,7 @@ fn every_example_of_the_documentation_returns_its_output() {
     let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
     let mut seen = 0;
     for function in documented.as_array().expect("functions") {
-        // These two end their job without an output.
+        // These three end their attempt without an output.
         if ["retry_in", "discard", "wait"].contains(&function["name"].as_str().expect("a name")) {
             continue;
         }
