@@ -183,45 +183,9 @@ pub(super) fn resolve(
     Ok(types)
 }
 
-fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
+/// Returns a type of which only the engine is set.
+fn plain(engine: EngineKind) -> TypeConfig {
     TypeConfig {
-        engine: EngineKind::HeroScript,
-        command: Vec::new(),
-        extension: ".hero".to_owned(),
-        options: CommandOptions::default(),
-        modules,
-        eval: false,
-        limits: RhaiLimits::default(),
-        sandbox: SandboxConfig::default(),
-        fallback: Fallback::None,
-        dead_letters: DeadLetters::Retried,
-        who: Vec::new(),
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: HooksConfig::default(),
-    }
-}
-
-/// Returns the script types that come with Hero.
-pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let command = |command: &str, extension: &str, check: &str| TypeConfig {
-        engine: EngineKind::Command,
-        command: words(command),
-        extension: extension.to_owned(),
-        options: CommandOptions { check: words(check), ..CommandOptions::default() },
-        modules: Vec::new(),
-        eval: false,
-        limits: RhaiLimits::default(),
-        sandbox: SandboxConfig::default(),
-        fallback: Fallback::None,
-        dead_letters: DeadLetters::Retried,
-        who: Vec::new(),
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: HooksConfig::default(),
-    };
-    let rhai = |engine| TypeConfig {
         engine,
         command: Vec::new(),
         extension: String::new(),
@@ -236,6 +200,21 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         may_submit: Vec::new(),
         require_signature: Vec::new(),
         hooks: HooksConfig::default(),
+    }
+}
+
+fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
+    TypeConfig { extension: ".hero".to_owned(), modules, ..plain(EngineKind::HeroScript) }
+}
+
+/// Returns the script types that come with Hero.
+pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let command = |command: &str, extension: &str, check: &str| TypeConfig {
+        command: words(command),
+        extension: extension.to_owned(),
+        options: CommandOptions { check: words(check), ..CommandOptions::default() },
+        ..plain(EngineKind::Command)
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -250,8 +229,8 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     let mut node = command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}");
     node.options.more_extensions = words(".mjs .cjs .ts");
     [
-        ("osis", rhai(EngineKind::Osis)),
-        ("sal", rhai(EngineKind::Sal)),
+        ("osis", plain(EngineKind::Osis)),
+        ("sal", plain(EngineKind::Sal)),
         ("heroscript", heroscript(HEROSCRIPT_MODULES.iter().map(PathBuf::from).collect())),
         ("python", of_python),
         ("v", v),
@@ -303,24 +282,9 @@ fn merge(
         .clone()
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
-    let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
-    let (options, modules) = (merge_options(default, layer, &command), Vec::new());
-    Ok(TypeConfig {
-        engine,
-        command,
-        extension,
-        options,
-        modules,
-        eval: false,
-        limits,
-        sandbox,
-        fallback,
-        dead_letters: DeadLetters::default(),
-        who,
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: HooksConfig::default(),
-    })
+    let sandbox = layer.sandbox.clone().unwrap_or_default();
+    let options = merge_options(default, layer, &command);
+    Ok(TypeConfig { command, extension, options, sandbox, fallback, who, ..plain(engine) })
 }
 
 /// Merges a type whose scripts run inside the actor.
@@ -360,23 +324,13 @@ fn merge_rhai(
         }
         return Ok(TypeConfig { limits, fallback, who, ..heroscript(modules) });
     }
-    let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
-    let (options, modules) = (CommandOptions::default(), layer.modules.unwrap_or_default());
     Ok(TypeConfig {
-        engine,
-        command,
-        extension,
-        options,
-        modules,
+        modules: layer.modules.unwrap_or_default(),
         eval: layer.eval.unwrap_or_default(),
         limits,
-        sandbox,
         fallback,
-        dead_letters: DeadLetters::default(),
         who,
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: HooksConfig::default(),
+        ..plain(engine)
     })
 }
 

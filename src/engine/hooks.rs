@@ -137,6 +137,8 @@ impl HookedEngine {
             Failure::Machine { .. } => Failure::Machine { message },
             Failure::Killed { exit_code, .. } => Failure::Killed { message, exit_code },
             Failure::Invalid { .. } => Failure::Invalid { message },
+            // A hook has no event to wait for.
+            Failure::Waits { exit_code, .. } => Failure::Script { message, exit_code },
             Failure::Stopped(reason) => Failure::Stopped(reason),
         })
     }
@@ -166,6 +168,9 @@ impl HookedEngine {
 fn outcome(result: &Result<Success, Failure>) -> String {
     let (status, error, exit_code) = match result {
         Ok(success) => ("finished", None, success.exit_code),
+        Err(failure @ Failure::Waits { exit_code, .. }) => {
+            ("waits", Some(failure.to_string()), *exit_code)
+        }
         Err(failure) => {
             let mut error = failure.to_string();
             error.truncate(error.floor_char_boundary(ERROR_BYTES_MAX));

@@ -239,7 +239,8 @@ impl Failure {
             Self::Script { exit_code, .. }
             | Self::Killed { exit_code, .. }
             | Self::Postponed { exit_code, .. }
-            | Self::Discarded { exit_code, .. } => *exit_code,
+            | Self::Discarded { exit_code, .. }
+            | Self::Waits { exit_code, .. } => *exit_code,
             Self::Machine { .. } | Self::Invalid { .. } | Self::Timeout | Self::Stopped(_) => None,
         }
     }

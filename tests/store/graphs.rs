@@ -21,7 +21,14 @@ fn member(name: &str, after: &[&str]) -> Job {
 
 fn new_graph(kind: GraphKind) -> NewGraph {
     let name = Some("nightly".parse().expect("a legal name"));
-    NewGraph { id: id("g"), kind, name, caller: "me".to_owned(), callbacks: Vec::new() }
+    NewGraph {
+        id: id("g"),
+        kind,
+        name,
+        caller: "me".to_owned(),
+        callbacks: Vec::new(),
+        notify: Vec::new(),
+    }
 }
 
 /// Submits jobs as the graph `g`.

@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 37] = [
+const PAGES: [&str; 38] = [
     "/",
     "/jobs",
     "/jobs?state=error",

@@ -17,7 +17,8 @@ use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::error_kind::{FailureCause, failed_prerequisite};
 use crate::proto::job::{
-    AskedWait, FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobSignature, JobStatus,
+    AskedWait, FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobSignature,
+    JobStatus,
 };
 use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;

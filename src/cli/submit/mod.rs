@@ -24,7 +24,7 @@ use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Job, JobSpec, SETTINGS};
+use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
 use batch::PrintedIds;
