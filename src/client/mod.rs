@@ -103,7 +103,7 @@ pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGrap
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use new_batch::NewBatch;
-pub use notifications::LatestDeliveries;
+pub use notifications::{HeldMessage, LatestDeliveries};
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
