@@ -32,7 +32,7 @@ fn tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let (name, command) = given_command(&words);
-    let has_arguments = command.get_arguments().any(|arg| arg.is_last_set());
+    let has_arguments = command.get_arguments().any(clap::Arg::is_last_set);
     match error.kind() {
         ErrorKind::ArgumentConflict => {
             let prior = error.get(ContextKind::PriorArg).map(ToString::to_string);

@@ -43,7 +43,7 @@ pub(super) async fn serve(
         let path = request.uri().path().to_owned();
         let response = next.run(request).await;
         let is_refused = response.status() == StatusCode::METHOD_NOT_ALLOWED;
-        return if is_refused { method_not_allowed(&path, response) } else { response };
+        return if is_refused { method_not_allowed(&path, &response) } else { response };
     };
     let unknown = unknown_parameter(&call, request.uri());
     let answered = match (unknown, call) {
@@ -99,7 +99,7 @@ fn list_as_json(request: &Request) -> Option<Uri> {
 }
 
 /// Adds to the refusal of a verb which ones the path takes.
-fn method_not_allowed(path: &str, response: Response) -> Response {
+fn method_not_allowed(path: &str, response: &Response) -> Response {
     let allowed = response.headers().get(header::ALLOW).cloned();
     let takes = allowed.as_ref().and_then(|allowed| allowed.to_str().ok()).unwrap_or_default();
     let message = format!(
