@@ -106,7 +106,7 @@ mod tests {
                 &job,
                 "[limit.x]\nkey = \"b\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"
             ),
-            1
+            2
         );
     }
 }
