@@ -70,16 +70,16 @@ impl Audit {
 }
 
 fn table(records: &[AuditRecord]) -> TextTable {
-    let mut table = TextTable::new(&["WHEN", "WHO", "WHAT", "!TO", "?~FROM", "?BY"]);
+    let mut table = TextTable::new(&["WHEN", "WHO", "WHAT", "?~FROM", "?BY", "!TO"]);
     let zone = local_zone();
     for record in records {
         table.row([
             local_text(&record.at, &zone),
             record.who.clone(),
             record.what.clone(),
-            record.to.clone(),
             record.from.clone(),
             record.through.clone(),
+            record.to.clone(),
         ]);
     }
     table

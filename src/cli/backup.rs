@@ -44,6 +44,10 @@ impl Backup {
         let config = global.config()?;
         let client = crate::cli::author::open_client(&config)?;
         let failed = |error| failed("write", &self.file, error);
+        if self.file.is_dir() {
+            let error = std::io::Error::other("it is a folder; name a file in it");
+            return Err(failed(error.into()));
+        }
         let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         // Its mode is 0600. A backup that is cut off never has the name of a complete one.
         let file = tempfile::Builder::new()

@@ -19,8 +19,8 @@ pub(super) struct Correction {
     /// Replace the script by this file; the old script stays in the record of the last attempt
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Replace a setting, named as an option of hero submit or as a field of the hash, such as timeout=5m;
-    /// an empty value takes it away; may be repeated
+    /// Replace a setting, named as an option of hero submit or as a field of the hash, such as timeout=5m, where
+    /// a plain number is seconds; an empty value takes it away; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
 }
@@ -34,7 +34,8 @@ pub(super) struct GraphCorrection {
     /// Replace the script of a job by this file; the old script stays in the record of its last attempt; may be repeated
     #[arg(long, value_name = "JOB=FILE", value_parser = pair)]
     file: Vec<(String, String)>,
-    /// Replace a setting of a job, such as transform.timeout=5m; an empty value takes it away; may be repeated
+    /// Replace a setting of a job, such as transform.timeout=5m, where a plain number is seconds; an empty value
+    /// takes it away; may be repeated
     #[arg(long, value_name = "JOB.NAME=VALUE", value_parser = of_job)]
     set: Vec<((String, String), String)>,
 }

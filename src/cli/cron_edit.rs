@@ -24,7 +24,7 @@ use crate::proto::job::{Entrance, JobSpec, SETTINGS};
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
                         --retries 2 report.py -- north\n\n\
-                        FILE and the files of --params and --env-file are read now; --input and --stdin, of hero submit, \n\
+                        FILE and the files of --params and --env-file are read now; --input and --stdin, of hero submit,\n\
                         are not taken: a periodic job keeps no files."
 )]
 pub(super) struct Add {

@@ -38,13 +38,13 @@ pub(super) struct CronHistory {
 #[command(
     after_help = "Examples:\n  hero cron backfill nightly --since 2026-11-01 --until 2026-11-07 --dry-run\n  \
                         hero cron backfill nightly --since 2d --only-missing --yes\n\n\
-                        The jobs are cron-NAME-TIME-fill: a second backfill submits none twice while they are kept. \n\
+                        The jobs are cron-NAME-TIME-fill: a second backfill submits none twice while they are kept.\n\
                         Unless the overlap of the periodic job is allow, each waits for the one before."
 )]
 pub(super) struct Backfill {
     /// The name of the periodic job
     name: String,
-    /// The start of the period: a time such as 2026-11-01 or \"yesterday 18:00\", or a duration ago such as 2d
+    /// The start of the period: a time such as 2026-11-01 or "yesterday 18:00", or a duration ago such as 2d
     #[arg(long, value_name = "TIME")]
     since: String,
     /// The end of the period, as --since; now without it
@@ -95,10 +95,15 @@ impl Backfill {
             if !self.dry_run {
                 return Err(unconfirmed(&self.name, &times));
             }
+            let crontab = client.whole_crontab(&crontab).await?;
+            let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == self.name);
+            let zone = entry.and_then(|entry| time_zone(entry.schedule.zone()).ok());
+            let zone = zone.unwrap_or_else(local_zone);
+            let line = |at: &Timestamp| [with_offset(&at.to_string(), &zone), "\n".to_owned()];
             output::print(
                 global.json,
                 || json!({ "due": times.iter().map(ToString::to_string).collect::<Vec<_>>() }),
-                || times.iter().flat_map(|at| [at.to_string(), "\n".to_owned()]).collect(),
+                || times.iter().flat_map(line).collect(),
             )?;
             return Ok(ExitCode::SUCCESS);
         }

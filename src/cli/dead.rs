@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Arg, Args, Subcommand};
+use clap::{Arg, ArgGroup, Args, Subcommand};
 
 use super::Global;
 use super::job::{JobChoice, JobErrors, JobList, RetryJobs, Show, show};
@@ -52,11 +52,12 @@ pub(super) enum DeadCommand {
 #[derive(Debug, Args)]
 #[command(mut_args(without_preset))]
 #[command(mut_arg("limit", |arg| arg.default_value("100000")))]
+#[command(group(ArgGroup::new("chosen").required(true).args(["ids", "all"])))]
 pub(super) struct OfDead<T: Args> {
     #[command(flatten)]
     jobs: T,
     /// All dead letters, or all that match the filters
-    #[arg(long, required_unless_present = "ids", conflicts_with = "ids")]
+    #[arg(long)]
     all: bool,
 }
 

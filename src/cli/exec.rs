@@ -16,6 +16,7 @@ use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
 use crate::proto::pauses::PauseRule;
 use crate::store::Hindrance;
@@ -93,13 +94,7 @@ impl Exec {
         if let Some(job) = job.as_ref().filter(|_| !global.json) {
             name_files(job);
         }
-        match (ended, job) {
-            (Err(error), Some(job)) if error.exit == Exit::JobError => {
-                output::print_error(&error);
-                Ok(ExitCode::from(code_of(&job)))
-            }
-            (ended, _) => ended,
-        }
+        ended.or_else(|error| failed(error, job.as_ref()))
     }
 }
 
@@ -110,6 +105,18 @@ fn name_files(job: &Job) {
         let id = &job.id;
         output::note(&format!("hero: kept {}: hero job files {id}", names.join(", ")));
     }
+}
+
+/// Prints why a job failed, and returns the exit code for it; returns any other error.
+pub(super) fn failed(mut error: Error, job: Option<&Job>) -> Result<ExitCode, Error> {
+    let Some(job) = job.filter(|_| error.exit == Exit::JobError) else { return Err(error) };
+    let why = job.error.as_deref().unwrap_or_default();
+    if FailureCause::of(why) == FailureCause::Stopped {
+        let by = job.extra.get("stopped_by").map(|by| format!(" by {by}")).unwrap_or_default();
+        error.message = format!("job {} was stopped{by}", job.id);
+    }
+    output::print_error(&error);
+    Ok(ExitCode::from(code_of(job)))
 }
 
 /// Returns the exit code for a failed job: the script's own, unless it means something of Hero's own.

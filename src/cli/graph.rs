@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::correction::GraphCorrection;
 use super::exec::{SIGNALLED, parsed};
+use super::job::show::state;
 use super::progress::Bar;
 use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
@@ -216,7 +217,9 @@ impl GraphShow {
             output::json(&json!({ "graph": graph, "jobs": jobs, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::text(&format!("{}\n{}", head(&graph), rows(&jobs).show(global.look())))?;
+        let callbacks = callbacks(client, &graph).await;
+        let (head, rows) = (head(&graph, &callbacks), rows(&jobs).show(global.look()));
+        output::text(&format!("{head}\n{rows}"))?;
         Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
         if let Some(next) = next {
             let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
@@ -229,7 +232,7 @@ impl GraphShow {
     }
 }
 
-fn head(graph: &GraphInfo) -> String {
+fn head(graph: &GraphInfo, callbacks: &[StartedCallback]) -> String {
     let mut text = format!("{} {}\n", kind(graph), graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -244,10 +247,39 @@ fn head(graph: &GraphInfo) -> String {
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
-    for (name, id) in &graph.callbacks {
-        line(name, id);
+    for callback in callbacks {
+        line(&callback.name, &callback.words());
     }
     text
+}
+
+/// A job that a graph or batch started at its end.
+struct StartedCallback {
+    name: String,
+    id: String,
+    /// Its state; `None` of a job that has expired.
+    state: Option<&'static str>,
+}
+
+impl StartedCallback {
+    fn words(&self) -> String {
+        let state = self.state.map(|state| format!(" {state}")).unwrap_or_default();
+        format!("{}{state}", self.id)
+    }
+}
+
+/// Returns the jobs that a graph or batch started at its last end.
+async fn callbacks(client: &Client, graph: &GraphInfo) -> Vec<StartedCallback> {
+    let mut started = Vec::new();
+    for (name, id) in &graph.callbacks {
+        let job = match id.parse() {
+            Ok(of) => client.get_job(&of).await.ok(),
+            Err(_) => None,
+        };
+        let state = job.as_ref().map(state);
+        started.push(StartedCallback { name: (*name).to_owned(), id: id.clone(), state });
+    }
+    started
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {
@@ -301,6 +333,10 @@ impl GraphWait {
         })?;
         let readable = || format!("{}\n", graph.counts);
         output::print(json, || json!(GraphDocument::from(&graph)), readable)?;
+        for callback in callbacks(client, &graph).await {
+            let (name, job, id) = (&callback.name, callback.words(), &callback.id);
+            output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));
+        }
         let state = graph.counts.state();
         if state == GraphState::Finished {
             return Ok(ExitCode::SUCCESS);

@@ -62,16 +62,18 @@ fn notes(job: &JobSpec, config: &Config) -> Vec<String> {
     notes
 }
 
-/// Returns the notes about notifications that jobs name and a configuration with others does not have.
+/// Returns the notes about notifications that jobs name and a configuration does not have.
 pub(super) fn unknown_notifications(
     named: &[NotifyName],
     config: &Config,
 ) -> impl Iterator<Item = String> {
     let known = &config.notify;
-    let unknown = named.iter().filter(|name| !known.is_empty() && !known.contains_key(*name));
+    let unknown = named.iter().filter(|name| !known.contains_key(*name));
     unknown.map(|name| {
         let near = nearest(name.as_str(), known.keys().map(NotifyName::as_str));
-        let hint = did_you_mean(near);
+        let add = ": add the table to hero.toml on the machines of the supervisors, with webhook, mail, command \
+                   or journal";
+        let hint = if near.is_some() { did_you_mean(near) } else { add.to_owned() };
         format!("this configuration has no [notify.{name}], so nobody may be told{hint}")
     })
 }
@@ -97,7 +99,7 @@ mod tests {
         );
         assert_eq!(with(&job, "[limit.x]\nkey = \"a\"\nrunning = 1\n"), 1);
         job.notify = vec!["opps".parse().expect("legal")];
-        assert_eq!(with(&job, ""), 2);
+        assert_eq!(with(&job, ""), 3);
         assert_eq!(with(&job, "[notify.ops]\njournal = true\n"), 3);
         assert_eq!(with(&job, "[notify.opps]\njournal = true\n"), 2);
         assert_eq!(
@@ -105,7 +107,7 @@ mod tests {
                 &job,
                 "[limit.x]\nkey = \"b\"\nrunning = 1\n[secrets.allow.db]\ntypes = [\"bash\"]\n"
             ),
-            1
+            2
         );
     }
 }

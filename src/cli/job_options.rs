@@ -34,7 +34,9 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
   hero.progress(0.5, \"text\")   shows its progress
   hero.output(value)           sets the output; in Rhai the last value does
   hero.params, hero.inputs     its parameters, the outputs of its prerequisites:
-                               in Rhai params and INPUTS
+                               in Rhai params and INPUTS. A callback has the outputs
+                               of all jobs, and as \"batch\" an object with id, jobs,
+                               finished, failed, cancelled, ids and outputs
   hero.result(\"orders\")        the output of one prerequisite, as a value
   hero.checkpoint(value)       keeps a state for the next attempt of the job
   hero.state                   the state that was kept; in Rhai state()

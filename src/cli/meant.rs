@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory};
 
 use super::Cli;
 use crate::proto::text::nearest;
@@ -55,13 +55,22 @@ pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
     let meant: Option<Vec<String>> = match (known, of_job) {
         (Some((_, _, meant)), _) => Some(meant.iter().map(|word| (*word).to_owned()).collect()),
         (None, Some(_)) if parent.is_empty() => Some(vec![format!("job {unknown}")]),
-        _ => None,
+        _ if parent.is_empty() && unknown == "version" => Some(vec!["--version".to_owned()]),
+        _ => shown_by(command.find_subcommand(parent), &unknown),
     };
     let tips = ContextKind::SuggestedSubcommand;
     match meant {
         Some(meant) => drop(error.insert(tips, ContextValue::Strings(meant))),
         None => keep_alike(error, ContextKind::InvalidSubcommand, tips),
     }
+}
+
+/// Returns the command that shows something, of those below a noun, for a word that means this elsewhere.
+fn shown_by(noun: Option<&Command>, word: &str) -> Option<Vec<String>> {
+    let noun = noun.filter(|_| ["show", "get", "info", "ls", "status"].contains(&word))?;
+    let shown = if word == "ls" { ["list", "list"] } else { ["show", "list"] };
+    let found = shown.iter().find(|name| noun.find_subcommand(name).is_some())?;
+    Some(vec![format!("{} {found}", noun.get_name())])
 }
 
 /// Keeps of the tips those that are like the unknown word.
@@ -107,6 +116,10 @@ mod tests {
             ("hero ps", "'top'"),
             ("hero --json graph resume a", "'graph retry'"),
             ("hero job lst", "'list'"),
+            ("hero limit show", "'limit list'"),
+            ("hero graph info a", "'graph show'"),
+            ("hero queue ls", "'queue list'"),
+            ("hero version", "'--version'"),
         ] {
             let wrong = fault(line);
             assert!(wrong.contains(meant), "{line}: {wrong}");

@@ -33,6 +33,7 @@ mod limit;
 mod look;
 mod mcp;
 mod meant;
+mod meant_options;
 mod metrics;
 mod migrate;
 mod notify;
@@ -87,7 +88,8 @@ use crate::error::{Error, Exit};
                   66 no such job, file or unit, 69 Redis cannot be reached,\n\
                   71 a script type does not run on this machine, 73 the actor runs already,\n\
                   74 the output cannot be written, 75 gave up waiting, 77 not permitted,\n\
-                  78 wrong configuration."
+                  78 wrong configuration.\n\n\
+                  The keys of the configuration: hero.toml(5); their values here: hero check --show."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -192,6 +194,7 @@ impl Cli {
         parsed.map_err(|error| {
             let mut error = error.format(&mut command);
             meant::tell(&mut error, &args);
+            meant_options::tell(&mut error, &args);
             without_globals(&mut error);
             error
         })

@@ -6,13 +6,15 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::job_notes::unknown_notifications;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use super::{Global, output};
-use crate::client::LatestDeliveries;
+use crate::client::{HeldMessage, LatestDeliveries};
 use crate::config::NotifyConfig;
 use crate::error::{Error, Exit};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
+use crate::proto::text::counted;
 
 /// The time that a test waits for a supervisor.
 const TEST_PATIENCE: Duration = Duration::from_secs(30);
@@ -23,7 +25,10 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
                         A notification is a table of /etc/hero/hero.toml on the machines of the supervisors:\n  \
                         [notify.ops]\n  webhook = \"https://example.org/hook\"   # or mail, command, journal\n  \
                         on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow\n  \
-                        types = [\"bash\"]                         # or groups, callers, tags, crons")]
+                        types = [\"bash\"]                         # or groups, callers, tags, crons\n  \
+                        every = \"5m\"                            # at most one message in this time: what comes\n  \
+                        \u{20}                                       # meanwhile is told together after it\n\n\
+                        All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum NotifyCommand {
     /// List the notifications of this configuration, those that fail, and the latest deliveries
     #[command(after_help = "Examples:\n  hero notify list\n  hero notify list --limit 200 --json")]
@@ -61,20 +66,24 @@ impl NotifyCommand {
 impl ListDeliveries {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let LatestDeliveries { recent, failing } =
-            global.client()?.deliveries(self.limit.into()).await?;
+        let client = global.client()?;
+        let LatestDeliveries { recent, failing } = client.deliveries(self.limit.into()).await?;
+        let held = client.held_messages().await?;
         let configured = config.notify.iter();
         let document = || {
             let configured = configured.clone().map(
                 |(name, notify)| json!({ "name": name, "ways": notify.ways(), "on": notify.on }),
             );
             let configured: Vec<_> = configured.collect();
-            json!({ "configured": configured, "failing": failing, "deliveries": recent })
+            json!({ "configured": configured, "held": held, "failing": failing, "deliveries": recent })
         };
         let text = || {
             let mut parts = Vec::new();
             if !config.notify.is_empty() {
                 parts.push(notifications(config.notify.iter()).show(global.look()));
+            }
+            if !held.is_empty() {
+                parts.push(held.iter().map(held_line).collect());
             }
             if !failing.is_empty() {
                 parts.push(format!("Failing:\n{}", deliveries(&failing).show(global.look())));
@@ -93,7 +102,11 @@ impl ListDeliveries {
 
 impl TestNotification {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let client = global.client()?;
+        let (config, client) = (global.config()?, global.client()?);
+        // The supervisors may have another configuration.
+        for note in unknown_notifications(std::slice::from_ref(&self.name), &config) {
+            output::note(&format!("hero: {note}"));
+        }
         let id = client.test_notification(&self.name).await?;
         let delivery = client.await_delivery(&id, TEST_PATIENCE).await?;
         let Some(record) = delivery else {
@@ -113,6 +126,13 @@ impl TestNotification {
         output::print(global.json, || json!(record), text)?;
         Ok(ExitCode::from(u8::from(!is_delivered)))
     }
+}
+
+/// Says how many events wait for the `every` of a notification, and until when.
+fn held_line(held: &HeldMessage) -> String {
+    let (name, due) = (&held.notification, local_text(&held.due, &local_zone()));
+    let events = counted(held.events, "event", "events");
+    format!("{name}: held {events}, next message at {due}\n")
 }
 
 fn notifications<'c>(

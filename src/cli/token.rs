@@ -43,8 +43,8 @@ pub(super) enum TokenCommand {
 #[command(
     after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
                         hero token new night --scope operate\n\n\
-                        read looks at everything; submit submits jobs, and stops, retries and deletes its \
-                        own; operate changes any job, queue and actor; admin does what cannot be undone for \
+                        read looks at everything; submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
+                        stops, retries and deletes its own; operate changes any job, queue and actor; admin does what cannot be undone for \
                         many jobs. The name becomes caller_id of the jobs."
 )]
 pub(super) struct NewTokenCommand {

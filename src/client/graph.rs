@@ -154,9 +154,6 @@ impl Graph {
     /// Asks for a job at the end of the graph, which gets the id, the name, the state and the counts of the
     /// graph in its environment. Its id, its time and its prerequisites do not count.
     pub fn on(&mut self, callback: GraphCallback, mut job: Job) {
-        if job.spec.name.is_none() {
-            job.spec.name = callback.as_str().parse().ok();
-        }
         job.spec.unique_key = job.spec.key_of_content().or(job.spec.unique_key.take());
         job.spec.run_at = None;
         job.spec.prerequisites.clear();
@@ -220,7 +217,7 @@ impl Graph {
             kind: GraphKind::Graph,
             name: self.name.clone(),
             caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
-            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
+            callbacks: named(&self.callbacks, &self.id),
             notify: self.notify.clone(),
         }
     }
@@ -274,6 +271,21 @@ impl Graph {
             nearest: nearest(prerequisite, names).map(ToOwned::to_owned),
         }
     }
+}
+
+/// Returns callbacks as they are stored: one without a name is named after its graph or batch.
+pub(super) fn named(
+    callbacks: &BTreeMap<GraphCallback, Job>,
+    id: &JobId,
+) -> Vec<(GraphCallback, Job)> {
+    let with_name = |(of, job): (&GraphCallback, &Job)| {
+        let mut job = job.clone();
+        if job.spec.name.is_none() {
+            job.spec.name = format!("{} of {id}", of.as_str()).parse().ok();
+        }
+        (*of, job)
+    };
+    callbacks.iter().map(with_name).collect()
 }
 
 #[cfg(test)]

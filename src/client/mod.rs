@@ -108,7 +108,7 @@ pub use logs::LogFollower;
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;
-pub use notifications::LatestDeliveries;
+pub use notifications::{HeldMessage, LatestDeliveries};
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};

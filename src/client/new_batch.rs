@@ -47,7 +47,7 @@ impl NewBatch {
             kind: GraphKind::Batch,
             name: self.name.clone(),
             caller,
-            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
+            callbacks: super::graph::named(&self.callbacks, &self.id),
             notify: self.notify.clone(),
         }
     }

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use serde::Serialize;
+
 use super::{Client, ClientError};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
@@ -15,6 +18,17 @@ pub struct LatestDeliveries {
     pub failing: Vec<DeliveryRecord>,
 }
 
+/// A message that gathers events until it may be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldMessage {
+    /// The notification.
+    pub notification: NotifyName,
+    /// The number of events that it tells so far.
+    pub events: u64,
+    /// The time when it is sent, RFC 3339.
+    pub due: String,
+}
+
 impl Client {
     /// Lists the latest deliveries of notifications.
     ///
@@ -23,6 +37,23 @@ impl Client {
     pub async fn deliveries(&self, limit: usize) -> Result<LatestDeliveries, ClientError> {
         let (recent, failing) = self.store.deliveries(limit).await?;
         Ok(LatestDeliveries { recent, failing })
+    }
+
+    /// Lists the messages that are held until the `every` of their notification has passed.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn held_messages(&self) -> Result<Vec<HeldMessage>, ClientError> {
+        let look = self.store.notify_look().await?;
+        let held = look.states.values().filter(|state| look.now_ms < state.gathers_until_ms);
+        let ids: Vec<String> = held.map(|state| state.gathers.clone()).collect();
+        let found = self.store.notify_messages(&ids).await?;
+        let held = found.into_iter().filter_map(|(message, due_ms)| {
+            let due = Timestamp::from_millisecond(i64::try_from(due_ms).ok()?).ok()?;
+            let events = message.counts.values().sum();
+            Some(HeldMessage { notification: message.to, events, due: format!("{due:.3}") })
+        });
+        Ok(held.collect())
     }
 
     /// Counts the ends of attempts to deliver, by `NAME STATE`.

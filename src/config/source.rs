@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
+use crate::proto::text::shown;
 
 /// One file, parsed.
 pub struct Source<'t> {
@@ -26,7 +27,10 @@ impl<'t> Source<'t> {
             Ok(tree) => Ok(Self { file, text, tree }),
             Err(error) => Err(ConfigError::Wrong {
                 place: place(file, text, error.span().map(|span| span.start)),
-                message: explain(error.message(), None),
+                message: match (error.message(), error.span().and_then(|span| text.get(span))) {
+                    (message @ "duplicate key", Some(key)) => format!("{message} `{}`", shown(key)),
+                    (message, _) => explain(message, None),
+                },
             }),
         }
     }

@@ -201,7 +201,7 @@ fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
         ),
         ("type = []", "1:8: type: expected a table".to_owned()),
         ("[unit]\na = 1", "2:5: unit.a: expected a table".to_owned()),
-        ("[job]\nretries = 1\nretries = 2", "3:1: duplicate key".to_owned()),
+        ("[job]\nretries = 1\nretries = 2", "3:1: duplicate key `retries`".to_owned()),
         (
             "[actor]\nlease = 15s",
             "2:9: expected a value; text is written in quotes, such as \"text\"".to_owned(),

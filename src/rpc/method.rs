@@ -183,8 +183,15 @@ impl CallContext {
         }
         let word = serde_json::to_value(scope).unwrap_or_default();
         let word = word.as_str().unwrap_or_default();
+        let may_wait = scope == Scope::Read && self.caller.scopes.has(Scope::Submit);
+        let hint = match doing {
+            "job.get" | "job.output" if may_wait => {
+                "; the scope submit gets the output of a new job from POST /jobs?wait=10, or from job.run"
+            }
+            _ => "",
+        };
         let message =
-            format!("{} may not call {doing}: it needs the scope {word}", self.caller.name);
+            format!("{} may not call {doing}: it needs the scope {word}{hint}", self.caller.name);
         Err(RpcError::new(code::NOT_PERMITTED, message).with("scope", word))
     }
 }

@@ -37,8 +37,15 @@ pub(super) async fn serve(
     request: Request,
     next: Next,
 ) -> Response {
+    let mut request = request;
+    if let Some(list) = list_as_json(&request) {
+        *request.uri_mut() = list;
+    }
     let Some(call) = of(request.method(), request.uri(), request.headers()) else {
-        return next.run(request).await;
+        let path = request.uri().path().to_owned();
+        let response = next.run(request).await;
+        let is_refused = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+        return if is_refused { method_not_allowed(&path, &response) } else { response };
     };
     let unknown = unknown_parameter(&call, request.uri());
     let answered = match (unknown, call) {
@@ -83,6 +90,30 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
         (&Method::POST, ["jobs", id, "tell"]) => Some(RestCall::Tell((*id).to_owned())),
         _ => None,
     }
+}
+
+/// Returns the address of the list of jobs as JSON for a program with a token that asks for the list.
+fn list_as_json(request: &Request) -> Option<Uri> {
+    let (uri, headers) = (request.uri(), request.headers());
+    let is_program = headers.contains_key(header::AUTHORIZATION) && !wants_page(headers);
+    let is_list = request.method() == Method::GET && uri.path().trim_end_matches('/') == "/jobs";
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    (is_program && is_list).then(|| format!("/jobs.json{query}").parse().ok()).flatten()
+}
+
+/// Adds to the refusal of a verb which ones the path takes.
+fn method_not_allowed(path: &str, response: &Response) -> Response {
+    let allowed = response.headers().get(header::ALLOW).cloned();
+    let takes = allowed.as_ref().and_then(|allowed| allowed.to_str().ok()).unwrap_or_default();
+    let message = format!(
+        "{} takes {}; what has no verb here, such as deleting a job, is a method of POST /rpc: GET /openapi.json",
+        shown(path),
+        takes.replace(',', ", ")
+    );
+    let error = RpcError::new(code::METHOD_NOT_FOUND, message);
+    let mut told = json_response(StatusCode::METHOD_NOT_ALLOWED, &json!({ "error": error }));
+    told.headers_mut().extend(allowed.map(|allowed| (header::ALLOW, allowed)));
+    told
 }
 
 /// Returns the error of a parameter in the address that the call does not know.

@@ -124,7 +124,7 @@ impl IntoResponse for PageError {
 
 /// Answers for an address that no page has.
 pub(super) async fn no_such_page() -> PageError {
-    PageError::not_found("No page has this address.")
+    PageError::not_found("No page has this address. GET /openapi.json has the paths of the API.")
 }
 
 #[cfg(test)]

@@ -82,7 +82,13 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     };
     let visitor = visitor(&site, &head, caller, session);
     if !visitor.may(Scope::Read) {
-        return error_page(&site, &visitor, &PageError::forbidden(Scope::Read, "see the pages"));
+        let error = PageError::forbidden(Scope::Read, "see the pages");
+        let is_browser = is_browser(&head.headers);
+        return if is_browser {
+            error_page(&site, &visitor, &error)
+        } else {
+            error.into_response()
+        };
     }
     if head.method == Method::POST && is_from_elsewhere(&head.headers) {
         return error_page(&site, &visitor, &PageError::forged());

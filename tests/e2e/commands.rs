@@ -59,6 +59,7 @@ fn errors_say_what_failed_and_what_to_do() {
         (vec!["submit", "-t", "osis", "-e", ""], "it is empty"),
         (vec!["metrics", "--json"], "hero status --json"),
         (vec!["restore", file], "it is no backup of Hero"),
+        (vec!["backup", "."], "it is a folder; name a file in it"),
         (
             vec!["submit", "-t", "osis", "--retention", "100000d", "-e", "1"],
             "--retention: `100000d` is more than 315360000 seconds, the limit",
@@ -82,6 +83,16 @@ fn errors_say_what_failed_and_what_to_do() {
         usage.contains("Usage: hero dead retry <ID>...") && !usage.contains("--config"),
         "{usage}"
     );
+    for (words, one_of) in [
+        (&["dead", "retry"][..], "<ID|--all>"),
+        (&["dead", "delete"], "<ID|--all>"),
+        (&["queue", "pause"], "<QUEUE|--all|--type <TYPE>|--group <GROUP>>"),
+        (&["queue", "drain"], "<QUEUE|--all|--type <TYPE>|--group <GROUP>>"),
+        (&["amqp", "dlq", "retry"], "<IDS|--all|--reason <TEXT>>"),
+        (&["amqp", "shutdown"], "<--node <NODE>|--tag <TAG>>"),
+    ] {
+        hero.run(words).code(2).says(one_of);
+    }
     hero.run(&["actor", "drain", "osis-default-1"])
         .code(0)
         .stdout("osis:default:1 told to drain\n");
@@ -219,4 +230,40 @@ fn check_as_another_user_fails_on_a_file_that_the_user_may_not_read() {
     check().code(78).says(&said);
     hero.run(&["--config", path, "check"]).code(0);
     hero.run(&["check", "--user", "no-such-user-of-hero"]).code(66).says("no such user");
+}
+
+#[test]
+fn wait_ends_with_the_exit_code_of_exec_and_names_the_log() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _bash = hero.actor("bash-default-1").start();
+    for (id, script, code) in [("seven", "exit 7", 7), ("killed", "kill -9 $$", 137)] {
+        hero.run(&["exec", "-t", "bash", "--id", id, "-e", script]).code(code);
+        hero.run(&["job", "wait", id]).code(code).says(&format!("hero job logs {id}"));
+        hero.run(&["--json", "job", "wait", id]).code(code);
+    }
+    hero.run(&["submit", "-t", "bash", "--id", "good", "-e", "echo 1"]).code(0);
+    hero.run(&["job", "wait", "good", "seven", "killed"]).code(7).stdout("1\n");
+}
+
+#[test]
+fn no_line_of_a_help_ends_with_a_blank() {
+    // A line of blanks alone parts the paragraphs of an option.
+    fn has_blanks(line: &str) -> bool {
+        line.ends_with(' ') && !line.trim().is_empty()
+    }
+    fn look(hero: &Hero, above: &[&str]) {
+        let help = hero.run(&[above, &["--help"]].concat()).code(0).stdout;
+        let faulty: Vec<&str> = help.lines().filter(|line| has_blanks(line)).collect();
+        assert_eq!(faulty, [] as [&str; 0], "{above:?}");
+        assert!(!help.contains("\\\""), "{above:?}: {help}");
+        let list = help.split_once("\nCommands:\n").map(|(_, list)| list).unwrap_or_default();
+        let names = list.lines().take_while(|line| !line.is_empty());
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        names
+            .filter(|name| *name != "help")
+            .for_each(|name| look(hero, &[above, &[name]].concat()));
+    }
+    let redis = Redis::absent(false);
+    look(&Hero::on(&redis), &[]);
 }

@@ -12,7 +12,8 @@ fn stopped_job_ends_at_once_and_the_next_one_runs() {
     let exec = hero.begin(&["exec", "-t", "osis", "--id", "a", "--retries", "3", "-e", ENDLESS]);
     until(&redis, "a", "started");
     hero.run(&["job", "stop", "a"]).code(0);
-    exec.ends().code(1).says("stopped_by_request");
+    exec.ends().code(1).says("job a was stopped by ");
+    hero.run(&["job", "wait", "a"]).code(1).says("job a was stopped by ");
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("error"));
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
 }

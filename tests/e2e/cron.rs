@@ -403,3 +403,20 @@ fn notification_that_the_configuration_lacks_is_told_where_it_is_named() {
     let known = hero.run(&["submit", "-t", "osis", "--notify", "ops", "-e", "1"]).code(0);
     assert!(!known.stderr.contains("[notify."), "{}", known.stderr);
 }
+
+#[test]
+fn notification_is_missed_without_any_of_the_configuration_too() {
+    let redis = Redis::start();
+    let tick =
+        "[cron.tick]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\nnotify = [\"ops\"]\n";
+    let hero = with_cron(&redis, &[("tick.toml", tick)]);
+    let said =
+        "this configuration has no [notify.ops], so nobody may be told: add the table to hero.toml";
+    hero.run(&["submit", "-t", "osis", "--notify", "ops", "-e", "1"]).code(0).says(said);
+    let add =
+        ["cron", "add", "a", "--schedule", "@daily", "-t", "osis", "--notify", "ops", "-e", "1"];
+    hero.run(&add).code(0).says(said);
+    hero.run(&["check"]).code(0).says(&format!("cron tick: {said}"));
+    let problems = hero.run(&["doctor", "--problems"]).stdout;
+    assert!(problems.contains(said), "{problems}");
+}

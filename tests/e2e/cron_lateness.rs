@@ -106,7 +106,8 @@ fn backfill_submits_each_firing_of_a_period_once_and_one_after_the_other() {
     let backfill =
         |more: &[&str]| hero.run(&[&["cron", "backfill", "report"], &period[..], more].concat());
     let days = ["2026-01-01T03:00:00Z", "2026-01-02T03:00:00Z", "2026-01-03T03:00:00Z"];
-    backfill(&["--dry-run"]).code(0).stdout(&format!("{}\n", days.join("\n")));
+    let shown = days.map(|day| format!("{} 03:00 +00:00\n", &day[..10])).concat();
+    backfill(&["--dry-run"]).code(0).stdout(&shown);
     backfill(&[]).code(2).says("this submits 3 jobs of report");
     assert!(redis.all("JOB").is_empty());
     // The second day was fired.

@@ -480,7 +480,13 @@ fn callbacks_of_a_graph_get_its_counts_and_start_again_after_a_retry() {
     assert_eq!(field(&redis, &called("on_failure"), "name").as_deref(), Some("tell"));
     std::fs::write(&gate, "").expect("opening the gate");
     hero.run(&["graph", "retry", "g"]).code(0);
-    hero.run(&["job", "wait", &called("on_success")]).code(0).stdout("night: 2 done\n");
+    let done = called("on_success");
+    hero.run(&["job", "wait", &done]).code(0).stdout("night: 2 done\n");
+    assert_eq!(field(&redis, &done, "name").as_deref(), Some("on_success of g"));
+    let shown = hero.run(&["graph", "show", "g"]).code(0).stdout;
+    assert!(shown.contains(&format!("on_success {done} finished\n")), "{shown}");
+    let waited = hero.run(&["graph", "wait", "g"]).code(0);
+    waited.says(&format!("hero: on_success: job {done} finished: hero job wait {done}"));
     hero.run(&["graph", "delete", "g"]).code(0);
 }
 

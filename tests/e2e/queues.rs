@@ -39,6 +39,9 @@ fn paused_queue_keeps_its_jobs_until_it_is_resumed() {
 fn pause_of_all_queues_or_of_a_group_holds_for_those_that_come_later() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
+    hero.run(&["queue", "pause", "--type", "osiss"]).code(65).says("did you mean `type:osis`?");
+    hero.run(&["queue", "pause", "--type", "later", "--force"]).code(0);
+    hero.run(&["queue", "resume", "--type", "later"]).code(0);
     hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues paused\n");
     hero.run(&["queue", "pause", "--all"]).code(0).stdout("all queues were paused already\n");
     // A group that nobody knew.

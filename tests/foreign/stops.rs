@@ -53,7 +53,7 @@ fn a_hero_client_stops_a_job_that_an_old_worker_runs() {
     wait_until("it runs", || redis.field("hero:job:n", "status").as_deref() == Some("started"));
     hero.run(&["job", "stop", "n"]).code(0);
     ends_with(&redis, "n", "stopped_by_request");
-    hero.run(&["job", "wait", "n"]).code(1).says("stopped_by_request");
+    hero.run(&["job", "wait", "n"]).code(1).says("job n was stopped");
 }
 
 #[test]

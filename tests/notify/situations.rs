@@ -248,3 +248,25 @@ fn a_storm_is_two_messages_with_all_its_events_counted() {
     assert!((2..=3).contains(&messages.len()), "{messages:?}");
     assert!(messages.iter().all(|of| of["events"].as_array().expect("events").len() <= 20));
 }
+
+#[test]
+fn events_that_wait_for_the_next_message_are_listed_with_their_number_and_its_time() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let hero = super::hero(&redis, &receiver, "every = \"10m\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wanted(&redis, &["failed"]);
+    fail(&hero, &["--id", "first"]);
+    receiver.awaits(1);
+    for id in ["second", "third"] {
+        fail(&hero, &["--id", id]);
+    }
+    wait_until("both are held", || {
+        let list = hero.run(&["notify", "list"]).code(0).stdout;
+        list.contains(": held 2 events, next message at ")
+    });
+    let list = hero.run(&["notify", "list", "--json"]).code(0).stdout;
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list["held"][0]["events"], json!(2), "{list}");
+}

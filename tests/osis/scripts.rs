@@ -204,7 +204,7 @@ fn script_can_be_stopped_while_it_waits_and_gets_an_error_without_redis() {
     let id = hero.run(&["submit", "-t", "osis", "-e", script]).code(0).stdout.trim().to_owned();
     wait_until("it has begun", || !redis.keys("hero:meta:osis:body:").is_empty());
     hero.run(&["job", "stop", &id]).code(0);
-    hero.run(&["job", "wait", &id]).code(1).says("stopped_by_request");
+    hero.run(&["job", "wait", &id]).code(1).says("was stopped by ");
     // Without Redis the script gets an error that it can catch.
     let retrying = "let said = \"\"; while said == \"\" { try { osis_get(\"n\", 1); sleep(0.01); } \
                    catch (error) { said = error; } } print(said)";

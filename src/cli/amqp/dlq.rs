@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
@@ -55,15 +55,15 @@ pub(in crate::cli) struct OneLetter {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("chosen").required(true).args(["ids", "all", "reason"])))]
 pub(in crate::cli) struct LetterChoice {
     /// The ids of the messages, or the names that the list shows for those without an id
-    #[arg(required_unless_present_any = ["all", "reason"], conflicts_with = "all")]
     ids: Vec<String>,
     /// All dead letters
     #[arg(long)]
     all: bool,
     /// Dead letters whose reason contains this text
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["ids", "all"])]
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Only dead letters of this queue
     #[arg(long, value_name = "QUEUE")]

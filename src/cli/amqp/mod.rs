@@ -9,7 +9,7 @@ pub(super) use look::broker_lines;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{Global, output};
@@ -71,12 +71,13 @@ pub(super) struct Publish {
 #[command(
     after_help = "Examples:\n  hero amqp shutdown --node admin\n  hero amqp shutdown --tag prod_"
 )]
+#[command(group(ArgGroup::new("chosen").required(true).args(["node", "tag"])))]
 pub(super) struct ShutdownBrokers {
     /// Only the brokers of this node
-    #[arg(long, value_name = "NODE", conflicts_with = "tag")]
+    #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// All brokers of this tag, which must be the configured one
-    #[arg(long, value_name = "TAG", required_unless_present = "node")]
+    #[arg(long, value_name = "TAG")]
     tag: Option<String>,
 }
 

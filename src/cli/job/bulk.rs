@@ -80,10 +80,8 @@ impl JobChoice {
                         client.dead_letter(id).await?;
                     }
                     let told = client.change_job(id, change).await?;
-                    // A dead letter that runs again is told by what was done, not by its new state.
-                    let with_others =
-                        matches!(change, JobChange::Retry { with_dependents: true, .. });
-                    let by_word = self.only_dead && !with_others;
+                    // A job that runs again is told by what was done, not by its new state.
+                    let by_word = matches!(change, JobChange::Retry { with_dependents: false, .. });
                     let word = |of: Result<String, ClientError>| match of {
                         Ok(_) if by_word => Ok(change.done().to_owned()),
                         other => other,

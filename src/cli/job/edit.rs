@@ -23,10 +23,11 @@ use crate::store::JobEdit;
 ///
 /// Jobs are named, or chosen by filters. A job that moves to another queue goes to its end.
 #[derive(Debug, Args)]
+#[command(mut_arg("yes", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:\n  hero job edit 7f9c2ba4 --priority 0\n  \
                         hero job edit 7f9c2ba4 --delay 2h --group io\n  \
                         hero job edit 7f9c2ba4 --file tr.py --set timeout=5m\n  \
-                        hero job edit --type python --status waiting --priority low --dry-run\n  \
+                        hero job edit --type python --status waiting --priority background --dry-run\n  \
                         hero job edit 7f9c2ba4 --at \"tomorrow 09:00\" --timezone Europe/Brussels")]
 pub(in crate::cli) struct EditJob {
     #[command(flatten)]

@@ -103,6 +103,7 @@ impl StopJobs {
 /// A job waits again for its prerequisites that have not finished. It is rejected if one
 /// failed or does not exist any more, as it would run without an input.
 #[derive(Debug, Args)]
+#[command(mut_arg("yes", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:\n  hero job retry 7f9c2ba4\n  \
                         hero job retry 7f9c2ba4 --file tr.py --set timeout=5m\n  \
                         hero job retry --with-dependents 7f9c2ba4\n  \
@@ -139,7 +140,7 @@ impl RetryJobs {
                         hero job clone 7f9c2ba4 --set timeout=5m \
                         --set 'env_vars={\"A\": \"b\"}'\n\n\
                         Fields and values are given as in the job's hash, such as \
-                        JSON,\nor durations such as 5m. An empty value takes the field away.")]
+                        JSON,\nor durations such as 5m, where a plain number is seconds. An empty value takes the field away.")]
 pub(super) struct CloneJob {
     /// The job
     id: String,

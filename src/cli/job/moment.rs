@@ -12,7 +12,7 @@ use crate::proto::spoken_time::parse_past_time;
 /// The time zone of the moments of a command.
 #[derive(Debug, Clone, Default, Args)]
 pub(in crate::cli) struct PastZone {
-    /// The time zone of --since and --until, such as Europe/Brussels; by default the zone of TZ, else of this machine
+    /// The time zone of the times that are given, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     timezone: Option<TimeZone>,
 }

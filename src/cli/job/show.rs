@@ -146,7 +146,7 @@ fn with_stopper(job: &Job, fields: &mut Map<String, Value>) -> String {
 }
 
 /// Returns the word for the state of a job in lists: a stopped job is cancelled.
-fn state(job: &Job) -> &'static str {
+pub(in crate::cli) fn state(job: &Job) -> &'static str {
     let error = job.error.as_deref().filter(|_| job.status == JobStatus::Error);
     let intended = error.and_then(|error| FailureCause::of(error).intended());
     intended.unwrap_or(job.status.as_str())

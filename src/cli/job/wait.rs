@@ -6,19 +6,21 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::exec::{Awaited, awaited, explained, wait};
+use crate::cli::exec::{Awaited, awaited, explained, failed, wait};
 use crate::cli::progress::View;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
-use crate::error::{Error, Exit};
+use crate::error::Error;
+use crate::proto::job::JobId;
 
 /// Wait for the end of jobs and print their outputs
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job wait --wait 30s 7f9c2ba4\n  \
                         hero job wait 7f9c2ba4 d4110c5e\n\n\
                         The outputs of several jobs come in the order of the ids. The exit code comes from \
-                        the\nfirst job that did not finish.")]
+                        the\nfirst job that did not finish, as hero exec has it: the code of its script, from 1 to 63, or\n128 and \
+                        the number of the signal that ended it; else 1.")]
 pub(in crate::cli) struct Wait {
     /// The jobs: ids, or their unique beginnings of 4 characters or more
     #[arg(required = true, value_name = "ID")]
@@ -33,7 +35,11 @@ impl Wait {
         if let [id] = self.ids.as_slice() {
             let id = client.job_id(id).await?;
             let view = View::of_progress(client, &id).await?;
-            return wait(client, &id.into(), view, self.wait, global.json).await;
+            let ended = wait(client, &id.clone().into(), view, self.wait, global.json).await;
+            return match ended {
+                Ok(code) => Ok(code),
+                Err(error) => told(client, &id, error).await,
+            };
         }
         let mut ids = Vec::new();
         for id in &self.ids {
@@ -43,7 +49,7 @@ impl Wait {
             ids.push(id);
         }
         let began = Instant::now();
-        let (mut document, mut worst): (Vec<Value>, _) = (Vec::new(), Exit::Ok);
+        let (mut document, mut first): (Vec<Value>, _) = (Vec::new(), None);
         for id in ids {
             let view = View::of_progress(client, &id).await?;
             let left = self.wait.map(|wait| wait.saturating_sub(began.elapsed()));
@@ -57,14 +63,24 @@ impl Wait {
                 output::result(result)?;
             }
             if let Err(error) = ended {
-                let error = explained(&id, error);
-                output::print_error(&error);
-                worst = if worst == Exit::Ok { error.exit } else { worst };
+                let code = told(client, &id, explained(&id, error)).await.unwrap_or_else(|error| {
+                    output::print_error(&error);
+                    error.exit.into()
+                });
+                first = first.or(Some(code));
             }
         }
         if global.json {
             output::json(&json!({ "jobs": document }))?;
         }
-        Ok(worst.into())
+        Ok(first.unwrap_or(ExitCode::SUCCESS))
     }
+}
+
+/// Prints why a job failed and where its log is, and returns its exit code; returns any other error.
+async fn told(client: &Client, id: &JobId, error: Error) -> Result<ExitCode, Error> {
+    let job = client.get_job(id).await.ok();
+    let code = failed(error, job.as_ref())?;
+    output::note(&format!("hero: its log: hero job logs {id}"));
+    Ok(code)
 }

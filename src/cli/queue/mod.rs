@@ -5,7 +5,7 @@ mod list;
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 
 use super::exec::parsed;
@@ -68,22 +68,24 @@ pub(super) struct QueueNames {
 
 /// Named queues, or all of a rule.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("chosen").required(true).multiple(true)
+          .args(["queues", "all", "script_type", "group"])))]
 pub(super) struct QueueChoice {
     /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with
     /// :prio:0, :prio:1 or :prio:2 at the end, for one
-    #[arg(required_unless_present_any = ["all", "script_type", "group"], value_name = "QUEUE")]
+    #[arg(value_name = "QUEUE")]
     queues: Vec<String>,
-    /// Accept queues that no configured or live actor serves and that hold no jobs
+    /// Accept queues and script types that no configured or live actor serves and that hold no jobs
     #[arg(long)]
     force: bool,
     /// All queues, also those that come later
     #[arg(long, conflicts_with_all = ["queues", "force", "script_type", "group"])]
     all: bool,
     /// All queues of this script type, also those that come later
-    #[arg(short = 't', long = "type", value_name = "TYPE", conflicts_with_all = ["queues", "force"])]
+    #[arg(short = 't', long = "type", value_name = "TYPE", conflicts_with = "queues")]
     script_type: Option<String>,
     /// All queues of this group, of any script type without --type, also those that come later
-    #[arg(short = 'g', long, value_name = "GROUP", conflicts_with_all = ["queues", "force"])]
+    #[arg(short = 'g', long, value_name = "GROUP", conflicts_with = "queues")]
     group: Option<String>,
 }
 
@@ -187,6 +189,9 @@ impl QueueChoice {
             let queues = queues.into_iter().collect();
             return Ok((changed, Pauses { queues, ..Pauses::default() }));
         };
+        if let Some(script_type) = rule.script_type.as_ref().filter(|_| !self.force) {
+            checked(&[format!("type:{script_type}")], false, client, config).await?;
+        }
         let is_new = client.pause_by_rule(&rule).await?;
         if !json {
             let done = if is_new { "paused" } else { "were paused already" };

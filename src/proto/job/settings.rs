@@ -284,7 +284,7 @@ macro_rules! job_settings {
             output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
                 value_name: "truncate|fail",
             }
-            /// A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude it
+            /// A notification of the configuration, a table `[notify.NAME]` of hero.toml, that tells of this job also if its filters exclude it
             notify as notify(name: &str): Vec<NotifyName> = Vec::<NotifyName>::new() => {
                 value_name: "NAME",
             }

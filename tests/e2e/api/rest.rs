@@ -214,3 +214,30 @@ fn health_is_told_without_a_token_and_readiness_while_redis_answers() {
     assert_eq!(unready.status, 503);
     assert!(unready.text().contains("redis"), "{}", unready.text());
 }
+
+#[test]
+fn program_with_a_token_gets_documents_and_is_told_what_a_path_takes() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    site.hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let reader = site.token(&["ann", "--scope", "read"]);
+    let list = document(&curl(&site, &reader, &["-f"], "/jobs?type=osis"));
+    assert_eq!(list["jobs"][0]["id"], json!("a"), "{list}");
+    assert_eq!(document(&curl(&site, &reader, &["-f"], "/jobs?type=bash"))["jobs"], json!([]));
+    let page = text(&curl(&site, &reader, &["-f", "-H", "Accept: text/html"], "/jobs"));
+    assert!(page.contains("<!DOCTYPE html>"), "{page}");
+    let wrong = text(&curl(&site, &reader, &[], "/job/a"));
+    assert!(wrong.contains("GET /openapi.json") && !wrong.contains('<'), "{wrong}");
+    let refused = document(&curl(&site, &reader, &["-X", "DELETE"], "/jobs/a"));
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("/jobs/a takes GET, HEAD, POST; "), "{refused}");
+    let writer = site.token(&["bob", "--scope", "submit"]);
+    let refused = document(&curl(&site, &writer, &[], "/jobs/a/output"));
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("needs the scope read; ") && message.contains("?wait="), "{refused}");
+    let refused = text(&curl(&site, &writer, &[], "/jobs"));
+    assert!(refused.contains("needs the scope read") && !refused.contains('<'), "{refused}");
+}

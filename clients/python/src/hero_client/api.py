@@ -458,8 +458,8 @@ class Job(_JobRequired, total=False):
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     notify: List[str]
-    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
-    it."""
+    """A notification of the configuration, a table `[notify.NAME]` of hero.toml, that tells of this job also if its
+    filters exclude it."""
     expect_within: float
     """The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
     takes longer is marked as late, told to notifications, and runs on; in seconds."""
@@ -756,8 +756,8 @@ class JobSettings(TypedDict, total=False):
     output_overflow: Literal['truncate', 'fail']
     """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
     notify: List[str]
-    """A notification of the configuration, `[notify.NAME]`, that tells of this job also if its filters exclude
-    it."""
+    """A notification of the configuration, a table `[notify.NAME]` of hero.toml, that tells of this job also if its
+    filters exclude it."""
     expect_within: float
     """The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
     takes longer is marked as late, told to notifications, and runs on; in seconds."""
