@@ -107,8 +107,8 @@ impl JobOptions {
     /// Returns the files that they give the job.
     pub(super) fn files(&self, job: &Job, config: &Config) -> Result<JobFiles, Error> {
         let reads_script = self.further.settings.given("uses").is_none();
-        let has_standard_input = !(reads_script && self.source.is_standard_input());
-        let files = self.further.files.read(&config.job, !has_standard_input)?;
+        let is_taken = reads_script && self.source.is_standard_input();
+        let files = self.further.files.read(&config.job, is_taken)?;
         let checked = config.check_files(&job.spec, &files);
         checked.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
         Ok(files)

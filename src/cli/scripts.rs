@@ -19,7 +19,9 @@ pub(super) enum ScriptCommand {
     Repl(script_doc::repl::Repl),
     Redis(script_doc::lua::LuaText),
     Publish(published::PublishScript),
-    List(published::ListScripts),
+    /// List the published scripts: the latest version of each
+    #[command(after_help = "Example:\n  hero script list")]
+    List,
     Show(published::ShowScript),
     History(published::ScriptHistory),
     Diff(published::ScriptDiff),
@@ -35,7 +37,7 @@ impl ScriptCommand {
             Self::Repl(repl) => super::block_on(repl.run(global)),
             Self::Redis(script) => script.run(global),
             Self::Publish(publish) => super::block_on(publish.run(global)),
-            Self::List(list) => super::block_on(list.run(global)),
+            Self::List => super::block_on(published::list_scripts(global)),
             Self::Show(show) => super::block_on(show.run(global)),
             Self::History(history) => super::block_on(history.run(global)),
             Self::Diff(diff) => super::block_on(diff.run(global)),

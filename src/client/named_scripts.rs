@@ -8,7 +8,7 @@ use super::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::job::json_of_field;
 use crate::proto::named_script::{
-    PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptStory, ScriptUse,
+    Parameters, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptStory, ScriptUse,
     VersionOfScript,
 };
 use crate::store::{ScriptEdit, ScriptEdited};
@@ -75,7 +75,7 @@ impl ScriptDocument {
             digest: definition.digest.to_string(),
             script_type: definition.script_type.to_string(),
             description: definition.description.clone(),
-            parameters: definition.params.as_ref().map(|params| params.schema()),
+            parameters: definition.params.as_ref().map(Parameters::schema),
             settings: settings
                 .map(|(field, text)| (field.clone(), json_of_field(field, text.clone())))
                 .collect(),

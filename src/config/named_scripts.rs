@@ -128,8 +128,8 @@ fn head_of(text: &str) -> Result<Option<String>, (usize, String)> {
             line.trim_end().strip_prefix(sign).is_some_and(|rest| rest.trim_start() == HEAD_BEGINS)
         })
     };
-    let found = text.lines().take(LINES_BEFORE_HEAD).enumerate();
-    let found = found.filter_map(|(place, line)| Some((place, begins(line)?))).next();
+    let mut found = text.lines().take(LINES_BEFORE_HEAD).enumerate();
+    let found = found.find_map(|(place, line)| Some((place, begins(line)?)));
     let Some((first, sign)) = found else { return Ok(None) };
     let mut head = "\n".repeat(first + 1);
     for (place, line) in text.lines().enumerate().skip(first + 1) {

@@ -207,9 +207,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::resolve_script`].
-    pub async fn resolve_scripts<'a>(
+    pub async fn resolve_scripts(
         &self,
-        specs: impl Iterator<Item = &'a mut JobSpec>,
+        specs: impl Iterator<Item = &mut JobSpec>,
     ) -> Result<Result<(), (usize, InvalidJob)>, StoreError> {
         let mut read: HashMap<String, PublishedScript> = HashMap::new();
         for (place, spec) in specs.enumerate() {
@@ -220,13 +220,15 @@ impl Store {
                 continue;
             };
             let key = used.to_string();
-            if !read.contains_key(&key) {
-                let Some(script) = self.published_script(&used).await? else {
-                    return Ok(Err((place, self.no_such_script(&used).await?)));
-                };
-                read.insert(key.clone(), script);
-            }
-            let given = read.get(&key).map_or(Ok(()), |script| script.give_to(spec));
+            let known = match read.remove(&key) {
+                Some(script) => Some(script),
+                None => self.published_script(&used).await?,
+            };
+            let Some(script) = known else {
+                return Ok(Err((place, self.no_such_script(&used).await?)));
+            };
+            let given = script.give_to(spec);
+            read.insert(key, script);
             if let Err(error) = given {
                 return Ok(Err((place, error)));
             }

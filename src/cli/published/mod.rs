@@ -55,11 +55,6 @@ fn without_refused(option: clap::Arg) -> clap::Arg {
     if is_refused { option.hide(true) } else { option }
 }
 
-/// List the published scripts: the latest version of each
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero script list")]
-pub(super) struct ListScripts {}
-
 /// Show a published script: its parameters, its settings and its text
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script show deploy\n  hero script show deploy@3\n  \
@@ -165,18 +160,17 @@ fn said(done: &PublishedDocument, json: bool) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl ListScripts {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
-        let all = client.published_scripts().await?;
-        let now = client.now().await?;
-        let all: Vec<ScriptDocument> =
-            all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
-        let table = || table(&all, now, true).show(global.look());
-        output::print(global.json, || json!({ "scripts": all }), table)?;
-        Sought::new("published script").tell(global, all.is_empty());
-        Ok(ExitCode::SUCCESS)
-    }
+/// Lists the latest version of each published script.
+pub(super) async fn list_scripts(global: &Global) -> Result<ExitCode, Error> {
+    let client = super::author::open_client(&global.config()?)?;
+    let all = client.published_scripts().await?;
+    let now = client.now().await?;
+    let all: Vec<ScriptDocument> =
+        all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
+    let table = || table(&all, now, true).show(global.look());
+    output::print(global.json, || json!({ "scripts": all }), table)?;
+    Sought::new("published script").tell(global, all.is_empty());
+    Ok(ExitCode::SUCCESS)
 }
 
 fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable {

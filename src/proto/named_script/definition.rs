@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(spec.priority.as_str(), "2");
         assert_eq!(spec.uses.as_ref().expect("named").to_string(), "deploy@3");
         assert_eq!(spec.script_digest, Some(digest_of(TEXT)));
-        assert_eq!(spec.name.as_ref().map(|name| name.as_str()), Some("deploy"));
+        assert_eq!(spec.name.as_ref().map(crate::proto::job::JobName::as_str), Some("deploy"));
         // A second time, and for a copy without a setting, nothing changes.
         let mut again = spec.clone();
         again.timeout = None;

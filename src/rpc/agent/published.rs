@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::types::AgentTypes;
-use crate::proto::named_script::{ScriptName, VersionOfScript};
+use crate::proto::named_script::{Parameters, ScriptName, VersionOfScript};
 
 /// Begins the names of these tools: no other tool has such a name.
 const PREFIX: &str = "call_";
@@ -45,7 +45,7 @@ fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) ->
     let schema = of
         .params
         .as_ref()
-        .map_or_else(|| json!({ "type": "object", "properties": {} }), |params| params.schema());
+        .map_or_else(|| json!({ "type": "object", "properties": {} }), Parameters::schema);
     json!({
         "name": format!("{PREFIX}{name}"),
         "description": format!(
