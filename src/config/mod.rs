@@ -49,6 +49,7 @@ mod thresholds;
 mod trace;
 mod types;
 mod unit;
+mod unit_config;
 mod units;
 mod user;
 mod who;
@@ -87,9 +88,7 @@ pub use readable::FileReader;
 pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig};
-pub use schema::{
-    ActorConfig, Config, JobConfig, Migration, Role, SupervisorConfig, UnitActor, UnitConfig,
-};
+pub use schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
@@ -98,4 +97,5 @@ pub use thresholds::CheckConfig;
 pub use trace::TraceConfig;
 pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
+pub use unit_config::{Role, UnitActor, UnitConfig};
 pub use user::UserFolders;

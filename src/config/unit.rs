@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::amqp::{AmqpMode, Node};
 use super::error::{ConfigError, Fault, KeyPath};
-use super::schema::{Config, Role, UnitConfig};
+use super::schema::Config;
+use super::unit_config::{Role, UnitConfig};
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{nearest, shown};
 
