@@ -68,6 +68,7 @@ impl RunScript {
             output::text(&format!("{about}{}", published::parameters(&found)))?;
             return Ok(ExitCode::SUCCESS);
         }
-        Exec::of(JobOptions::of_script(&used, self.further), self.wait).run(global).await
+        let exec = Exec::of(JobOptions::of_script(&used, self.further), self.wait);
+        Box::pin(exec.run(global)).await
     }
 }
