@@ -72,6 +72,6 @@ impl RunScript {
             return Ok(ExitCode::SUCCESS);
         }
         let options = JobOptions::of_script(&used, self.further);
-        Exec::of(options, self.signing, self.wait).run(global).await
+        Box::pin(Exec::of(options, self.signing, self.wait).run(global)).await
     }
 }

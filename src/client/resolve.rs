@@ -17,7 +17,8 @@ impl Client {
         if job.spec.uses.is_none() && job.spec.script_digest.is_none() {
             return Ok(());
         }
-        Ok(self.store.resolve_script(&mut job.spec).await??)
+        // Few jobs name a script: the futures of callers stay small.
+        Ok(Box::pin(self.store.resolve_script(&mut job.spec)).await??)
     }
 
     /// Gives jobs their published scripts, each script read once. The error has the place of its job.
@@ -37,7 +38,7 @@ impl Client {
         &self,
         jobs: impl Iterator<Item = &mut Job>,
     ) -> Result<(), (usize, ClientError)> {
-        let resolved = self.store.resolve_scripts(jobs.map(|job| &mut job.spec)).await;
+        let resolved = Box::pin(self.store.resolve_scripts(jobs.map(|job| &mut job.spec))).await;
         resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
     }
 

@@ -10,6 +10,9 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
 use crate::proto::text::shown;
 
+/// A value of a file, with its place in the text.
+type Placed<T> = (T, Range<usize>);
+
 /// One file, parsed.
 pub struct Source<'t> {
     file: &'t Path,
@@ -67,7 +70,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if its value is not text.
-    pub fn text(&self, key: &str) -> Result<Option<(String, Range<usize>)>, ConfigError> {
+    pub fn text(&self, key: &str) -> Result<Option<Placed<String>>, ConfigError> {
         let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
             return Ok(None);
         };
@@ -81,7 +84,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if its value is no list of texts.
-    pub fn texts(&self, key: &str) -> Result<Option<(Vec<String>, Range<usize>)>, ConfigError> {
+    pub fn texts(&self, key: &str) -> Result<Option<Placed<Vec<String>>>, ConfigError> {
         let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
             return Ok(None);
         };

@@ -180,7 +180,7 @@ fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable
         let at: Option<Timestamp> = of.published_at.parse().ok();
         let about = match of.rolled_back_to {
             Some(version) if !is_list => format!("rolled back to {version}"),
-            _ => first_line(&of.description).to_owned(),
+            _ => first_line(&of.description),
         };
         table.row([
             of.name.clone(),
@@ -234,8 +234,9 @@ impl ScriptDiff {
         let text = shown_diff(&one.text, &other.text);
         let json = || json!({ "settings": settings, "text": text });
         let readable = || {
-            let lines = settings.iter().chain(&text);
-            lines.map(|line| format!("{}\n", escape(line))).collect()
+            let lines: Vec<String> =
+                settings.iter().chain(&text).map(|line| escape(line)).collect();
+            if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
         };
         output::print(global.json, json, readable)?;
         Ok(ExitCode::SUCCESS)

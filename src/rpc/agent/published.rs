@@ -18,7 +18,7 @@ pub(super) fn script_of(tool: &str) -> Option<ScriptName> {
 }
 
 /// Returns the parameters of `job.run` for a call of a tool.
-pub(super) fn run_params(name: &ScriptName, arguments: Map<String, Value>) -> Value {
+pub(super) fn run_params(name: &ScriptName, arguments: &Map<String, Value>) -> Value {
     json!({ "job": { "uses": name, "params": arguments } })
 }
 

@@ -257,7 +257,7 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         Some(_) => return wrong("the arguments are not an object".to_owned()),
     };
     let called = match (tool.name, published) {
-        (_, Some(name)) => server.call(tool.method, published::run_params(&name, arguments)).await,
+        (_, Some(name)) => server.call(tool.method, published::run_params(&name, &arguments)).await,
         (FOLLOW, None) => follow(server, arguments).await,
         (_, None) => server.call(tool.method, tool.params(arguments)).await,
     };

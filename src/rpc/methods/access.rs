@@ -145,7 +145,7 @@ impl CallContext {
     /// Gives a job that names a published script its text and settings.
     pub(super) async fn resolve(&self, job: &mut Job) -> Result<(), RpcError> {
         if let Some(used) = &job.spec.uses {
-            self.visible_script(used).await?;
+            Box::pin(self.visible_script(used)).await?;
         }
         Ok(self.client.resolve_script(job).await?)
     }
