@@ -133,12 +133,12 @@ impl HookedEngine {
             Failure::Timeout => Failure::script(message),
             Failure::Script { exit_code, .. }
             | Failure::Postponed { exit_code, .. }
-            | Failure::Discarded { exit_code, .. } => Failure::Script { message, exit_code },
+            | Failure::Discarded { exit_code, .. }
+            // A hook has no event to wait for.
+            | Failure::Waits { exit_code, .. } => Failure::Script { message, exit_code },
             Failure::Machine { .. } => Failure::Machine { message },
             Failure::Killed { exit_code, .. } => Failure::Killed { message, exit_code },
             Failure::Invalid { .. } => Failure::Invalid { message },
-            // A hook has no event to wait for.
-            Failure::Waits { exit_code, .. } => Failure::Script { message, exit_code },
             Failure::Stopped(reason) => Failure::Stopped(reason),
         })
     }

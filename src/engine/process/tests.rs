@@ -55,6 +55,7 @@ fn engine_of(
         who: Vec::new(),
         may_submit: Vec::new(),
         require_signature: Vec::new(),
+        hooks: crate::config::HooksConfig::default(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };
