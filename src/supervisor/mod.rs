@@ -30,6 +30,7 @@ mod notify_events;
 mod object_indexes;
 mod orphaned_entries;
 mod periodic_jobs;
+mod problems;
 mod rhailib_bridge;
 mod statistics;
 mod unused_contents;
@@ -181,6 +182,7 @@ impl Duties<'_> {
         self.start::<notify_deliveries::NotifyDeliveries>();
         self.start::<notify_events::NotifyEvents>();
         self.start::<object_indexes::ObjectIndexes>();
+        self.start::<problems::Problems>();
         self.start::<periodic_jobs::PeriodicJobs>();
         self.start::<unused_contents::UnusedContents>();
         let (store, counts) = (self.store, self.counts);

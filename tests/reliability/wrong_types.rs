@@ -74,6 +74,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("NOTIFY_DUE", "", "zset"),
     ("NOTIFY_RECENT", "", "list"),
     ("NOTIFY_TROUBLE", "", "hash"),
+    ("NOTIFY_PROBLEMS", "", "hash"),
     ("OSIS_CONTEXTS", "", "set"),
     ("OSIS_COUNT", "c", "hash"),
     ("OSIS_BODY", "c", "hash"),
