@@ -67,7 +67,7 @@ pub enum Hindrance {
 }
 
 /// Returns the wait of the first entry of an index.
-fn wait(first: Vec<(String, f64)>, now_us: i64) -> Option<Duration> {
+fn wait(first: &[(String, f64)], now_us: i64) -> Option<Duration> {
     #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
     let waited = first.first().map(|(_, score)| now_us - *score as i64);
     waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()))
@@ -136,8 +136,8 @@ impl Store {
                 // A key of another type holds no entries.
                 let depth = answers.next().map(read)?.unwrap_or_default();
                 let held = answers.next().and_then(read)?;
-                let ready = wait(answers.next().and_then(read)?, now_us);
-                let held_wait = wait(answers.next().and_then(read)?, now_us);
+                let ready = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
+                let held_wait = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
                 Some(QueueState {
                     queue: queue.clone(),
