@@ -11,8 +11,8 @@ use crate::proto::text::counted;
 use crate::store::{CircleState, LegacyState, Shards, Store};
 
 impl Client {
-    /// Creates a client of a store, which knows its legacy queues.
-    pub(super) fn on(shards: &Shards, job: JobConfig) -> Self {
+    /// Creates a client of stores, which know their legacy queues.
+    pub fn on(shards: &Shards, job: JobConfig) -> Self {
         let waiters: Vec<Waiters> = shards.all().iter().cloned().map(Waiters::new).collect();
         let shards = shards.map(Store::unawaited);
         let store = shards.home().clone();

@@ -130,7 +130,10 @@ impl NotifyConfig {
                 && (self.tags.is_empty() || self.tags.iter().any(|tag| event.tags.contains(tag)))
                 && (self.crons.is_empty() || self.crons.iter().any(|of| of.as_str() == event.cron))
         };
-        (is_named || fits()).then(|| event.kinds().find(|kind| self.on.contains(kind))).flatten()
+        // The end of a problem is for those that were told of it.
+        let heard = event.ended.is_none_or(|problem| self.on.contains(&problem));
+        let kind = || event.kinds().find(|kind| self.on.contains(kind));
+        (heard && (is_named || fits())).then(kind).flatten()
     }
 
     /// Returns the ways by which it tells: `webhook`, `mail`, `command`, `journal`.
@@ -315,6 +318,9 @@ mod tests {
         }
         let finished = NotifyEvent { kind: Some(NotifyKind::Finished), ..event.clone() };
         assert_eq!(tells("ops", &finished), None);
+        let of = |ended| NotifyEvent { kind: Some(NotifyKind::Dead), ended, ..event.clone() };
+        assert_eq!(tells("ops", &of(None)), Some(NotifyKind::Dead));
+        assert_eq!(tells("ops", &of(Some(NotifyKind::Held))), None, "it has not heard of it");
     }
 
     #[test]

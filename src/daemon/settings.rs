@@ -15,6 +15,7 @@ use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
 use crate::store::{ClaimLimits, ExternalRedis, Store};
 use crate::supervisor::SupervisorSettings;
+use crate::view::HealthRules;
 
 /// Returns the settings of a supervisor.
 pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
@@ -42,6 +43,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
             .map(|(name, of_type)| (name.clone(), of_type.fallback))
             .collect(),
         notify: Arc::new(config.notify.clone()),
+        health: HealthRules::from(config),
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),
     }

@@ -472,6 +472,7 @@ mod tests {
             (keys.notify_due(), "hero:meta:notify:due"),
             (keys.notify_recent(), "hero:meta:notify:recent"),
             (keys.notify_trouble(), "hero:meta:notify:trouble"),
+            (keys.notify_problems(), "hero:meta:notify:problems"),
             (keys.amqp_ended("prod_@/"), "hero:meta:amqp:ended:prod_@/"),
             (keys.amqp_bell("prod_@/"), "hero:meta:amqp:ended:@prod_@/"),
             (keys.amqp_shutdown("prod_@/"), "hero:meta:amqp:shutdown:prod_@/"),

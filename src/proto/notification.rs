@@ -3,9 +3,11 @@
 mod event;
 mod message;
 mod plan;
+mod problems;
 
 pub use event::{NotifyEvent, NotifyKind};
 pub use message::{DeliveryRecord, NotifyMessage};
 pub use plan::{MessagePlan, NotifyState, PlannedMessage};
+pub use problems::{ProblemMark, ProblemSteps};
 
 pub use super::job::NotifyName;

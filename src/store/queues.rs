@@ -31,6 +31,8 @@ pub struct QueueState {
     pub held: u64,
     /// The wait of the job that was dispatched first.
     pub oldest_wait: Option<Duration>,
+    /// The wait of the held job that was dispatched first.
+    pub held_wait: Option<Duration>,
     /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
     pub type_throughput_per_s: Option<f64>,
     /// True if it is paused.
@@ -43,6 +45,7 @@ impl QueueState {
         self.depth += other.depth;
         self.held += other.held;
         self.oldest_wait = self.oldest_wait.max(other.oldest_wait);
+        self.held_wait = self.held_wait.max(other.held_wait);
         self.type_throughput_per_s = match (self.type_throughput_per_s, other.type_throughput_per_s)
         {
             (Some(own), Some(other)) => Some(own + other),
@@ -63,6 +66,13 @@ pub enum Hindrance {
     NoActor(Queue),
     /// Its script waits for this.
     Wait(AskedWait),
+}
+
+/// Returns the wait of the first entry of an index.
+fn wait(first: &[(String, f64)], now_us: i64) -> Option<Duration> {
+    #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+    let waited = first.first().map(|(_, score)| now_us - *score as i64);
+    waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()))
 }
 
 fn names_of(queues: &[Queue]) -> Vec<String> {
@@ -128,15 +138,18 @@ impl Store {
                 // A key of another type holds no entries.
                 let depth = answers.next().map(read)?.unwrap_or_default();
                 let held = answers.next().and_then(read)?;
-                let mut first: Vec<(String, f64)> = answers.next().and_then(read)?;
-                first.extend(answers.next().and_then(read::<Vec<(String, f64)>>)?);
+                let ready = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
+                let held_wait = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
-                #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-                let waited = first.iter().map(|(_, score)| now_us - *score as i64).max();
-                let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
-                let paused = paused.covers(queue);
-                let queue = queue.clone();
-                Some(QueueState { queue, depth, held, oldest_wait, type_throughput_per_s, paused })
+                Some(QueueState {
+                    queue: queue.clone(),
+                    depth,
+                    held,
+                    oldest_wait: ready.max(held_wait),
+                    held_wait,
+                    type_throughput_per_s,
+                    paused: paused.covers(queue),
+                })
             })
             .collect::<Option<_>>()
             .ok_or_else(unexpected)

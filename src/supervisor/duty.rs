@@ -21,6 +21,7 @@ use crate::proto::units::brief;
 use crate::store::{
     Backoff, Outage, Outlook, Recovered, RedisState, Shards, Store, StoreError, WorkKind,
 };
+use crate::view::HealthRules;
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ pub struct SupervisorSettings {
     pub fallbacks: BTreeMap<ScriptType, Fallback>,
     /// The notifications.
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
+    /// The rules by which problems are told.
+    pub health: HealthRules,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,
     /// The scripts of files, which it publishes.

@@ -30,6 +30,7 @@ mod notify_events;
 mod object_indexes;
 mod orphaned_entries;
 mod periodic_jobs;
+mod problems;
 mod rhailib_bridge;
 mod script_files;
 mod statistics;
@@ -182,6 +183,7 @@ impl Duties<'_> {
         self.start::<notify_deliveries::NotifyDeliveries>();
         self.start::<notify_events::NotifyEvents>();
         self.start::<object_indexes::ObjectIndexes>();
+        self.start::<problems::Problems>();
         self.start::<periodic_jobs::PeriodicJobs>();
         self.start::<script_files::ScriptsOfFiles>();
         self.start::<unused_contents::UnusedContents>();

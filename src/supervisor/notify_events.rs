@@ -64,16 +64,22 @@ async fn tell(round: &Round, look: NotifyLook, read: &[ReadEvents]) -> Result<bo
 
 /// Returns the words by which scripts know the events that a notification needs.
 fn wanted_words(notify: &NotifyConfig) -> Vec<String> {
-    let word = |kind: &NotifyKind| match kind {
-        NotifyKind::Failed | NotifyKind::Dead | NotifyKind::Test => "failed",
-        // All jobs that finish are looked at.
-        NotifyKind::Recovered => "recovered",
-        NotifyKind::Finished => "finished",
-        NotifyKind::Late => "late",
-        NotifyKind::Slow => "slow",
+    let word = |kind: &NotifyKind| {
+        Some(match kind {
+            NotifyKind::Failed | NotifyKind::Dead => "failed",
+            // All jobs that finish are looked at.
+            NotifyKind::Recovered => "recovered",
+            NotifyKind::Finished => "finished",
+            NotifyKind::Late => "late",
+            NotifyKind::Slow => "slow",
+            // Supervisors tell these, not jobs.
+            NotifyKind::Test | NotifyKind::Held | NotifyKind::NoActor | NotifyKind::CronLate => {
+                return None;
+            }
+        })
     };
     let is_of_named = |word: &str| notify.named && word != "recovered";
-    let words = notify.on.iter().map(word);
+    let words = notify.on.iter().filter_map(word);
     words
         .map(|word| if is_of_named(word) { wanted_if_named(word) } else { word.to_owned() })
         .collect()

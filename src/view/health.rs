@@ -71,6 +71,11 @@ pub struct NamespaceHealth {
 impl NamespaceHealth {
     /// Judges a moment.
     pub fn of(moment: &Moment, rules: &HealthRules) -> Self {
+        Self::of_problems(groups::joined(&Self::problems_of_parts(moment, rules)))
+    }
+
+    /// Judges a moment, each queue for itself. Returns its problems, the worst first.
+    pub fn problems_of_parts(moment: &Moment, rules: &HealthRules) -> Vec<Problem> {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
         daemons::periodic_jobs(moment, &mut found);
@@ -90,7 +95,7 @@ impl NamespaceHealth {
         let mut problems = found.0;
         // The order of one severity is that above.
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
-        Self::of_problems(groups::joined(&problems))
+        problems
     }
 
     /// Judges one queue; this number of ready actors claims from it.

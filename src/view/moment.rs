@@ -288,6 +288,7 @@ pub(crate) mod tests {
             depth,
             held: 0,
             oldest_wait: Some(Duration::from_secs(wait_s)),
+            held_wait: None,
             type_throughput_per_s: None,
             paused: false,
         };

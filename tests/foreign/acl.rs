@@ -66,10 +66,11 @@ fn nothing_was_denied(redis: &Redis) {
 #[test]
 fn the_shipped_access_rules_are_enough_beside_older_programs() {
     let redis = Redis::start();
-    let supervisor = login(&redis, "hero-supervisor");
+    let supervisor = login(&redis, "hero-supervisor")
+        .add("[notify.ops]\njournal = true\nevery = \"0s\"\non = [\"no_actor\", \"recovered\"]\n");
     let (actor, client) = (login(&redis, "hero-actor"), login(&redis, "hero-client"));
     redis.run("ACL LOG RESET");
-    let _supervisor = supervisor.supervisor().start();
+    let supervisor = supervisor.supervisor().start();
     let number = jobs(10);
     let ids = submit(&redis, &client, "n", number);
     let script = counting(&redis, "{id}", "out-{id}");
@@ -90,6 +91,8 @@ fn the_shipped_access_rules_are_enough_beside_older_programs() {
             .code(0);
     }
     wait_until("it runs", || super::has_status(&redis, "sleeps", "started"));
+    let told = "no_actor: queue type:bash:group:nobody";
+    wait_until("a queue without an actor is told", || supervisor.err().contains(told));
     for id in ["sleeps", "waits"] {
         Program::run(&redis, "old_client", &["stop", "w1", id]);
         wait_until("it is stopped", || super::has_status(&redis, id, "error"));

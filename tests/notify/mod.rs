@@ -2,6 +2,7 @@
 
 mod attacks;
 mod hostile;
+mod problems;
 mod situations;
 mod tls;
 mod ways;

@@ -76,6 +76,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("NOTIFY_DUE", "", "zset"),
     ("NOTIFY_RECENT", "", "list"),
     ("NOTIFY_TROUBLE", "", "hash"),
+    ("NOTIFY_PROBLEMS", "", "hash"),
     ("OSIS_CONTEXTS", "", "set"),
     ("OSIS_COUNT", "c", "hash"),
     ("OSIS_BODY", "c", "hash"),

@@ -123,6 +123,7 @@ mod tests {
             depth,
             held: 1,
             oldest_wait: Some(Duration::from_millis(500 * depth)),
+            held_wait: None,
             type_throughput_per_s: None,
             paused,
         };

@@ -82,9 +82,14 @@ key_table! {
     journal: Flag;
 
     /// The events that are told: `failed`, `dead` (a failed job used up its attempts), `recovered` (a job finished
-    /// whose like had failed), `finished`, `late` (a job has not ended within its `expect_within`) and `slow` (an attempt
-    /// runs for longer than its `slow_after`). By default `["failed"]`.
-    on: SomeOf(&["failed", "dead", "recovered", "finished", "late", "slow"]);
+    /// whose like had failed), `finished`, `late` (a job has not ended within its `expect_within`), `slow` (an attempt
+    /// runs for longer than its `slow_after`), and problems of `hero doctor`: `held` (a limit or a pause holds jobs for
+    /// longer than `check.wait_warning`), `no_actor` (jobs wait in a queue that no live actor serves) and `cron_late` (a
+    /// periodic job has not succeeded for twice its interval), each with `recovered` once it is over. By default
+    /// `["failed"]`.
+    on: SomeOf(&[
+        "failed", "dead", "recovered", "finished", "late", "slow", "held", "no_actor", "cron_late",
+    ]);
 
     /// Select the jobs, each list narrows the selection: script types, groups, callers, tags, and names of periodic
     /// jobs.

@@ -76,6 +76,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("NOTIFY_DUE", "meta:notify:due"),
     ("NOTIFY_RECENT", "meta:notify:recent"),
     ("NOTIFY_TROUBLE", "meta:notify:trouble"),
+    ("NOTIFY_PROBLEMS", "meta:notify:problems"),
     ("PAUSED", "meta:queue:paused"),
     ("WAKE", "meta:wake:"),
     ("HELD", "meta:queue:held:"),

@@ -37,4 +37,10 @@ impl Keys {
     pub fn notify_trouble(&self) -> String {
         self.key(format_args!("meta:notify:trouble"))
     }
+
+    /// Hash, TTL: the problems of queues and periodic jobs that last, JSON by kind and subject, and when they were
+    /// last judged.
+    pub fn notify_problems(&self) -> String {
+        self.key(format_args!("meta:notify:problems"))
+    }
 }

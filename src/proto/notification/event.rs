@@ -1,4 +1,5 @@
-//! One thing that a notification tells: the end of a job, that it is late or slow, or the end of a graph or batch.
+//! One thing that a notification tells: the end of a job, that it is late or slow, the end of a graph or batch, or a problem of
+//! a queue or a periodic job.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,14 +27,29 @@ pub enum NotifyKind {
     Late,
     /// An attempt runs for longer than its submitter expected.
     Slow,
+    /// Limits or a pause hold the jobs of a queue for long.
+    Held,
+    /// Jobs wait in a queue that no live actor serves.
+    NoActor,
+    /// A periodic job has not succeeded for twice its interval.
+    CronLate,
     /// A test by `hero notify test`.
     Test,
 }
 
 impl NotifyKind {
     /// All kinds that a configuration may name.
-    pub const ALL: [Self; 6] =
-        [Self::Failed, Self::Dead, Self::Recovered, Self::Finished, Self::Late, Self::Slow];
+    pub const ALL: [Self; 9] = [
+        Self::Failed,
+        Self::Dead,
+        Self::Recovered,
+        Self::Finished,
+        Self::Late,
+        Self::Slow,
+        Self::Held,
+        Self::NoActor,
+        Self::CronLate,
+    ];
 
     /// Returns its word.
     pub fn as_str(self) -> &'static str {
@@ -44,8 +60,16 @@ impl NotifyKind {
             Self::Finished => "finished",
             Self::Late => "late",
             Self::Slow => "slow",
+            Self::Held => "held",
+            Self::NoActor => "no_actor",
+            Self::CronLate => "cron_late",
             Self::Test => "test",
         }
+    }
+
+    /// Returns whether it is of a problem of a queue or of a periodic job, and not of a job.
+    pub fn is_problem(self) -> bool {
+        matches!(self, Self::Held | Self::NoActor | Self::CronLate)
     }
 
     /// Returns the kind of a word.
@@ -99,13 +123,19 @@ pub struct NotifyEvent {
     /// The periodic job that it is a firing of.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cron: String,
+    /// The queue that has the problem.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub queue: String,
+    /// The problem that is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<NotifyKind>,
     /// The graph or batch that it belongs to.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub graph: String,
     /// The end of this graph or batch as a whole; `None` for an event of a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<GraphEnd>,
-    /// Its error, or what it has exceeded; the first 1000 bytes.
+    /// Its error, what it has exceeded, or the problem; the first 1000 bytes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
     /// Its exit code.
@@ -138,6 +168,8 @@ impl NotifyEvent {
                 "event" => event.kind = NotifyKind::from_word(&text),
                 "id" => event.id = word(),
                 "cron" => event.cron = word(),
+                "queue" => event.queue = word(),
+                "ended" => event.ended = NotifyKind::from_word(&text),
                 "type" => event.script_type = word(),
                 "group" => event.group = word(),
                 "name" => event.name = word(),
@@ -164,12 +196,33 @@ impl NotifyEvent {
         event.kind.is_some().then_some(event)
     }
 
+    /// Returns the fields of its entry in the stream; the entry of a problem has no fields of a job.
+    pub fn problem_fields(&self) -> Vec<(&'static str, String)> {
+        let word = |kind: Option<NotifyKind>| kind.map_or("", NotifyKind::as_str).to_owned();
+        let names = if self.names.is_empty() {
+            String::new()
+        } else {
+            serde_json::to_string(&self.names).unwrap_or_default()
+        };
+        let fields = [
+            ("event", word(self.kind)),
+            ("ended", word(self.ended)),
+            ("queue", self.queue.clone()),
+            ("cron", self.cron.clone()),
+            ("type", self.script_type.clone()),
+            ("group", self.group.clone()),
+            ("notify", names),
+            ("error", bounded(&self.error, ERROR_BYTES_MAX)),
+        ];
+        fields.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+
     /// Returns its kinds, the most special first.
     pub fn kinds(&self) -> impl Iterator<Item = NotifyKind> {
         self.special.into_iter().chain(self.kind)
     }
 
-    /// Returns the name of its job, graph or batch, or else what it is.
+    /// Returns the name of its job, graph or batch, or else what it is; or the queue or the periodic job that has a problem.
     pub fn job(&self) -> String {
         if let Some(GraphEnd { kind, jobs, finished, failed, cancelled }) = self.whole {
             let kind = match kind {
@@ -183,7 +236,13 @@ impl NotifyEvent {
                 name => format!("{name} ({kind} {graph}): {counts}"),
             };
         }
-        let Self { name, script_type, id, .. } = self;
+        let Self { name, script_type, id, queue, cron, .. } = self;
+        if !queue.is_empty() {
+            return format!("queue {queue}");
+        }
+        if id.is_empty() && !cron.is_empty() {
+            return format!("periodic job {cron}");
+        }
         match (name.as_str(), id.as_str()) {
             ("", id) => format!("{script_type} job {id}"),
             (name, "") => name.to_owned(),

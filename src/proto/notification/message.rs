@@ -117,14 +117,14 @@ impl NotifyMessage {
                 let error: String = event.error.chars().take(ERROR_CHARS_MAX).collect();
                 let _ = writeln!(text, "    {}", escape(&error));
             }
-            if event.whole.is_some() {
-                text.push_str(&escape(&format!("    hero graph show {}", event.graph)));
-                text.push('\n');
-            }
-            if !event.id.is_empty() {
-                text.push_str(&escape(&format!("    hero job show {}", event.id)));
-                text.push('\n');
-            }
+            let look = match event {
+                NotifyEvent { graph, whole: Some(_), .. } => format!("hero graph show {graph}"),
+                NotifyEvent { id, .. } if !id.is_empty() => format!("hero job show {id}"),
+                NotifyEvent { queue, .. } if !queue.is_empty() => "hero queue list".to_owned(),
+                NotifyEvent { cron, .. } if !cron.is_empty() => format!("hero cron show {cron}"),
+                _ => continue,
+            };
+            let _ = writeln!(text, "    {}", escape(&look));
         }
         let more = self.total() - self.events.len() as u64;
         if more > 0 {

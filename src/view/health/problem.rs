@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use crate::proto::cron::CronName;
+use crate::proto::notification::NotifyKind;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::ScriptType;
@@ -115,6 +116,8 @@ kinds! {
     QueueWait = "queue_wait",
     /// Limits hold jobs of a queue.
     QueueHeld = "queue_held",
+    /// Limits or a pause hold jobs of a queue for long.
+    QueueHeldLong = "queue_held_long",
     /// A queue is paused.
     QueuePaused = "queue_paused",
     /// Jobs failed in the last hour.
@@ -143,6 +146,18 @@ kinds! {
     NotificationFails = "notification_fails",
     /// Daemons have other versions than this program.
     VersionsDiffer = "versions_differ",
+}
+
+impl ProblemKind {
+    /// Returns the kind of event by which notifications tell it.
+    pub fn told_as(self) -> Option<NotifyKind> {
+        match self {
+            Self::QueueWithoutActor | Self::QueueOfUnknownType => Some(NotifyKind::NoActor),
+            Self::QueueHeldLong => Some(NotifyKind::Held),
+            Self::CronOverdue => Some(NotifyKind::CronLate),
+            _ => None,
+        }
+    }
 }
 
 /// The part of the system that has a problem.

@@ -19,7 +19,7 @@ pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     for (state, actors) in &moment.queues {
         one(state, *actors, rules, found);
     }
-    paused(moment, found);
+    paused(moment, rules, found);
 }
 
 /// Returns true if a queue has jobs and no actor will claim them.
@@ -40,6 +40,7 @@ pub(super) fn one(state: &QueueState, actors: u64, rules: &HealthRules, found: &
     }
     held(state, rules, found);
     if state.paused {
+        paused_long(state, rules, found);
         return;
     }
     if lacks_actor(state, actors) {
@@ -90,20 +91,44 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
         return;
     }
     let number = counted(state.held, "job", "jobs");
+    let long = long_wait(state.held_wait, rules);
+    let kind = if long.is_some() { ProblemKind::QueueHeldLong } else { ProblemKind::QueueHeld };
     let (severity, threshold) = match reached(state.held, check.held_warning, check.held_critical) {
         Some((severity, from)) => (severity, format!(" (threshold {from})")),
         None => (Severity::Note, String::new()),
     };
     found.add(
-        (ProblemKind::QueueHeld, severity),
+        (kind, severity),
         Subject::Queue(queue.clone()),
-        format!("limits hold {number} of queue {queue}{threshold}"),
+        format!("limits hold {number} of queue {queue}{threshold}{}", long.unwrap_or_default()),
         "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow",
     );
 }
 
+/// Returns the words about a first job that waits for longer than the threshold.
+fn long_wait(wait: Option<Duration>, rules: &HealthRules) -> Option<String> {
+    let from = rules.check.wait_warning;
+    let wait = wait.filter(|wait| !from.is_zero() && *wait >= from)?;
+    Some(format!(", the first for {} (threshold {})", brief(wait), format_duration(from)))
+}
+
+/// A pause that holds jobs for long. A person has made it, so it is only worth knowing.
+fn paused_long(state: &QueueState, rules: &HealthRules, found: &mut Found) {
+    let queue = &state.queue;
+    let Some(long) = long_wait(state.oldest_wait, rules).filter(|_| state.depth > 0) else {
+        return;
+    };
+    let jobs = counted(state.depth, "job waits", "jobs wait");
+    found.add(
+        (ProblemKind::QueueHeldLong, Severity::Note),
+        Subject::Queue(queue.clone()),
+        format!("queue {queue} is paused; {jobs} in it{long}"),
+        format!("resume it: hero queue resume {queue}"),
+    );
+}
+
 /// A person has paused a queue, so it is only worth knowing. Many are said together.
-fn paused(moment: &Moment, found: &mut Found) {
+fn paused(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     let of = (ProblemKind::QueuePaused, Severity::Note);
     for rule in &moment.pauses {
         let waiting = moment.queues.iter().filter(|(state, _)| rule.covers(&state.queue));
@@ -125,7 +150,9 @@ fn paused(moment: &Moment, found: &mut Found) {
         found.add(of, Subject::Queues, text, remedy);
         return;
     }
-    for (state, _) in paused {
+    let is_told =
+        |state: &QueueState| state.depth > 0 && long_wait(state.oldest_wait, rules).is_some();
+    for (state, _) in paused.into_iter().filter(|(state, _)| !is_told(state)) {
         let jobs = counted(state.depth, "job waits", "jobs wait");
         found.add(
             of,

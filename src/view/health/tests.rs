@@ -69,7 +69,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
     let hour =
         |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
-    let cases: [(Change<'_>, Severity, &str); 24] = [
+    let cases: [(Change<'_>, Severity, &str); 25] = [
         (
             &|of| of.failing_notifications = vec![failing_notification()],
             Warning,
@@ -127,7 +127,14 @@ fn every_rule_has_its_severity_and_its_sentence() {
                 of.queues[0].1 = 0;
             },
             Note,
-            "queue type:osis is paused; 3 jobs wait in it",
+            "queue type:osis is paused; 3 jobs wait in it, the first for 1h00m (threshold 5m)",
+        ),
+        (
+            &|of| {
+                (of.queues[0].0.held, of.queues[0].0.held_wait) = (2, Some(Duration::from_mins(6)))
+            },
+            Note,
+            "limits hold 2 jobs of queue type:osis, the first for 6m00s (threshold 5m)",
         ),
         (
             &|of| of.types[0].hour = Some(hour(9, 1)),
