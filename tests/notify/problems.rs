@@ -66,7 +66,9 @@ fn queue_without_actor_is_told_once_by_all_supervisors_and_once_when_it_is_serve
     awaits(&receiver, vec!["all no_actor type:osis"]);
     let text = receiver.messages()[0]["events"][0]["error"].clone();
     assert_eq!(text, "queue type:osis has 1 job and no live actor");
-    supervisors.iter_mut().for_each(|of| of.kill());
+    for of in &mut supervisors {
+        of.kill();
+    }
     // One that starts later finds the same problem, which was told, and others.
     let _later = hero.supervisor().start();
     submit(&["-t", "bash"]);

@@ -131,7 +131,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
         ),
         (
             &|of| {
-                (of.queues[0].0.held, of.queues[0].0.held_wait) = (2, Some(Duration::from_mins(6)))
+                (of.queues[0].0.held, of.queues[0].0.held_wait) = (2, Some(Duration::from_mins(6)));
             },
             Note,
             "limits hold 2 jobs of queue type:osis, the first for 6m00s (threshold 5m)",
