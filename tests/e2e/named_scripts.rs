@@ -144,7 +144,7 @@ fn waiting_job_keeps_its_text_and_a_deleted_name_never_repeats_a_version() {
     assert_eq!(field(&redis, &d, "uses").as_deref(), Some("sum@3"));
     // With another text it is no job of the script.
     let other = write(&redis, "other.rhai", "4");
-    hero.run(&["job", "edit", &d, "--script", &other]).code(0);
+    hero.run(&["job", "edit", &d, "--file", &other]).code(0);
     assert_eq!((field(&redis, &d, "uses"), field(&redis, &d, "script_digest")), (None, None));
     let _osis = hero.actor("osis-default-1").start();
     for (id, output) in [("a", "1\n"), (b.as_str(), "1\n"), ("c", "3\n"), (d.as_str(), "4\n")] {
