@@ -9,11 +9,12 @@
 //! {"discard": "no such customer"}
 //! {"state": {"row": 7}}
 //! {"submit": {"type": "python", "script": "print(1)"}}
+//! {"inputs": "page-7"}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
 //! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
-//! of them counts. `state` and `submit` are requests: their answers stand on the descriptor for answers (`answers.rs`).
+//! of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for answers (`answers.rs`).
 //! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -28,7 +29,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::{KeptState, NewChildren};
+use crate::proto::job::{AskedOutput, KeptState, NewChildren};
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
@@ -40,6 +41,8 @@ const OUTPUT: &[u8] = b"{\"output\"";
 const STATE: &[u8] = b"{\"state\"";
 /// The start of a line with jobs to submit.
 const SUBMIT: &[u8] = b"{\"submit\"";
+/// The start of a line that asks for an output.
+const INPUTS: &[u8] = b"{\"inputs\"";
 
 /// One message.
 #[derive(Debug)]
@@ -51,6 +54,7 @@ enum ChannelMessage {
     Discard(String),
     State(Result<KeptState, String>),
     Submit(Result<NewChildren, String>),
+    Inputs(Result<AskedOutput, String>),
 }
 
 /// The members of a line. An output is kept as it is written, with all digits of its numbers.
@@ -68,6 +72,8 @@ struct Members<'m> {
     state: Option<&'m RawValue>,
     #[serde(borrow, deserialize_with = "present")]
     submit: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    inputs: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -78,17 +84,20 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state, submit } =
+        let Members { progress, text, log, output, retry_in, discard, state, submit, inputs } =
             serde_json::from_slice(line).ok()?;
-        if state.is_some() || submit.is_some() {
+        if state.is_some() || submit.is_some() || inputs.is_some() {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return match (state, submit) {
-                (Some(state), None) if is_alone => {
+            return match (state, submit, inputs) {
+                (Some(state), None, None) if is_alone => {
                     Some(Self::State(KeptState::of_json(state.get())))
                 }
-                (None, Some(jobs)) if is_alone => {
+                (None, Some(jobs), None) if is_alone => {
                     Some(Self::Submit(NewChildren::of_json(jobs.get())))
+                }
+                (None, None, Some(asked)) if is_alone => {
+                    Some(Self::Inputs(AskedOutput::of_json(asked.get())))
                 }
                 _ => None,
             };
@@ -236,6 +245,8 @@ impl Messages {
             self.request(Err(KeptState::too_large()), log);
         } else if begins_with(&self.partial, SUBMIT) {
             self.request(Err(NewChildren::too_large()), log);
+        } else if begins_with(&self.partial, INPUTS) {
+            self.request(Err("the request is too long".to_owned()), log);
         } else {
             self.unread_lines += 1;
         }
@@ -272,12 +283,18 @@ impl Messages {
             Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
             Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
             Some(ChannelMessage::Submit(new)) => self.request(new.map(RequestKind::Submit), log),
+            Some(ChannelMessage::Inputs(asked)) => {
+                self.request(asked.map(RequestKind::Inputs), log);
+            }
             // A script that asks waits for an answer.
             None if begins_with(line, STATE) => {
                 self.request(Err("the line is no request of a state".to_owned()), log);
             }
             None if begins_with(line, SUBMIT) => {
                 self.request(Err("the line is no request to submit jobs".to_owned()), log);
+            }
+            None if begins_with(line, INPUTS) => {
+                self.request(Err("the line is no request for an output".to_owned()), log);
             }
             None => self.unread_lines += 1,
         }
