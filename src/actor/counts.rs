@@ -34,8 +34,10 @@ pub(super) fn of_invalid() -> Counts {
 /// Returns the reason as its counter names it; `None` for a job that was stopped, which has not failed.
 fn reason(failure: &Failure) -> Option<&'static str> {
     match failure {
-        // A postponed job does not end.
-        Failure::Script { .. } | Failure::Postponed { .. } => Some("script"),
+        // A job that is postponed or waits does not end.
+        Failure::Script { .. } | Failure::Postponed { .. } | Failure::Waits { .. } => {
+            Some("script")
+        }
         Failure::Discarded { .. } => Some("discarded"),
         Failure::Invalid { .. } => Some("invalid"),
         Failure::Timeout => Some("timeout"),

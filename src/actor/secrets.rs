@@ -66,6 +66,14 @@ impl Secrets {
             Ok(Success { output, exit_code }) => {
                 Ok(Success { output: self.hide_in(output), exit_code })
             }
+            Err(Failure::Waits { wait, exit_code }) => {
+                let text = wait.to_json();
+                if self.hide(&text) == text {
+                    return Err(Failure::Waits { wait, exit_code });
+                }
+                let message = "the wait has the value of a secret, which is not stored".to_owned();
+                Err(Failure::Script { message, exit_code })
+            }
             Err(mut failure) => {
                 if let Failure::Script { message, .. }
                 | Failure::Postponed { message, .. }

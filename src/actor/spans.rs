@@ -22,6 +22,8 @@ impl TracedAttempt {
         let job = &run.job;
         let Some(started) = job.started_at.filter(|_| self.own.is_sampled()) else { return };
         let whole = self.begun.elapsed().max(took);
+        // The script of a job that waits has not failed.
+        let failure = failure.filter(|failure| !matches!(failure, Failure::Waits { .. }));
         let error = failure.map(|failure| run.log.hide(&failure.to_string()).into_owned());
         let id = ("hero.job.id", job.id.to_string());
         let mut attributes = vec![

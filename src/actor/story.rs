@@ -80,11 +80,11 @@ pub(super) fn ended(
                 "job {id} of {script_type} failed in {took_text}{attempt}; it is retried in {delay}: {why}"
             );
         }
-        Some(Verdict::Postpone { delay, .. }) => {
-            let delay = shown(*delay);
+        Some(later @ (Verdict::Postpone { delay, .. } | Verdict::Wait { delay, .. })) => {
+            let (within, delay) = (later_by(later), shown(*delay));
             log!(
                 JOB_COURSE,
-                "job {id} of {script_type} asked after {took_text}{attempt} to run again in {delay}: {why}"
+                "job {id} of {script_type} asked after {took_text}{attempt} to run again {within} {delay}: {why}"
             );
         }
         Some(Verdict::Error { dead: true, .. }) => {
@@ -107,6 +107,11 @@ pub(super) fn ended(
             );
         }
     }
+}
+
+/// Returns the word before the time after which a job runs again: a wait may end before.
+fn later_by(verdict: &Verdict) -> &'static str {
+    if matches!(verdict, Verdict::Wait { .. }) { "within" } else { "in" }
 }
 
 /// Returns the id of the job's trace, for the journal; without one the line has no such field.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::counts;
 use crate::config::{DeadLetters, JobConfig};
 use crate::engine::{Failure, StopReason, Success};
-use crate::proto::job::{InvalidJob, Job, RetryDelays};
+use crate::proto::job::{AskedWait, InvalidJob, Job, RetryDelays};
 use crate::proto::units::format_duration;
 use crate::store::{Counts, Verdict};
 
@@ -50,6 +50,12 @@ pub(super) fn decide(
         Err(Failure::Postponed { message: error, exit_code, delay }) => {
             return Some(postpone(job, error, exit_code, delay, config, dice));
         }
+        Err(Failure::Waits { wait, exit_code }) => match wait_of(job, &wait, config) {
+            Ok(delay) => {
+                return Some(Verdict::Wait { wait: wait.to_json(), exit_code, delay });
+            }
+            Err(error) => (error, exit_code),
+        },
         Err(Failure::Discarded { message: error, exit_code }) => {
             return Some(Verdict::Error { error, exit_code, dead: false });
         }
@@ -84,7 +90,8 @@ fn postpone(
     config: &JobConfig,
     dice: f64,
 ) -> Verdict {
-    let first = job.first_started_at.or(job.started_at);
+    // The time of a wait does not count.
+    let first = job.first_started_at.or(job.started_at).max(job.wait_ended_at);
     let since =
         first.zip(job.started_at).map(|(first, last)| last.duration_since(first).unsigned_abs());
     if since.unwrap_or_default() >= config.postponed_max {
@@ -95,6 +102,25 @@ fn postpone(
     let nominal = || retry_delay(job, job.postponed.saturating_add(1), config, dice);
     let delay = delay.unwrap_or_else(nominal).clamp(POSTPONED_MIN, RetryDelays::MAX);
     Verdict::Postpone { error, exit_code, delay }
+}
+
+/// Returns the length of a wait that the script of a job asks for.
+///
+/// # Errors
+/// The reason why the job cannot wait so: the attempt has failed.
+fn wait_of(job: &Job, wait: &AskedWait, config: &JobConfig) -> Result<Duration, String> {
+    let length = wait.length.unwrap_or(config.wait_max);
+    if length > config.wait_max {
+        let (asked, most) = (format_duration(length), format_duration(config.wait_max));
+        return Err(format!("wait: {asked} are longer than job.wait_max ({most})"));
+    }
+    if job.waits >= config.waits_max {
+        return Err(format!("wait: the job has waited {} times, job.waits_max", job.waits));
+    }
+    if wait.jobs.contains(&job.id) {
+        return Err("wait: a job cannot wait for its own end".to_owned());
+    }
+    Ok(length)
 }
 
 /// Returns the end of a job that cannot be run, and its counters. It is never retried.
@@ -203,6 +229,27 @@ mod tests {
         assert_eq!([0, 1, 3].map(|times| wait(None, times)), [1, 2, 8]);
         assert_eq!(wait(Some(Duration::ZERO), 0), 1);
         assert_eq!(wait(Some(Duration::MAX), 0), RetryDelays::MAX.as_secs());
+    }
+
+    #[test]
+    fn job_waits_as_it_asks_within_bounds_and_else_fails() {
+        let config = JobConfig { waits_max: 2, ..JobConfig::default() };
+        let of = |waits, asked: &str| {
+            let mut job = job(1, Some(0));
+            job.waits = waits;
+            let wait = Box::new(AskedWait::of_json(asked).expect("legal"));
+            let failure = Failure::Waits { wait, exit_code: Some(0) };
+            match decide(&job, Err(failure), &config, DeadLetters::Retried, 0.5) {
+                Some(Verdict::Wait { wait, delay, .. }) => format!("{wait} {}", delay.as_secs()),
+                Some(Verdict::Error { error, .. }) => error,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(of(1, r#"{"event":"a","for":"1h"}"#), r#"{"event":"a"} 3600"#);
+        assert_eq!(of(0, r#"{"event":"a"}"#), r#"{"event":"a"} 2592000"#);
+        assert_eq!(of(0, r#"{"for":"31d"}"#), "wait: 31d are longer than job.wait_max (30d)");
+        assert_eq!(of(2, r#"{"for":"1s"}"#), "wait: the job has waited 2 times, job.waits_max");
+        assert_eq!(of(0, r#"{"jobs":["j1"]}"#), "wait: a job cannot wait for its own end");
     }
 
     #[test]

@@ -177,6 +177,7 @@ fn run_one(
         traceparent: run.traceparent,
         attempts_left: attempts_left(job),
         state: job.kept_state.as_deref(),
+        event: job.event.as_deref(),
         source: &job.spec.script,
         extension: &job.spec.extension,
         env: &job.spec.env_vars,

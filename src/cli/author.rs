@@ -1,8 +1,8 @@
 //! The client of a command. Its changes are recorded for the user who gives the command.
 
-use std::env;
+use std::{env, iter};
 
-use nix::unistd::{User, getuid};
+use nix::unistd::{Group, User, getgid, getgroups, getuid};
 
 use crate::client::{Client, ClientError};
 use crate::config::Config;
@@ -24,5 +24,14 @@ pub(super) fn of_command() -> Author {
     let by = by.map(|by| format!(", sudo by {by}")).unwrap_or_default();
     let host = nix::unistd::gethostname().unwrap_or_default();
     let from = host.to_string_lossy().into_owned();
-    Author { who: format!("{name} (uid {uid}{by})"), from, through: "command line" }
+    let names = iter::once(name.clone()).chain(groups()).collect();
+    Author { who: format!("{name} (uid {uid}{by})"), from, through: "command line", names }
+}
+
+/// Returns the groups of this process, as waits of jobs name them: `@ops`.
+fn groups() -> Vec<String> {
+    const GROUPS_MAX: usize = 200;
+    let groups = getgroups().unwrap_or_default().into_iter().chain([getgid()]).take(GROUPS_MAX);
+    let named = groups.filter_map(|group| Group::from_gid(group).ok().flatten());
+    named.map(|group| format!("@{}", group.name)).collect()
 }

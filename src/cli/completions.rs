@@ -21,7 +21,7 @@ _hero_values() {
         --queue) kind=queues ;;
         -t|--type) kind=types ;;
         *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
-            "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
+            "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job tell"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
             "graph show"|"graph wait"|"graph retry"|"graph stop"|"graph delete") kind=graphs ;;
             "queue pause"|"queue resume"|"queue drain"|"queue purge") kind=queues ;;
             "cron show"|"cron history"|"cron backfill"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;

@@ -62,8 +62,13 @@ impl Exec {
             explain::print_allowed(&config, &job)?;
         }
         let client = crate::cli::author::open_client(&config)?;
-        job_notes::print(&job.spec, &config);
+        client.place(&mut job).map_err(of_option)?;
+        let (spec, own) = (job.spec.clone(), job.id.clone());
+        job_notes::print(&spec, &config);
         let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
+        if awaited.id != own {
+            output::note(&format!("hero: {}", job_notes::duplicate(&spec, &awaited.id)));
+        }
         // Beside the wait: the receiver delays nobody.
         let told = awaited.id.to_string();
         let span = tokio::spawn(async move { span.end("job", &told).await });
@@ -139,6 +144,10 @@ pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
         Hindrance::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
         }
+        Hindrance::Wait(wait) => match &wait.event {
+            Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),
+            None => wait.words(),
+        },
     };
     output::note(&format!("hero: job {id} waits for {reason}"));
 }

@@ -26,14 +26,12 @@ pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
     }
 }
 
-/// Returns the note about a job that was not stored, since another with its unique key has not ended.
+/// Returns the note about a job that was not stored, since another holds its unique key: one that has not ended, or
+/// whose `unique_for` lasts.
 pub(super) fn duplicate(job: &JobSpec, other: &JobId) -> String {
-    let why = if job.replaces() {
-        "has started; only one that waits is replaced"
-    } else {
-        "has not ended"
-    };
-    format!("no new job: job {other} has the same unique key and {why}")
+    let why =
+        if job.replaces() { ": it has started, and only one that waits is replaced" } else { "" };
+    format!("no new job: job {other} holds its unique key{why}")
 }
 
 fn notes(job: &JobSpec, config: &Config) -> Vec<String> {

@@ -93,7 +93,12 @@ impl Mcp {
             }
             None => self.caller(),
         };
-        let author = Author { who: caller.name.clone(), through: "agent", ..of_command() };
+        let author = Author {
+            who: caller.name.clone(),
+            through: "agent",
+            names: vec![caller.name.clone()],
+            ..of_command()
+        };
         let context = CallContext {
             client: client.as_author(author),
             address: address.into(),

@@ -29,7 +29,8 @@ pub struct AuditFilter {
 pub(super) fn of_process() -> Author {
     let uid = nix::unistd::geteuid();
     let from = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
-    Author { who: format!("uid {uid}"), from, through: "library" }
+    let names = vec![format!("uid {uid}")];
+    Author { who: format!("uid {uid}"), from, through: "library", names }
 }
 
 impl Client {

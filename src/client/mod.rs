@@ -71,6 +71,7 @@ mod searches;
 mod short_ids;
 mod stats;
 mod status;
+mod tell;
 mod tokens;
 mod wait;
 

@@ -212,6 +212,11 @@ pub struct JobConfig {
     /// A script may postpone its job until this time after the first attempt.
     #[serde(with = "units::duration")]
     pub postponed_max: Duration,
+    /// The longest wait of a script for an event, for jobs or for a time.
+    #[serde(with = "units::duration")]
+    pub wait_max: Duration,
+    /// The number of waits that one job may ask for.
+    pub waits_max: u32,
     /// The number of actors that may die running a job before it ends in `error`.
     pub crash_limit: u32,
     /// Runs an ended job again when a program pushes its id.
@@ -279,6 +284,8 @@ impl Default for JobConfig {
             retry_backoff: Duration::from_secs(1),
             retry_backoff_max: Duration::from_mins(15),
             postponed_max: Duration::from_hours(24),
+            wait_max: Duration::from_hours(30 * 24),
+            waits_max: 1000,
             crash_limit: 3,
             requeue_by_push: true,
             retention: Duration::from_hours(24),

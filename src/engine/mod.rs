@@ -38,7 +38,7 @@ use std::time::Instant;
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
 use crate::proto::job::{
-    AskedBounds, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
+    AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
 };
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
@@ -131,6 +131,8 @@ pub struct Script<'a> {
     pub attempts_left: u32,
     /// The state that an earlier attempt has kept, as JSON.
     pub state: Option<&'a str>,
+    /// The event that ended the last wait of the job, as JSON.
+    pub event: Option<&'a str>,
     /// The text of the script.
     pub source: &'a str,
     /// The extension of its file; empty for the first of its type.
@@ -204,6 +206,13 @@ pub enum Failure {
         /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
+    /// The script waits: its job runs again once what it waits for has come.
+    Waits {
+        /// The wait.
+        wait: Box<AskedWait>,
+        /// The exit code, if a process exited.
+        exit_code: Option<i32>,
+    },
     /// The job is invalid: no attempt can run it.
     Invalid {
         /// The error of the job: `invalid job: FIELD …`.
@@ -258,6 +267,7 @@ impl Display for Failure {
             | Self::Machine { message }
             | Self::Killed { message, .. }
             | Self::Invalid { message } => f.write_str(message),
+            Self::Waits { wait, .. } => write!(f, "waits for {}", wait.words()),
             Self::Timeout => f.write_str("timeout"),
             Self::Stopped(StopReason::Requested) => f.write_str("stopped_by_request"),
             Self::Stopped(StopReason::Shutdown) => f.write_str("stopped by the shutdown"),

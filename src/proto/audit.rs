@@ -19,6 +19,9 @@ pub struct Author {
     pub from: String,
     /// The entrance: command line, API, page, agent or library.
     pub through: &'static str,
+    /// Its names for the waits of jobs that name who may end them: of a user or token, and `@` with the name of a
+    /// group of the user.
+    pub names: Vec<String>,
 }
 
 impl Author {

@@ -75,6 +75,7 @@ fn job(name: &str) -> Value {
             json!({ "change": "retry", "filter": { "error": "timeout" }, "dry_run": true })
         }
         "clear" => json!({ "yes": true }),
+        "tell" => json!({ "id": JOB, "event": "approved", "data": { "by": "18:00" } }),
         _ => json!({ "id": JOB }),
     }
 }

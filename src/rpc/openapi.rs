@@ -71,9 +71,13 @@ fn operation(path: &RestPath, openrpc: &Value) -> Value {
         "responses": responses(path, &method),
     });
     if path.verb == "post" {
+        let schema = match path.result {
+            RestResult::Created => submission(&method, openrpc),
+            _ => parameters_in_body(path, &method),
+        };
         operation["requestBody"] = json!({
             "required": true,
-            "content": { "application/json": { "schema": submission(&method, openrpc) } },
+            "content": { "application/json": { "schema": schema } },
         });
     }
     operation
@@ -82,6 +86,29 @@ fn operation(path: &RestPath, openrpc: &Value) -> Value {
 fn method_of(openrpc: &Value, name: &str) -> Value {
     let mut methods = openrpc["methods"].as_array().into_iter().flatten();
     methods.find(|method| method["name"] == name).cloned().unwrap_or_default()
+}
+
+/// The parameters of a method that are not in its path.
+fn parameters_in_body(path: &RestPath, method: &Value) -> Value {
+    let (mut properties, mut required) = (json!({}), Vec::new());
+    for param in method["params"].as_array().into_iter().flatten() {
+        let name = param["name"].as_str().unwrap_or_default();
+        if path.path.contains(&format!("{{{name}}}")) {
+            continue;
+        }
+        properties[name] = param["schema"].clone();
+        if let Some(text) = param["description"].as_str()
+            && properties[name].is_object()
+        {
+            properties[name]["description"] = json!(text);
+        }
+        if param["required"] == true {
+            required.push(json!(name));
+        }
+    }
+    json!({
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    })
 }
 
 /// The job, with the other parameters of its submission beside its settings.

@@ -25,6 +25,8 @@ enum RestCall {
     Output(String),
     /// `POST /jobs`, with the maximum wait for the end, in seconds.
     Submit(Option<String>),
+    /// `POST /jobs/ID/tell`.
+    Tell(String),
     /// `GET /jobs/ID/log` and `GET /jobs/ID/files/NAME`, which the pages answer.
     OfPage,
 }
@@ -78,6 +80,7 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
         {
             Some(RestCall::Submit(wait()))
         }
+        (&Method::POST, ["jobs", id, "tell"]) => Some(RestCall::Tell((*id).to_owned())),
         _ => None,
     }
 }
@@ -87,7 +90,7 @@ fn unknown_parameter(call: &RestCall, uri: &Uri) -> Option<RpcError> {
     let known: &[&str] = match call {
         RestCall::Get(..) | RestCall::Submit(_) => &["wait"],
         RestCall::OfPage if uri.path().trim_end_matches('/').ends_with("/log") => &["since"],
-        RestCall::Output(_) | RestCall::OfPage => &[],
+        RestCall::Output(_) | RestCall::Tell(_) | RestCall::OfPage => &[],
     };
     let names = uri.query().unwrap_or_default().split('&');
     let mut names = names.filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
@@ -147,6 +150,11 @@ async fn answer(
             Err(refused) => return Err(refused),
         },
         RestCall::OfPage => StatusCode::NOT_FOUND.into_response(),
+        RestCall::Tell(id) => {
+            let body = read_json(service, request).await?;
+            let params = event_for(id, &body).map_err(|error| (error.status(), error))?;
+            json_response(StatusCode::OK, &ask("job.tell", params).await?)
+        }
         RestCall::Submit(wait) => {
             let body = read_json(service, request).await?;
             let params =
@@ -179,6 +187,19 @@ fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
         params.insert("wait".to_owned(), json!(seconds(wait)?));
     }
     params.insert("job".to_owned(), Value::Object(job));
+    Ok(Value::Object(params))
+}
+
+/// Returns the parameters of an event: the body is the event, with its data.
+fn event_for(id: String, body: &[u8]) -> Result<Value, RpcError> {
+    let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
+    refuse_wide_integers(body).map_err(wrong)?;
+    let mut params: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+        wrong(format!("the body must be an event, an object of JSON with `event`: {error}"))
+    })?;
+    if params.insert("id".to_owned(), Value::String(id)).is_some() {
+        return Err(wrong("the id of the job stands in the address".to_owned()).with("field", "id"));
+    }
     Ok(Value::Object(params))
 }
 
@@ -253,6 +274,20 @@ mod tests {
         assert_eq!(call(&Method::POST, "/jobs", &json), Some(RestCall::Submit(None)));
         let wait = Some(RestCall::Submit(Some("5".to_owned())));
         assert_eq!(call(&Method::POST, "/jobs?wait=5", &json), wait);
+    }
+
+    #[test]
+    fn event_is_the_body_and_its_job_stands_in_the_address() {
+        let tell = Some(RestCall::Tell("a".to_owned()));
+        assert_eq!(call(&Method::POST, "/jobs/a/tell", &[]), tell);
+        assert_eq!(call(&Method::GET, "/jobs/a/tell", &[]), None);
+        let params = event_for("a".to_owned(), br#"{"event": "approved", "data": [1]}"#);
+        let expected = json!({ "id": "a", "event": "approved", "data": [1] });
+        assert_eq!(params.expect("legal"), expected);
+        for wrong in ["", "[]", "7", r#"{"event": "a", "id": "b"}"#] {
+            let error = event_for("a".to_owned(), wrong.as_bytes()).expect_err("illegal");
+            assert_eq!(error.code, code::INVALID_PARAMS, "{wrong}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) enum RestResult {
 }
 
 /// The paths. The pages serve the log and the files.
-pub(super) const PATHS: [RestPath; 5] = [
+pub(super) const PATHS: [RestPath; 6] = [
     RestPath {
         verb: "post",
         path: "/jobs",
@@ -36,6 +36,15 @@ pub(super) const PATHS: [RestPath; 5] = [
         summary: None,
         waits: true,
         result: RestResult::Created,
+    },
+    RestPath {
+        verb: "post",
+        path: "/jobs/{id}/tell",
+        operation: "tellJob",
+        method: "job.tell",
+        summary: None,
+        waits: false,
+        result: RestResult::Document,
     },
     RestPath {
         verb: "get",

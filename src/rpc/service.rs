@@ -211,7 +211,10 @@ impl ApiService {
 
 /// Returns a caller as the author of changes, with the client whose request is being answered.
 pub(crate) fn author(caller: &Caller, through: &'static str) -> Author {
-    Author { who: caller.name.clone(), from: peer(), through }
+    // Only a user of the command line has groups.
+    let names =
+        Some(caller.name.clone()).filter(|name| !name.starts_with('@')).into_iter().collect();
+    Author { who: caller.name.clone(), from: peer(), through, names }
 }
 
 fn is_refusal(error: &RpcError) -> bool {

@@ -49,8 +49,8 @@ impl Store {
             "large" => FoundOutput::TooLarge(id, text(2)?.parse().map_err(|_| unexpected())?),
             "unended" => FoundOutput::Unended(id, text(2)?.parse().map_err(|_| unexpected())?),
             "finished" => {
-                let bytes: Vec<u8> =
-                    redis::from_redis_value(answer[2].clone()).map_err(|_| unexpected())?;
+                let output = answer.get(2).ok_or_else(unexpected)?.clone();
+                let bytes: Vec<u8> = redis::from_redis_value(output).map_err(|_| unexpected())?;
                 FoundOutput::Finished(id, JobOutput::from(bytes))
             }
             _ => match self.outcome(&id).await? {

@@ -47,6 +47,15 @@ pub enum Verdict {
         /// The wait before it runs again.
         delay: Duration,
     },
+    /// The job runs again once what its script waits for has come; no attempt is charged.
+    Wait {
+        /// The wait, as the field `wait` has it.
+        wait: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// The time after which it runs again anyway.
+        delay: Duration,
+    },
 }
 
 /// The end of one attempt, to be recorded.
@@ -173,6 +182,9 @@ impl Store {
                 Verdict::Postpone { error, exit_code, delay } => {
                     ("postpone", error.as_bytes(), exit_code, Some(delay))
                 }
+                Verdict::Wait { wait, exit_code, delay } => {
+                    ("wait", wait.as_bytes(), exit_code, Some(delay))
+                }
             };
             script
                 .arg(ending.id.as_str())
@@ -216,6 +228,9 @@ impl Store {
 
 /// The reply with an output of this number of bytes or more is made here. Redis escapes a megabyte in 15 ms.
 const LONG_OUTPUT: usize = 16 << 10;
+
+/// The work of a wait for the children of a job.
+const CHILDREN_WORK: usize = 64 * JOB_WORK;
 
 /// The limit on stagings of one large output.
 const STAGINGS_MAX: u32 = 3;
@@ -271,6 +286,9 @@ impl<'a> UnsentEnd<'a> {
             Verdict::Error { error, .. }
             | Verdict::Retry { error, .. }
             | Verdict::Postpone { error, .. } => error.len(),
+            // It looks at the jobs of the wait: up to a hundred are named, children may be more.
+            Verdict::Wait { wait, .. } if wait.contains("\"children\"") => CHILDREN_WORK,
+            Verdict::Wait { wait, .. } => 8 * wait.len(),
         };
         2 * JOB_WORK + text + text.max(self.reply.len())
     }

@@ -73,6 +73,7 @@ mod state_counts;
 mod statistics;
 mod status;
 mod submission;
+mod tell;
 mod tokens;
 mod way;
 
@@ -127,6 +128,7 @@ pub use short_ids::IdsFound;
 pub use statistics::Sampled;
 pub use status::{LastHour, TypeState};
 pub use submission::Submitted;
+pub use tell::TellOutcome;
 pub use tokens::TokenAdded;
 pub use way::Reach;
 

@@ -9,7 +9,7 @@ use redis::Value;
 use super::attempts::kept;
 use super::listing::read;
 use super::{PresenceOf, Store, StoreError};
-use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
 use crate::proto::message::ActorState;
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -61,6 +61,8 @@ pub enum Hindrance {
     Pause(Queue, Option<PauseRule>),
     /// No live actor claims jobs of its queue.
     NoActor(Queue),
+    /// Its script waits for this.
+    Wait(AskedWait),
 }
 
 fn names_of(queues: &[Queue]) -> Vec<String> {
@@ -140,20 +142,25 @@ impl Store {
             .ok_or_else(unexpected)
     }
 
-    /// The reason why a dispatched job does not start; `None` if an actor will claim it, or it is not
-    /// dispatched.
+    /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
+    /// it, or it is in another state.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("held_by");
-        command.arg("script_type").arg("group").arg("instance").arg("priority");
-        let fields: [Option<String>; 6] =
+        command.arg("script_type").arg("group").arg("instance").arg("priority").arg("wait");
+        let fields: [Option<String>; 7] =
             self.link.query("reading the prerequisites of a job", &command).await?;
-        let [status, held_by, script_type, group, instance, priority] = fields;
-        if status.and_then(|status| status.parse().ok()) != Some(JobStatus::Dispatched) {
-            return Ok(None);
+        let [status, held_by, script_type, group, instance, priority, wait] = fields;
+        match status.and_then(|status| status.parse().ok()) {
+            Some(JobStatus::Dispatched) => {}
+            Some(JobStatus::Scheduled) => {
+                let wait = wait.as_deref().and_then(AskedWait::of_field);
+                return Ok(wait.map(Hindrance::Wait));
+            }
+            _ => return Ok(None),
         }
         if let Some(limit) = held_by {
             return Ok(Some(Hindrance::Limit(limit)));

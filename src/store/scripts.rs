@@ -72,7 +72,7 @@ scripts! {
     inputs long_waits look notify_done notify_plan notify_take objects_index objects_read objects_undeclared note_actors objects_write open_graph pause
     progress purge push_replies recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_graph restore_job restore_key restore_log restore_objects restore_place retry
-    sample settle stage stage_files stage_others start stop submit submit_child supervise take_tasks tend_limits
+    sample settle stage stage_files stage_others start stop submit submit_child supervise take_tasks tell tend_limits
     unadopted unused_contents wake
 }
 
@@ -86,10 +86,10 @@ macro_rules! shared {
 }
 
 shared! {
-    adopt_legacy amqp attempts awaited claim_limits contents control counters cron cron_counted cron_end dependents ending events expiring
+    adopt_legacy amqp attempts awaited begin_wait claim_limits contents control counters cron cron_counted cron_end dependents ending events expiring
     foreign_actors foreign_end foreign_start graph_end graph_start index job later_owner leave leftovers legacy limits names notes notify other_copies owner pauses prerequisites
     pushed_again queue queue_front reserved rhailib routing slot stop_job submit_jobs sweep time unique
-    waiting wake wanted wrong_type
+    waiting waits wake wanted wrong_type
 }
 
 /// A script as Redis gets it, for a person.

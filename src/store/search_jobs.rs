@@ -1,5 +1,6 @@
 //! Searches through jobs by what no index has: a bounded look at the latest.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::{JobField, JobStatus, Tags};
+use crate::proto::job::{AskedWait, JobField, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -46,7 +47,7 @@ pub struct JobSearch {
     pub ended_since: Option<Timestamp>,
     /// Only jobs whose last attempt was of this actor.
     pub actor: Option<String>,
-    /// Only jobs whose last attempt was on this machine.
+    /// Only jobs that run on this machine, or whose last attempt was there.
     pub host: Option<String>,
     /// Only jobs that ended at this time or before it.
     pub ended_until: Option<Timestamp>,
@@ -154,6 +155,26 @@ impl JobSummary {
         word.filter(|_| !self.status.is_terminal())
     }
 
+    /// Returns what its script waits for, in words, if it does.
+    pub fn awaited(&self) -> Option<String> {
+        let wait = self.fields.get("wait").filter(|_| self.status == JobStatus::Scheduled)?;
+        AskedWait::of_field(wait).map(|wait| wait.words())
+    }
+
+    /// Sets the machine of a job that runs, as its hash has only the one of its last attempt: to `host` if its
+    /// actor is one of those there.
+    fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
+        if self.status == JobStatus::Started {
+            let is_there =
+                self.fields.get("actor").is_some_and(|actor| actors_there.contains(actor));
+            self.fields.remove("hostname");
+            if is_there {
+                self.fields.insert("hostname", host.to_owned());
+            }
+        }
+        self
+    }
+
     /// Returns true if the job has all of these tags.
     pub fn has_tags(&self, wanted: &[String]) -> bool {
         if wanted.is_empty() {
@@ -198,6 +219,10 @@ impl Shards {
             (Some(only), Some(own)) => own == only.as_str(),
             _ => true,
         };
+        let running_there = match &search.host {
+            Some(host) => self.actors_on(host).await?,
+            None => HashSet::new(),
+        };
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
         let mut found = FoundJobs::default();
@@ -207,6 +232,10 @@ impl Shards {
             for (place, job) in jobs {
                 found.looked += 1;
                 found.next = Some(place);
+                let job = job.map(|job| match &search.host {
+                    Some(host) => job.running_on(host, &running_there),
+                    None => job,
+                });
                 let is_found = |job: &JobSummary| of_type(job) && search.matches(job) && sees(job);
                 found.items.extend(job.filter(is_found).map(JobSummary::shortened));
                 if found.items.len() == wanted || found.looked >= JobSearch::LOOKED_MAX {
@@ -220,6 +249,13 @@ impl Shards {
             page.cursor.clone_from(&found.next);
             page.limit = (page.limit * 2).min(ListQuery::LIMIT_MAX);
         }
+    }
+
+    /// Returns the live actors on a machine.
+    async fn actors_on(&self, host: &str) -> Result<HashSet<String>, StoreError> {
+        let live = self.each(|store| store.actors(None)).await?;
+        let there = live.into_iter().flatten().filter(|of| of.presence.hostname == host);
+        Ok(there.map(|of| of.actor.to_string()).collect())
     }
 }
 

@@ -1,12 +1,15 @@
 //! The built-ins that store, as messages reach them.
 
+use std::time::Duration;
+
 use hero::amqp::builtin::BuiltIns;
 use hero::amqp::message::{AmqpMessage, Delivered, MessageAnswer, Properties};
 use hero::client::Client;
 use hero::config::{AmqpConfig, BuiltInName, JobConfig, OsisConfig};
+use hero::store::Verdict;
 use serde_json::{Value, json};
 
-use crate::support::{MariaDb, Redis, needs_mariadb};
+use crate::support::{Life, MariaDb, Redis, World, needs_mariadb};
 
 fn built_ins(redis: &Redis, config: &AmqpConfig) -> BuiltIns {
     let client = Client::with(&redis.config("hero"), JobConfig::default()).expect("a client");
@@ -94,4 +97,44 @@ async fn rows_are_served_where_a_database_is_configured() {
     assert_eq!(written, MessageAnswer::Done(json!({ "key": { "id": 7 } })));
     let page = with.serve(BuiltInName::Relational, &fetch).await;
     assert_eq!(page, MessageAnswer::Done(json!({ "rows": [{ "id": 7 }], "next": null })));
+}
+
+#[tokio::test]
+async fn message_tells_a_job_its_event_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let config = AmqpConfig::default();
+    let served = built_ins(&world.redis, &config);
+    let tell = async |data: Value| {
+        let message = message("jobs.tell", "tell", "", &data, Some("m1"));
+        served.serve(BuiltInName::Tell, &message).await
+    };
+    let waits = |wait: &str| Verdict::Wait {
+        wait: wait.to_owned(),
+        exit_code: None,
+        delay: Duration::from_hours(1),
+    };
+    for (id, wait) in [("a", "{\"event\":\"ok\"}"), ("b", "{\"event\":\"ok\",\"who\":[\"ann\"]}")] {
+        let id = world.started(&life, id).await;
+        world.finish(&life, &id, waits(wait)).await;
+    }
+    let event = |id: &str, event: &str| json!({ "id": id, "event": event, "data": [7] });
+    let done = |id: &str, result: &str| MessageAnswer::Done(json!({ "id": id, "result": result }));
+    for (hostile, code) in [
+        (event("b", "ok"), "refused"),
+        (event("none", "ok"), "not_found"),
+        (event("a", "o k"), "invalid_message"),
+        (event("*", "ok"), "invalid_message"),
+        (json!({ "id": "a" }), "invalid_message"),
+        (json!({ "id": "a", "event": "ok", "who": "ann" }), "invalid_message"),
+        (json!([]), "invalid_message"),
+        (json!({ "id": "a", "event": "ok", "data": "x".repeat(70_000) }), "invalid_message"),
+    ] {
+        assert_eq!(failed(tell(hostile.clone()).await), (code.to_owned(), false), "{hostile}");
+    }
+    assert_eq!(tell(event("a", "other")).await, done("a", "kept"));
+    assert_eq!(tell(event("a", "ok")).await, done("a", "told"));
+    assert_eq!(tell(event("a", "ok")).await, done("a", "twice"));
+    let came: Value = serde_json::from_str(&world.field("a", "event").expect("one")).expect("JSON");
+    assert_eq!((&came["data"], &came["through"]), (&json!([7]), &json!("RabbitMQ")));
+    assert_eq!(world.field("b", "event"), None);
 }

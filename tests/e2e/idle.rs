@@ -39,6 +39,53 @@ fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
 }
 
 #[test]
+fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let supervisor = hero.supervisor().start();
+    let actor = hero.actor("osis-default-1").tasks(4).start();
+    let waiting = || redis.ask::<u64>(&format!("ZCARD {}", keys::index("scheduled", "osis")));
+    let submit = |count: usize| {
+        let before = waiting();
+        let job = "{\"script_type\":\"osis\",\"script\":\"wait(#{event: \\\"go\\\"})\"}\n";
+        for some in (0..count).collect::<Vec<_>>().chunks(1000) {
+            hero.run_with_input(&["submit", "--batch", "-"], &job.repeat(some.len())).code(0);
+        }
+        wait_until("they wait", || waiting() == before + count as u64);
+        wait_until("the queue is forgotten", || {
+            !redis.ask::<bool>(&format!("EXISTS {}", keys::keys().queues()))
+        });
+    };
+    let memory = || -> u64 {
+        let used: String = redis.ask("INFO memory");
+        let used = used.lines().find_map(|line| line.strip_prefix("used_memory:")?.parse().ok());
+        used.expect("a number")
+    };
+    // Commands per look: only a look asks for the revision of the periodic jobs.
+    let per_look = || {
+        let before = calls(&redis);
+        let looks = |now: &BTreeMap<String, u64>| count(now, "hget") - count(&before, "hget");
+        wait_until("it has looked for long", || looks(&calls(&redis)) >= 60);
+        let now = calls(&redis);
+        // What this test asks for does not count.
+        let all = |of: &BTreeMap<String, u64>| of.values().sum::<u64>() - count(of, "info");
+        (all(&now) - all(&before)) / looks(&now)
+    };
+    let none = per_look();
+    submit(1);
+    let one = per_look();
+    let before = memory();
+    submit(9_999);
+    let bytes = memory().saturating_sub(before) / 9_999;
+    let many = per_look();
+    println!(
+        "{none} commands per look with 0 waiting jobs, {one} with 1, {many} with 10 000, of {bytes} bytes each"
+    );
+    assert!(many <= one + 3, "{none} {one} {many}");
+    drop((supervisor, actor));
+}
+
+#[test]
 fn job_wakes_one_of_many_idle_actors() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -320,6 +320,12 @@ fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
     {
         assert!(ids(&filter).is_empty(), "{filter:?}");
     }
+    let script = "import time\nwhile True: time.sleep(1)";
+    let python = hero.actor("python-default-1").start();
+    hero.run(&["submit", "-t", "python", "--id", "runs", "-e", script]).code(0);
+    wait_until("it runs there", || ids(&["--host", &host]).contains(&"runs".to_owned()));
+    assert!(ids(&["--host", "elsewhere"]).is_empty());
+    drop(python);
 }
 
 #[test]

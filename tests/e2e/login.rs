@@ -27,6 +27,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("job files", Some(&["a"])),
     ("job fetch", Some(&["a", "b"])),
     ("job stop", Some(&["a"])),
+    ("job tell", Some(&["a", "b"])),
     ("job retry", Some(&["a"])),
     ("job edit", Some(&["a", "--priority", "0"])),
     ("job clone", Some(&["a"])),

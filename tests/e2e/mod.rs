@@ -66,6 +66,7 @@ mod traces;
 mod unfinished;
 mod unique;
 mod user_folders;
+mod waits;
 
 use crate::support::{Redis, keys, until};
 

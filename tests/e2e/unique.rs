@@ -24,6 +24,8 @@ fn key_is_held_for_its_time_after_the_job_finished() {
     until(&redis, &first, "finished");
     assert_eq!(submit(&hero, &long), first);
     assert_eq!(submit(&hero, &["--unique-key=k", "-e", "2"]), first);
+    let waits = ["exec", "-t", "osis", "--unique-key=k", "-e", "2"];
+    hero.run(&waits).code(0).says(&format!("no new job: job {first} holds its unique key"));
     let reject = ["submit", "-t", "osis", "--unique-key=k", "--on-duplicate=reject", "-e", "1"];
     hero.run(&reject).code(65).says(&format!("its unique key is held by job {first}"));
     // A started job is not replaced.
@@ -186,12 +188,12 @@ fn job_that_runs_is_not_replaced() {
     assert_eq!(submit(&hero, &args), "runs");
     let again = [&["submit", "-t", "osis"], &args[..]].concat();
     hero.run(&again).code(0).says(
-        "hero: no new job: job runs has the same unique key and has started; only one that waits is replaced",
+        "hero: no new job: job runs holds its unique key: it has started, and only one that waits is replaced",
     );
     let json = hero.run(&[&["--json"], &again[..]].concat()).code(0).stdout;
     assert_eq!(json, "{\"id\":\"runs\",\"created\":false}\n");
     let other = ["submit", "-t", "osis", "--unique-key=k", "-e", "1"];
-    hero.run(&other).code(0).says("job runs has the same unique key and has not ended");
+    hero.run(&other).code(0).says("no new job: job runs holds its unique key");
     assert_eq!(field(&redis, "runs", "status").as_deref(), Some("started"));
     hero.run(&["job", "stop", "runs"]).code(0);
     until(&redis, "runs", "error");

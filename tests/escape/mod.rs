@@ -10,6 +10,7 @@ mod kept_state;
 mod leftovers;
 mod notify;
 mod sal;
+mod waits;
 
 use std::os::unix::fs::chown;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Program, W1, all_finish, counting, dual, jobs, lines, replies_are_right, submit};
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 const EXAMPLE: &str = include_str!("../../packaging/redis/hero-acl.conf");
 pub(crate) const PASSWORD: &str = "secret";
@@ -117,6 +117,31 @@ fn the_shipped_access_rules_are_enough_for_merged_lists() {
         let listed = user.run(&["job", "list", "--limit", "3", "--json"]).code(0).stdout;
         assert_eq!(listed.matches("\"bash\"").count(), 3, "{listed}");
     }
+    nothing_was_denied(&redis);
+}
+
+#[test]
+fn the_shipped_access_rules_are_enough_for_waits() {
+    let redis = Redis::start();
+    let of = |user: &str| {
+        let hero = Hero::on(&redis).set("type.python.may_submit", "[\"python\"]");
+        with_login(&redis, hero, user, &rules(user))
+    };
+    let (supervisor, actor, client) = (of("hero-supervisor"), of("hero-actor"), of("hero-client"));
+    redis.run("ACL LOG RESET");
+    let _supervisor = supervisor.supervisor().start();
+    let _actor = actor.actor("python-default-1").start();
+    let script = "import hero\n\
+                  if hero.event is None:\n    hero.submit('1', name='c')\n    hero.wait(children=True)\n\
+                  if 'children' in hero.event: hero.wait('ok')\n\
+                  if 'event' in hero.event: hero.wait('never', '10ms')\n\
+                  print(hero.event['timeout'])";
+    client.run(&["submit", "-t", "python", "--id", "a", "-e", script]).code(0);
+    let waits = || redis.field(&keys::job("a"), "wait").is_some_and(|wait| wait.contains("ok"));
+    wait_until("it waits for the event", waits);
+    client.run(&["job", "tell", "a", "later"]).code(0);
+    client.run(&["job", "tell", "a", "ok"]).code(0);
+    client.run(&["job", "wait", "a"]).code(0).stdout("True\n");
     nothing_was_denied(&redis);
 }
 

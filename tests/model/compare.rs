@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hero::proto::job::JobStatus;
 
 use super::reference::Model;
+use super::waits::{Wait, name_of, names_told};
 use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
@@ -247,6 +248,12 @@ fn agrees(seen: &Seen, model: &Model) {
         assert_eq!(seen.retained.contains(id), job.retained, "the TTL of {id}");
         let pending = seen.pending.get(id).cloned().unwrap_or_default();
         assert_eq!(pending, job.pending, "what {id} waits for");
+        let wait = seen.field(id, "wait");
+        let expected = job.wait.as_ref().map(Wait::text).unwrap_or_default();
+        assert_eq!((wait, number("waits")), (expected.as_str(), job.waits), "the wait of {id}");
+        assert_eq!(name_of(seen.field(id, "event")).as_deref(), job.event, "the event of {id}");
+        let told: Vec<&str> = job.told.iter().copied().collect();
+        assert_eq!(names_told(seen.field(id, "told_events")), told, "events kept by {id}");
     }
     let ids = |jobs: Vec<&String>| jobs.into_iter().cloned().collect::<Vec<_>>();
     assert_eq!(ids(seen.jobs.keys().collect()), ids(model.jobs.keys().collect()), "the jobs");

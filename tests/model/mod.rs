@@ -10,6 +10,7 @@ mod compare;
 mod reference;
 mod search;
 mod steps;
+mod waits;
 
 use std::collections::VecDeque;
 use std::fmt::Write;

@@ -7,13 +7,15 @@ use hero::proto::job::JobStatus::{
     self, Created, Dispatched, Error, Finished, Scheduled, Started, WaitingForPrerequisites,
 };
 
+use super::waits::Wait;
+
 /// Actors that may die running a job before it is given up.
 pub(super) const CRASH_LIMIT: u32 = 3;
 /// The depth of recovery's search in a list for an entry of Hero's own.
 const HEAD_DEPTH: usize = 50;
 
 /// The mark of a prerequisite that only has to end.
-const ANY: char = '?';
+pub(super) const ANY: char = '?';
 
 /// A job as its hash should say.
 #[derive(Debug, Clone)]
@@ -44,6 +46,16 @@ pub(super) struct Job {
     pub(super) failed_in_vain: bool,
     /// True once Hero knows of its end: an end that a foreign actor wrote must be noticed.
     pub(super) retained: bool,
+    /// What its script waits for.
+    pub(super) wait: Option<Wait>,
+    /// The number of its waits.
+    pub(super) waits: u32,
+    /// The event that ended its last wait, if that had a name.
+    pub(super) event: Option<&'static str>,
+    /// The events that it was told before it waits for them.
+    pub(super) told: BTreeSet<&'static str>,
+    /// The turn in which its wait for jobs was looked at last.
+    pub(super) looked: u64,
 }
 
 impl Job {
@@ -65,6 +77,11 @@ impl Job {
             boot: None,
             failed_in_vain: false,
             retained: false,
+            wait: None,
+            waits: 0,
+            event: None,
+            told: BTreeSet::new(),
+            looked: 0,
         }
     }
 
@@ -83,13 +100,15 @@ pub(super) enum Submitted {
 }
 
 /// The end of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Finished,
     Error,
     Dead,
     /// Tried again at this time.
     Retry(u64),
+    /// Run again once this has come, or at this time.
+    Wait(u64, Wait),
 }
 
 /// The expected answer to an ending.
@@ -130,17 +149,19 @@ pub(super) struct Model {
     pub(super) leases: BTreeMap<String, bool>,
     /// Queues that nothing is taken from.
     pub(super) paused: BTreeSet<String>,
+    /// The number of calls that entered waits, or looked at them.
+    pub(super) turn: u64,
 }
 
 /// A job that ended: its id, whether it finished, and who waits for it.
 type Ended = (String, bool, Vec<String>);
 
 impl Model {
-    fn count(&mut self, script_type: &str, what: &'static str) {
+    pub(super) fn count(&mut self, script_type: &str, what: &'static str) {
         *self.counts.entry((script_type.to_owned(), what)).or_default() += 1;
     }
 
-    fn enter(&mut self, status: JobStatus, id: &str) {
+    pub(super) fn enter(&mut self, status: JobStatus, id: &str) {
         let job = self.jobs.get_mut(id).expect("a job enters an index");
         job.status = status;
         let index = self.indexes.entry((status, job.script_type.clone())).or_default();
@@ -148,7 +169,7 @@ impl Model {
     }
 
     /// Takes the job out of wherever it stands, and out of its queue if it waits there.
-    fn leave(&mut self, id: &str) {
+    pub(super) fn leave(&mut self, id: &str) {
         let job = &self.jobs[id];
         if job.status == Dispatched
             && let Some(list) = self.lists.get_mut(&job.queue)
@@ -164,7 +185,7 @@ impl Model {
         }
     }
 
-    fn push_back(&mut self, id: &str) {
+    pub(super) fn push_back(&mut self, id: &str) {
         let job = self.jobs.get_mut(id).expect("a job is dispatched");
         job.status = Dispatched;
         let queue = job.queue.clone();
@@ -218,6 +239,12 @@ impl Model {
                 let strictly = job.pending.remove(&prerequisite);
                 let in_vain = strictly && !finished;
                 let waited = strictly | job.pending.remove(&format!("{ANY}{prerequisite}"));
+                if waited && job.status == Scheduled && job.wait.is_some() {
+                    if job.pending.is_empty() {
+                        self.wake(&id, None);
+                    }
+                    continue;
+                }
                 if !waited || job.status != WaitingForPrerequisites {
                     continue;
                 }
@@ -317,7 +344,7 @@ impl Model {
         self.enter(WaitingForPrerequisites, id);
     }
 
-    fn note_dependent(&mut self, prerequisite: &str, id: &str) {
+    pub(super) fn note_dependent(&mut self, prerequisite: &str, id: &str) {
         let Some(prerequisite) = self.jobs.get_mut(prerequisite) else { return };
         if !prerequisite.dependents.iter().any(|known| known == id) {
             prerequisite.dependents.push(id.to_owned());
@@ -461,8 +488,9 @@ impl Model {
 
     pub(super) fn finish(&mut self, boot: &str, endings: &[(String, End)]) -> Vec<Recorded> {
         let mut ended = VecDeque::new();
+        self.turn += 1;
         let answers =
-            endings.iter().map(|(id, end)| self.finish_one(boot, id, *end, &mut ended)).collect();
+            endings.iter().map(|(id, end)| self.finish_one(boot, id, end, &mut ended)).collect();
         self.tell_dependents(ended);
         answers
     }
@@ -471,7 +499,7 @@ impl Model {
         &mut self,
         boot: &str,
         id: &str,
-        end: End,
+        end: &End,
         ended: &mut VecDeque<Ended>,
     ) -> Recorded {
         let owned = self.running.get(boot).is_some_and(|ids| ids.iter().any(|own| own == id));
@@ -479,7 +507,7 @@ impl Model {
             let before = self.jobs.get(id).is_some_and(|job| {
                 job.boot.as_deref() == Some(boot)
                     && (job.status.is_terminal()
-                        || matches!(end, End::Retry(_))
+                        || matches!(end, End::Retry(_) | End::Wait(..))
                             && matches!(job.status, Scheduled | Dispatched))
             });
             return if before { Recorded::Before } else { Recorded::Lost };
@@ -488,11 +516,12 @@ impl Model {
         match end {
             End::Retry(at) => {
                 let job = self.jobs.get_mut(id).expect("a job that runs");
-                (job.run_at, job.due) = (Some(at), false);
+                (job.run_at, job.due) = (Some(*at), false);
                 let script_type = job.script_type.clone();
                 self.enter(Scheduled, id);
                 self.count(&script_type, "retried");
             }
+            End::Wait(until, wait) => self.begin_wait(id, *until, wait),
             End::Finished => ended.push_back(self.conclude(id, "finished")),
             End::Error => ended.push_back(self.conclude(id, "failed")),
             End::Dead => {
@@ -537,6 +566,7 @@ impl Model {
     fn stop_waiting(&mut self, id: &str, what: &'static str) {
         if let Some(job) = self.jobs.get_mut(id) {
             job.pending.clear();
+            job.wait = None;
         }
         self.leave(id);
         let ended = self.conclude(id, what);
@@ -566,6 +596,8 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("it was looked at");
         (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
         (job.retained, job.failed_in_vain) = (false, false);
+        (job.waits, job.event) = (0, None);
+        job.told.clear();
         let script_type = job.script_type.clone();
         self.count(&script_type, "submitted");
         self.wait_or_run(id);
@@ -710,16 +742,19 @@ impl Model {
 
     /// Dispatches due jobs.
     pub(super) fn dispatch_due(&mut self) -> usize {
-        let mut due: Vec<(u64, String)> = self
-            .jobs
-            .iter()
-            .filter(|(_, job)| job.status == Scheduled && job.due)
-            .map(|(id, job)| (job.run_at.expect("a scheduled job has a time"), id.clone()))
-            .collect();
-        due.sort();
-        for (_, id) in &due {
+        let due = self.jobs.iter().filter(|(_, job)| job.status == Scheduled && job.due);
+        let mut due: Vec<String> = due.map(|(id, _)| id.clone()).collect();
+        due.sort_by_key(|id| self.order_of(id));
+        self.turn += 1;
+        due.retain(|id| !self.waits_on(id));
+        for id in &due {
             self.leave(id);
-            self.jobs.get_mut(id).expect("it was looked at").boot = None;
+            let job = self.jobs.get_mut(id).expect("it was looked at");
+            job.boot = None;
+            if job.wait.take().is_some() {
+                job.event = None;
+                job.pending.clear();
+            }
             self.push_back(id);
         }
         due.len()

@@ -69,7 +69,8 @@ impl Walk {
             0..20 => self.submit().await,
             20..24 => self.start().await,
             24..44 => self.claim().await,
-            44..58 => self.finish().await,
+            44..56 => self.finish().await,
+            56..58 => self.tell().await,
             58..61 => self.requeue().await,
             61..65 => self.stop().await,
             65..69 => self.retry().await,
@@ -87,7 +88,7 @@ impl Walk {
         }
     }
 
-    fn any_job(&mut self, wanted: impl Fn(&Job) -> bool) -> Option<String> {
+    pub(super) fn any_job(&mut self, wanted: impl Fn(&Job) -> bool) -> Option<String> {
         let ids: Vec<&String> =
             self.model.jobs.iter().filter(|(_, job)| wanted(job)).map(|(id, _)| id).collect();
         self.rng.choice(ids).cloned()
@@ -250,17 +251,21 @@ impl Walk {
             } else {
                 self.rng.choice(&own).cloned()
             };
-            let end = match self.rng.u8(..5) {
+            let end = match self.rng.u8(..7) {
                 0 => End::Error,
                 1 => End::Dead,
                 2 => End::Retry(self.time().0),
+                3 | 4 => {
+                    let wait = self.any_wait(any.as_deref().unwrap_or_default());
+                    End::Wait(self.time().0, wait)
+                }
                 _ => End::Finished,
             };
             endings.extend(any.map(|id| (id, end)));
         }
         let request: Vec<AttemptEnd> = endings
             .iter()
-            .map(|(id, end)| self.world.ending(&life, legal(id), self.verdict(*end)))
+            .map(|(id, end)| self.world.ending(&life, legal(id), self.verdict(end)))
             .collect();
         let answers =
             self.world.store.finish(&life.boot, RETENTION, &request).await.expect("redis answers");
@@ -279,19 +284,28 @@ impl Walk {
         said
     }
 
-    fn verdict(&self, end: End) -> Verdict {
+    fn verdict(&self, end: &End) -> Verdict {
         let (error, exit_code) = ("no".to_owned(), Some(1));
         match end {
             End::Finished => Verdict::Finished { output: "out".into(), exit_code: None },
             End::Error => Verdict::Error { error, exit_code, dead: false },
             End::Dead => Verdict::Error { error, exit_code, dead: true },
-            End::Retry(place) => {
-                let time = self.began + Duration::from_secs(3600 + 1000 * place);
-                let delay = time.duration_since(Timestamp::now());
-                let delay = delay.try_into().expect("a time ahead");
-                Verdict::Retry { error, exit_code, delay }
+            End::Retry(place) => Verdict::Retry { error, exit_code, delay: self.delay(*place) },
+            End::Wait(place, wait) => {
+                Verdict::Wait { wait: wait.text(), exit_code, delay: self.delay(*place) }
             }
         }
+    }
+
+    /// Returns the time from now to a place in the order of times.
+    fn delay(&self, place: u64) -> Duration {
+        let time = self.began + Duration::from_secs(3600 + 1000 * place);
+        time.duration_since(Timestamp::now()).try_into().expect("a time ahead")
+    }
+
+    /// Returns true once in so many times.
+    pub(super) fn chance(&mut self, of: u8) -> bool {
+        self.rng.u8(..of) == 0
     }
 
     /// Pauses a queue, lets one go on, or empties one.
@@ -663,7 +677,7 @@ fn differ_in_news_alone(model: &[String], real: &[String], known: &[String]) -> 
     sorted(model) == sorted(real) && old(model) == old(real)
 }
 
-fn legal(id: &str) -> JobId {
+pub(super) fn legal(id: &str) -> JobId {
     id.parse().expect("a legal id")
 }
 

@@ -57,6 +57,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
     let (queue, actor) = (json!({ "queue": "type:osis" }), json!({ "actor": "osis:default:1" }));
     vec![
         ("job.edit", json!({ "id": "edited", "priority": 0 }), "job.edit"),
+        ("job.tell", json!({ "id": "edited", "event": "approved" }), "job.tell"),
         ("job.stop", json!({ "id": "stopped" }), "job.stop"),
         ("job.retry", json!({ "id": "again" }), "job.retry"),
         ("job.change_many", json!({ "change": "stop", "ids": ["many"] }), "job.stop"),

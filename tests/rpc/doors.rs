@@ -179,6 +179,13 @@ const TABLE: &[Row] = &[
     Row("job.start", Thing::Created, id, "++++++", "--0000"),
     Row("job.stop", Thing::Created, id, "++++++", "--0000"),
     Row("job.submit", Thing::None, job, "++++++", "------"),
+    Row(
+        "job.tell",
+        Thing::Created,
+        |of| json!({ "id": of.id, "event": "approved" }),
+        "++++++",
+        "--0000",
+    ),
     Row("job.wait", Thing::Ended, id, "+-++++", "+-0000"),
     Row("limit.list", Thing::None, nothing, "+-----", "+-----"),
     Row("list_jobs", Thing::Ended, nothing, "+-++++", "+-++++"),

@@ -34,3 +34,4 @@ mod samples;
 mod schedule;
 mod statistics;
 mod submit;
+mod waits;

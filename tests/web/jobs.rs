@@ -1,5 +1,7 @@
 //! The pages of jobs over plain HTTP: hostile data is text, what a visitor may not do is refused.
 
+use serde_json::{Value, json};
+
 use super::requests::{Answer, send, signed_in};
 use super::visitors::{OPERATOR, READER};
 use crate::support::{Hero, Redis, Served, keys, wait_until};
@@ -119,6 +121,72 @@ fn state_for_the_next_attempt_stands_on_the_page_of_its_job() {
     assert!(!shown("a job without a state"));
     redis.set_field(&keys::job("keeps"), "kept_state", HOSTILE);
     assert!(shown("a job with a state"));
+}
+
+#[test]
+fn waiting_job_is_told_its_event_by_the_form_on_its_page() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    let script = "import hero\nif hero.event is None: hero.wait('ok', who=['ann', 'bob'])\nprint(hero.event)";
+    hero.run(&["submit", "-t", "python", "--id", "asks", "-e", script]).code(0);
+    let field = |name: &str| redis.field(&keys::job("asks"), name);
+    wait_until("it waits", || field("wait").is_some());
+    let site = Served::on(&redis);
+    let reader = signed_in(&site, READER);
+    let page = send(&site, "GET", "/jobs/asks", &reader, "");
+    assert!(
+        page.body.contains("For the event ok, until ") && page.body.contains("told by ann, bob")
+    );
+    assert!(!page.body.contains("value=\"tell\""), "a reader sees no button");
+    let cookie = signed_in(&site, &["bob", "--scope", "read,submit,operate"]);
+    let page = send(&site, "GET", "/jobs/asks", &cookie, "");
+    is_safe(&page, "a waiting job");
+    assert!(page.body.contains("Tell ok"), "{}", page.body);
+    let list = send(&site, "GET", "/jobs", &cookie, "").body;
+    assert!(list.contains("waits for the event ok, or runs"), "{list}");
+    let forgery = page.forgery();
+    let form = |text: &str, csrf: &str| {
+        send(
+            &site,
+            "POST",
+            "/jobs/asks",
+            &cookie,
+            &format!("do=tell&event=ok&data={text}&csrf={csrf}"),
+        )
+    };
+    assert_eq!(form("x", "wrong").status, 403);
+    let eve = signed_in(&site, OPERATOR);
+    let eve_forgery = send(&site, "GET", "/jobs/asks", &eve, "").forgery();
+    let by_eve = format!("do=tell&event=ok&csrf={eve_forgery}");
+    assert_eq!(send(&site, "POST", "/jobs/asks", &eve, &by_eve).status, 409, "it is for others");
+    assert!(field("wait").is_some());
+    let told = form("%3Cb%3E+until+18%3A00", &forgery);
+    assert_eq!((told.status, told.header("location")), (303, Some("/jobs/asks")));
+    wait_until("it has ended", || field("status").as_deref() == Some("finished"));
+    let event: Value = serde_json::from_str(&field("event").expect("an event")).expect("JSON");
+    assert_eq!((&event["who"], &event["through"]), (&json!("bob"), &json!("page")));
+    assert_eq!(event["data"], "<b> until 18:00");
+    let page = send(&site, "GET", "/jobs/asks", &cookie, "");
+    is_safe(&page, "a job that was told");
+    assert!(!page.body.contains("It waits"), "{}", page.body);
+    assert_eq!(form("x", &forgery).status, 409, "it has ended");
+}
+
+#[test]
+fn page_of_a_wait_that_another_program_wrote_is_safe() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "python", "--id", "bad", "--delay", "1h", "-e", "1"]).code(0);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    let hostile = json!({ "event": "ok", "who": [HOSTILE] }).to_string();
+    for wait in [HOSTILE, &hostile, &json!({ "event": HOSTILE }).to_string(), "{}", "[", ""] {
+        redis.set_field(&keys::job("bad"), "wait", wait);
+        redis.set_field(&keys::job("bad"), "event", wait);
+        is_safe(&send(&site, "GET", "/jobs/bad", &cookie, ""), wait);
+        is_safe(&send(&site, "GET", "/jobs", &cookie, ""), wait);
+    }
 }
 
 #[test]

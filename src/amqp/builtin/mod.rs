@@ -5,6 +5,7 @@ mod logger;
 mod objects;
 mod ping;
 mod relational;
+mod tell;
 
 use std::sync::Arc;
 
@@ -17,10 +18,12 @@ use super::route::LOG_KEY;
 use crate::client::Client;
 use crate::config::{AmqpConfig, BuiltInName, ConfigError, OsisConfig};
 use objects::RecObjects;
+use tell::JobEvents;
 
 /// The built-ins of one process.
 #[derive(Debug, Clone)]
 pub struct BuiltIns {
+    events: JobEvents,
     objects: RecObjects,
     logs: Option<LogCollection>,
     relational: Option<Arc<Relational>>,
@@ -39,6 +42,7 @@ impl BuiltIns {
         let relational = &config.relational;
         let relational = relational.is_on().then(|| Relational::new(relational).map(Arc::new));
         Ok(Self {
+            events: JobEvents::new(client.clone()),
             objects: RecObjects::new(client.clone(), osis.clone(), &config.context, config.scope()),
             logs: LogCollection::new(client.clone(), &config.logs, osis),
             relational: relational.transpose()?,
@@ -61,6 +65,7 @@ impl BuiltIns {
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
         let served = match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(ping::serve(message)),
+            (BuiltInName::Tell, _) => self.events.serve(message).await,
             (BuiltInName::Journal, _) => Ok(journal::serve(message)),
             (BuiltInName::Objects, _) => self.objects.serve(message).await,
             (BuiltInName::Logger, Some(logs)) => logger::serve(logs, message).await,

@@ -151,10 +151,11 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
     table
 }
 
-/// The state, with a mark if the job is late or slow.
+/// The state, with a mark if the job is late or slow, and what it waits for.
 fn state(job: &JobSummary) -> String {
     let mark = job.delay().map(|word| format!(", {word}")).unwrap_or_default();
-    format!("{}{mark}", job.state())
+    let wait = job.awaited().map(|wait| format!(", waits for {wait}")).unwrap_or_default();
+    format!("{}{mark}{wait}", job.state())
 }
 
 /// The target below the type, with the priority unless it is the default.
@@ -230,6 +231,11 @@ mod tests {
         let starts = local_second(due.parse().expect("a time"), &local_zone());
         assert!(shown.contains(" STARTS\n") && shown.contains(&starts), "{shown}");
         assert!(shown.contains(" 10s ") && !shown.contains("in "), "{shown}");
+        let wait = ("wait", r#"{"event":"approved"}"#);
+        let waits = [job(JobStatus::Scheduled, &[wait]), job(JobStatus::Started, &[wait])];
+        let shown = table(&waits, now, false).render();
+        assert!(shown.contains(" scheduled, waits for the event approved "), "{shown}");
+        assert_eq!(shown.matches("approved").count(), 1, "{shown}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod list;
 mod moment;
 pub(super) mod show;
 mod sought;
+mod tell;
 mod unfinished;
 mod wait;
 
@@ -59,6 +60,7 @@ pub(super) enum JobCommand {
                             hero job stop --children 7f9c2ba4\n  \
                             hero job stop --type python --since 1h --dry-run")]
     Stop(StopJobs),
+    Tell(tell::TellJob),
     Retry(RetryJobs),
     Edit(edit::EditJob),
     Clone(CloneJob),
@@ -216,6 +218,7 @@ impl JobCommand {
             Self::Files(files) => files.run(&client, global).await,
             Self::Fetch(fetch) => fetch.run(&client, global).await,
             Self::Stop(stop) => stop.run(&client, global).await,
+            Self::Tell(tell) => tell.run(&client, global).await,
             Self::Retry(retry) => retry.run(&client, global).await,
             Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,

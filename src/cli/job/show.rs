@@ -17,7 +17,7 @@ use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::error_kind::{FailureCause, failed_prerequisite};
 use crate::proto::job::{
-    FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
+    AskedWait, FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus,
 };
 use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;
@@ -124,12 +124,18 @@ fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
     }
 }
 
-/// Returns the state of a job, with the person or program that stopped it, whose field it takes away.
+/// Returns the state of a job, with what its script waits for, or the person or program that stopped it, whose field
+/// it takes away.
 fn with_stopper(job: &Job, fields: &mut Map<String, Value>) -> String {
     let word = state(job);
     let said = match job.status {
         JobStatus::Error if word != job.status.as_str() => "stopped by",
         JobStatus::Started => "told to stop by",
+        JobStatus::Scheduled => {
+            let wait = job.wait.as_deref().and_then(AskedWait::of_field);
+            let wait = wait.map(|wait| format!(", waits for {}", wait.words()));
+            return format!("{word}{}", wait.unwrap_or_default());
+        }
         _ => return word.to_owned(),
     };
     match fields.remove("stopped_by") {

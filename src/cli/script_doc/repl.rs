@@ -184,6 +184,7 @@ impl Prompt {
             traceparent: None,
             attempts_left: 0,
             state: None,
+            event: None,
             source,
             extension: "",
             env: &env,

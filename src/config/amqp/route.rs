@@ -41,6 +41,8 @@ pub enum BuiltInName {
     Journal,
     /// The tables of a relational database.
     Relational,
+    /// The events that jobs wait for.
+    Tell,
 }
 
 impl BuiltInName {
@@ -52,6 +54,7 @@ impl BuiltInName {
             Self::Logger => "logger",
             Self::Journal => "journal",
             Self::Relational => "relational",
+            Self::Tell => "tell",
         }
     }
 }

@@ -109,7 +109,7 @@ key_table! {
     ]);
 
     /// The part of Hero that answers, in place of a job.
-    builtin: OneOf(&["ping", "objects", "logger", "journal", "relational"]);
+    builtin: OneOf(&["ping", "objects", "logger", "journal", "relational", "tell"]);
 
     /// The script type, group and timeout of the job.
     type: Text;

@@ -27,6 +27,12 @@ key_table! {
     /// With `0s` none is postponed.
     postponed_max: Duration(0, TEN_YEARS);
 
+    /// The longest wait that a script may ask for by `wait`, and the length of one that names no time.
+    wait_max: Duration(SECOND, TEN_YEARS);
+
+    /// The number of waits that one job may ask for. The job fails if its script asks for one more.
+    waits_max: Number(0, 1_000_000);
+
     /// A job that crashed its actor this many times ends in `error`.
     crash_limit: Number(1, 1000);
 

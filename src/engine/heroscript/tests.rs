@@ -59,6 +59,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         traceparent: None,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension: "",
         env: &env,

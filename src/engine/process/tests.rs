@@ -100,6 +100,7 @@ impl Job {
             traceparent: None,
             attempts_left: 0,
             state: None,
+            event: None,
             source,
             extension: "",
             env: &self.env,

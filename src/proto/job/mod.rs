@@ -32,6 +32,7 @@ mod tags;
 mod traceparent;
 mod uniqueness;
 mod value;
+mod wait;
 
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use asked_output::{ASKED_OUTPUT_BYTES_MAX, AskedOutput, FoundOutput};
@@ -68,3 +69,4 @@ pub use uniqueness::{OnDuplicate, UniqueBy, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;
 pub(crate) use value::is_variable_name;
+pub use wait::{AskedWait, EVENT_BYTES_MAX, check_event, event_data};

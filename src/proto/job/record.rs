@@ -127,6 +127,16 @@ job! {
     kept_state: Option<String>,
     /// The time at which its script kept it.
     kept_state_at: Option<Timestamp>,
+    /// The event, the jobs or the time that it waits for while it is scheduled, as JSON.
+    wait: Option<String>,
+    /// The number of waits that its script has asked for.
+    waits: u32,
+    /// The event that ended its last wait, as JSON.
+    event: Option<String>,
+    /// The time when its last wait ended.
+    wait_ended_at: Option<Timestamp>,
+    /// Events that it was told before it waits for them, as JSON.
+    told_events: Option<String>,
     /// The latest attempts before the last one.
     attempts: Vec<JobAttempt>,
 }

@@ -14,7 +14,7 @@ use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{awaited_or_same, has_key, stored_or_same};
 use super::told_job::ToldJob;
-use super::{job_edit, job_list, job_log, job_stop};
+use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
@@ -67,7 +67,7 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 /// The methods that change jobs or delete them.
-fn changes() -> [Method; 5] {
+fn changes() -> [Method; 6] {
     [
         Method::new(
             "job.stop",
@@ -92,6 +92,12 @@ fn changes() -> [Method; 5] {
             Scope::Submit,
             "Changes the priority, the group, the earliest time, the script or other settings of a job that has not started.",
             job_edit::edit,
+        ),
+        Method::new(
+            "job.tell",
+            Scope::Submit,
+            "Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next wait.",
+            job_tell::tell,
         ),
         Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
     ]

@@ -17,6 +17,7 @@ mod job_log;
 mod job_many;
 mod job_retry;
 mod job_stop;
+mod job_tell;
 mod job_types;
 mod limit;
 mod notify;

@@ -10,7 +10,7 @@ use crate::proto::job::JobId;
 pub(super) struct ToldJob {
     /// The id of the job.
     id: String,
-    /// Its new state, or the change: `stopped`, `told to stop`, `deleted`.
+    /// Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`.
     result: String,
 }
 

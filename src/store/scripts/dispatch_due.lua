@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 limit
 -- returns { dispatched, us until the next is due or -1, notes on jobs }
--- needs: wrong_type time names routing job sweep notes index events queue
+-- needs: wrong_type time names routing job sweep notes index events queue waits
 
 local limit, at = tonumber(ARGV[1]), now_us()
 local dispatched, soonest = 0, -1
@@ -12,10 +12,15 @@ for _, script_type in ipairs(some_types(at)) do
   limit = limit - #due
   for _, id in ipairs(due) do
     redis.call('ZREM', index, id)
-    local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority')
+    local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'wait', 'run_at')
     local queue = queue_of(legal_type(f[2]) or script_type, f[3], f[4], f[5])
+    local event, look
+    if f[6] then event, look = event_of_due(id, f[6], microseconds(f[7]), at) end
     -- A job in another state does not belong into this index.
-    if f[1] == 'scheduled' and queue then
+    if f[1] == 'scheduled' and queue and look then
+      redis.call('ZADD', index, integer(look), id)
+    elseif f[1] == 'scheduled' and queue then
+      if event then end_wait(id, event, at) end
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
       -- A foreign actor leaves no boot id: with the boot id of the last attempt, the job would look as if

@@ -6,8 +6,8 @@
 --       4 'hold' if the reply of every job waits until `push_replies` is called, '' if only replies of jobs whose
 --       field `durable` says so do; then for each attempt:
 --       id, time of the claim in us, script type of the actor,
---       'finished' | 'apart' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
---       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
+--       'finished' | 'apart' | 'error' | 'dead' | 'retry' | 'postpone' | 'wait', output, error or the wait as
+--       JSON, exit code or '', for the last three the delay in us, '' or its usage of resources and missing log lines: lines of
 --       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
 --       number of counters of its type that it adds to, these: counter, number
 --       ('dead' is an error of a job that used up its attempts; 'apart' means finished, with an output
@@ -17,7 +17,7 @@
 --       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
 --       'more' if `settle` has dependents to tell, or callbacks of a graph to start
 -- needs: wrong_type time names routing job owner counters index events ending
--- rarely: attempts queue dependents limits
+-- rarely: attempts queue dependents limits begin_wait
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -32,28 +32,35 @@ local trims = at % 16 < tonumber(ARGV[3])
 local POSTPONED_MAX = 1000000000
 
 -- Lets the job run again later. A postponed job has lost no attempt.
-local function run_later(id, script_type, is_postponed, text, exit_code, delay_us)
-  local due = at + delay_us
+local function run_later(id, script_type, kind, text, exit_code, delay_us)
+  local due, is_postponed, wait = at + delay_us, kind ~= 'retry', kind == 'wait' and text
+  if wait then text = 'waits: ' .. wait end
   local started_at = present(read(id, 'started_at')[1])
   if started_at then redis.call('HSETNX', JOB .. id, 'first_started_at', started_at) end
   rarely().note_attempt(id, is_postponed and 'postponed' or 'error', text, rfc3339(at))
   if is_postponed then
-    local f = read(id, 'attempt', 'postponed')
+    local counter = wait and 'waits' or 'postponed'
+    local f = read(id, 'attempt', counter)
     redis.call('HSET', JOB .. id, 'attempt', math.max((tonumber(f[1]) or 1) - 1, 0),
-      'postponed', math.min(tonumber(f[2]) or 0, POSTPONED_MAX) + 1)
+      counter, math.min(tonumber(f[2]) or 0, POSTPONED_MAX) + 1)
   end
+  local event, look = nil, due
+  if wait then event, look = rarely().begin_wait(id, wait, due, at) end
   log_event(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))
+  if wait then redis.call('HDEL', JOB .. id, 'error') end
   if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end
-  enter('scheduled', script_type, id, due)
+  if look then enter('scheduled', script_type, id, look) end
   count(script_type, is_postponed and 'postponed' or 'retried')
-  -- Nobody would find it there.
-  if has_wrong_type[index_of('scheduled', script_type)] then
+  -- What it waits for has come already, or nobody would find it there.
+  if event or has_wrong_type[index_of('scheduled', script_type)] then
     local f = read(id, 'group', 'instance', 'priority')
+    local queue = queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type
+    if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(at), at) end
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
-    rarely().push_back(id, queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type, at)
+    rarely().push_back(id, queue, at)
   end
 end
 
@@ -129,7 +136,7 @@ local function finish(number)
     ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]) or 0, ARGV[a + 7], ARGV[a + 8]
   if fence[number] == 'again' then return 'done' end
   if fence[number] and fence[number] ~= 'owned' then return fence[number] end
-  local runs_again = kind == 'retry' or kind == 'postpone'
+  local runs_again = kind == 'retry' or kind == 'postpone' or kind == 'wait'
   if not (fence[number] or has_wrong_type[RUNNING .. boot] and disown(boot, id)) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -139,7 +146,7 @@ local function finish(number)
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
-    'durable', 'cron', 'kept_state_at')
+    'durable', 'cron', 'kept_state_at', 'waits')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -147,14 +154,14 @@ local function finish(number)
     count(script_type, ARGV[counter], tonumber(ARGV[counter + 1]))
   end
   -- Then the exit code and the error in the hash belong to an earlier attempt.
-  local ran_before = f[6] ~= '1' or present(f[9])
+  local ran_before = f[6] ~= '1' or present(f[9]) or present(f[17])
   if ran_before and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
   if ran_before or used ~= '' then note_usage(id, ran_before, used) end
   if runs_again and present(read(id, 'stop_requested')[1]) then
     kind, text, runs_again = 'error', 'stopped_by_request', false
   end
   if runs_again then
-    run_later(id, script_type, kind == 'postpone', text, exit_code, delay_us)
+    run_later(id, script_type, kind, text, exit_code, delay_us)
     return 'ok'
   end
   local status = (kind == 'finished' or kind == 'apart') and 'finished' or 'error'

@@ -4,12 +4,12 @@
 -- ARGV: 1 id  2 its state in the backup  3 its queue in the backup, or ''  4 retention
 --       5... its pending prerequisites in the backup
 -- returns its new state; 'illegal' if its fields name no queue, and it stays `created`; 'missing'
--- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting awaited expiring dependents
+-- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting awaited expiring dependents begin_wait
 
 local id, before, retention, at = ARGV[1], ARGV[2], ARGV[4], now_us()
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention', 'actor',
-  'stop_requested', 'dependencies', 'prerequisites_at')
+  'stop_requested', 'dependencies', 'prerequisites_at', 'wait')
 -- Sent before: the answer to that call was lost.
 if f[1] ~= 'created' then return f[1] or 'missing' end
 local queue = present(ARGV[3]) or queue_of(f[2], f[3], f[4], f[5])
@@ -56,6 +56,18 @@ local function fail(text)
   return 'error'
 end
 
+-- Lets a job wait on that waited in the backup.
+local function wait_on(wait, ends)
+  redis.call('HSET', JOB .. id, 'status', 'scheduled')
+  local event, look = begin_wait(id, wait, ends, at)
+  if event then
+    wake_waiting(id, script_type, queue, event, at)
+    return 'dispatched'
+  end
+  enter('scheduled', script_type, id, look)
+  return 'scheduled'
+end
+
 local pending, failed, over = look_again()
 redis.call('ZREM', index_of('created', script_type), id)
 local state
@@ -77,6 +89,8 @@ elseif before == 'dispatched' or before == 'started' then
   state = 'dispatched'
   redis.call('HSET', JOB .. id, 'status', state)
   push_back(id, queue, at)
+elseif before == 'scheduled' and f[17] then
+  state = wait_on(f[17], microseconds(f[6]))
 else
   state = dispatch_or_schedule(id, queue, microseconds(f[6]), at)
   if state == 'dispatched' then

@@ -11,7 +11,7 @@ use super::super::links::encoded;
 use super::super::parts::Confirm;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
-use super::{parsed, read};
+use super::{parsed, read, tell_form};
 
 /// Asks before a job is deleted.
 pub(in crate::web) async fn ask_delete(
@@ -57,6 +57,7 @@ pub(in crate::web) async fn change(
             let said = if has_ended { "Stopped." } else { "Its actor was told to stop it." };
             (said.to_owned(), own)
         }
+        "tell" => (tell_form::tell(&site, &visitor, &id, &fields).await?, own),
         "delete" => {
             site.call(&visitor, "job.delete", params).await?;
             (format!("Deleted job {id}."), "/jobs".to_owned())

@@ -9,6 +9,7 @@ mod highlight;
 mod log_pane;
 mod retry_form;
 mod source;
+mod tell_form;
 mod time_line;
 
 use std::collections::HashMap;
@@ -88,6 +89,7 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
+                (tell_form::section(&job, links, &visitor, may_change(&visitor, &job)))
                 (attempt_section::section(&job, links, now.moment.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
@@ -223,14 +225,17 @@ fn progress(job: &JobDoc) -> Markup {
     }
 }
 
+fn may_change(visitor: &Visitor, job: &JobDoc) -> bool {
+    let is_own = job.text("caller_id") == visitor.caller.name;
+    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
+}
+
 /// Returns the buttons in their form. The live parts have the buttons alone, without the token.
 fn actions(site: &Site, visitor: &Visitor, job: &JobDoc) -> Markup {
     let links = site.links();
-    let is_own = job.text("caller_id") == visitor.caller.name;
-    let may_change = visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own);
     html! {
         div.actions {
-            @if may_change {
+            @if may_change(visitor, job) {
                 form method="post" action=(links.job(job.id())) {
                     (visitor.forgery_field())
                     (buttons(job, links, true))

@@ -10,7 +10,7 @@ use super::super::parts::{
     ago, columns, duration, empty_row, percent, pick, pick_all, short_id, until,
 };
 use super::filter::JobFilter;
-use crate::proto::job::JobStatus;
+use crate::proto::job::{AskedWait, JobStatus};
 
 /// The look of the rows of a table.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,9 @@ fn its_reason(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
         JobStatus::Created => html! { "not started" },
         JobStatus::WaitingForPrerequisites => awaited(job, links),
         JobStatus::Scheduled => html! {
+            @if let Some(wait) = AskedWait::of_field(job.text("wait")) {
+                "waits for " (wait.words()) ", or "
+            }
             @if let Some(at) = job.time("run_at") { "runs " (until(at, now)) }
             @if !job.text("error").is_empty() {
                 " after " (error_line(job, links))

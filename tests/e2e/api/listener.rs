@@ -117,8 +117,8 @@ fn metrics_are_served_in_both_formats_to_those_who_may_read() {
     let accept = [("accept", "application/openmetrics-text")];
     let open = api.unix().get("/metrics", &accept);
     assert!(open.text().ends_with("# EOF\n"), "{}", open.text());
-    // `hero metrics` prints the same series with the same help. A supervisor that has just started
-    // adds some when its duties have looked for the first time, so both are read until they agree.
+    // `hero metrics` prints the same series with the same help. Until the first heartbeat of the supervisor
+    // that has just started there is the problem `few_supervisors`, so both are read until they agree.
     let series = |text: String| -> BTreeSet<String> {
         let names = text.lines().map(|line| match line.strip_prefix('#') {
             Some(_) => line,

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{Hero, Redis, Served, needs};
+use crate::support::{Hero, Redis, Served, keys, needs, wait_until};
 
 /// Runs curl with a token.
 #[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
@@ -86,6 +86,49 @@ fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
     }
     let refused = document(&curl(&site, &token, &[], "/jobs/none"));
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
+}
+
+#[test]
+fn curl_tells_a_job_the_event_that_it_waits_for() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let _actor = site.hero.actor("python-default-1").start();
+    let (ann, bob) = (
+        site.token(&["ann", "--scope", "read,submit"]),
+        site.token(&["bob", "--scope", "read,submit"]),
+    );
+    let script = "import hero\nif hero.event is None: hero.wait('ok')\nprint(hero.event['who'], hero.event['data'])";
+    site.hero
+        .run(&["submit", "-t", "python", "--caller", "ann", "--id", "a", "-e", script])
+        .code(0);
+    let waits = || redis.field(&keys::job("a"), "wait").is_some();
+    wait_until("it waits", waits);
+    let tell = |token: &str, path: &str, body: &str| {
+        let args = ["-w", "%{http_code}", "-H", "content-type: application/json", "-d", body];
+        text(&curl(&site, token, &args, path))
+    };
+    let event = "{\"event\": \"ok\", \"data\": [7]}";
+    for (token, path, body, status) in [
+        (&bob, "/jobs/a/tell", event, "403"),
+        (&ann, "/jobs/none/tell", event, "404"),
+        (&ann, "/jobs/a/tell?wait=1", event, "400"),
+        (&ann, "/jobs/a/tell", "[]", "400"),
+        (&ann, "/jobs/a/tell", "{\"event\": \"o k\"}", "400"),
+        (&ann, "/jobs/a/tell", "{\"event\": \"ok\", \"id\": \"b\"}", "400"),
+        (&ann, "/jobs/a/tell", "{\"event\": \"ok\", \"dat\": 1}", "400"),
+    ] {
+        let said = tell(token, path, body);
+        assert!(said.ends_with(status), "{path} {body}: {said}");
+    }
+    let form = text(&curl(&site, &ann, &["-w", "%{http_code}", "-d", event], "/jobs/a/tell"));
+    assert!(form.ends_with("415"), "{form}");
+    assert!(waits());
+    assert_eq!(tell(&ann, "/jobs/a/tell", event), "{\"id\":\"a\",\"result\":\"told\"}200");
+    site.hero.run(&["job", "wait", "a"]).code(0).stdout("ann [7]\n");
+    assert!(tell(&ann, "/jobs/a/tell", event).ends_with("409"), "it has ended");
 }
 
 #[test]

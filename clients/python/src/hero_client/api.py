@@ -509,6 +509,16 @@ class Job(_JobRequired, total=False):
     """The state that its script has kept for the next attempt, as JSON."""
     kept_state_at: str
     """The time at which its script kept it."""
+    wait: str
+    """The event, the jobs or the time that it waits for while it is scheduled, as JSON."""
+    waits: int
+    """The number of waits that its script has asked for."""
+    event: str
+    """The event that ended its last wait, as JSON."""
+    wait_ended_at: str
+    """The time when its last wait ended."""
+    told_events: str
+    """Events that it was told before it waits for them, as JSON."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     cron: str
@@ -905,6 +915,8 @@ class ListedJob(_ListedJobRequired, total=False):
     `HERO_CONTEXT_ID`."""
     attempt: int
     """Attempts so far, the running one included."""
+    wait: str
+    """The event, the jobs or the time that it waits for while it is scheduled, as JSON."""
     crashes: int
     """The number of actors that died running it."""
     actor: str
@@ -1322,7 +1334,7 @@ class ToldJob(TypedDict):
     id: str
     """The id of the job."""
     result: str
-    """Its new state, or the change: `stopped`, `told to stop`, `deleted`."""
+    """Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`."""
 
 
 class TypeCount(TypedDict):
@@ -1673,6 +1685,12 @@ class Methods:
         answer: Id = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
+    def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
+        """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
+        wait."""
+        answer: ToldJob = self._call("job.tell", _given({"id": id, "event": event, "data": data}))
+        return answer
+
     def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
         """Waits for the end of a job and returns it; if the wait ends first, as it is then."""
         answer: Job = self._call("job.wait", _given({"id": id, "wait": wait}))
@@ -2001,6 +2019,12 @@ class AsyncMethods:
         """Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
         that is repeated with the same id and the same content returns that job."""
         answer: Id = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
+        return answer
+
+    async def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
+        """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
+        wait."""
+        answer: ToldJob = await self._call("job.tell", _given({"id": id, "event": event, "data": data}))
         return answer
 
     async def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:

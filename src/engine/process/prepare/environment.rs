@@ -27,6 +27,9 @@ const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 /// The variable with the parameters of a job that has any, as JSON.
 const PARAMS: &str = "HERO_PARAMS";
 
+/// The variable with the event that ended the last wait of a job, as JSON.
+const EVENT: &str = "HERO_EVENT";
+
 /// Returns the environment of a job: the variables that any program needs, then the job's own, then
 /// its identity, which no job can override.
 ///
@@ -70,6 +73,11 @@ pub(super) fn environment_over(
     env.remove(OsStr::new(PARAMS));
     if !script.params.is_empty() {
         env.insert(PARAMS.into(), serde_json::json!(script.params).to_string().into());
+    }
+    env.remove(OsStr::new(EVENT));
+    if let Some(event) = script.event {
+        check_variable(EVENT, event)?;
+        env.insert(EVENT.into(), event.into());
     }
     Ok(env.into_iter().collect())
 }

@@ -151,6 +151,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         traceparent: None,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension,
         env: &env,

@@ -7,14 +7,16 @@
 //! {"output": {"any": "value"}}
 //! {"retry_in": 300, "text": "the server is busy"}
 //! {"discard": "no such customer"}
+//! {"wait": {"event": "approved", "for": "3d"}}
 //! {"state": {"row": 7}}
 //! {"submit": {"type": "python", "script": "print(1)"}}
 //! {"inputs": "page-7"}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
-//! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
-//! of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for answers (`answers.rs`).
+//! standard output. `retry_in`, in seconds, `discard` and `wait` decide what the end of the script means: the
+//! last of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for
+//! answers (`answers.rs`).
 //! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -29,7 +31,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::{AskedOutput, KeptState, NewChildren};
+use crate::proto::job::{AskedOutput, AskedWait, KeptState, NewChildren};
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
@@ -41,6 +43,8 @@ const OUTPUT: &[u8] = b"{\"output\"";
 const STATE: &[u8] = b"{\"state\"";
 /// The start of a line with jobs to submit.
 const SUBMIT: &[u8] = b"{\"submit\"";
+/// The start of a line with a wait.
+const WAIT: &[u8] = b"{\"wait\"";
 /// The start of a line that asks for an output.
 const INPUTS: &[u8] = b"{\"inputs\"";
 
@@ -52,6 +56,7 @@ enum ChannelMessage {
     Output(String),
     RetryIn(f64, String),
     Discard(String),
+    Wait(Result<AskedWait, String>),
     State(Result<KeptState, String>),
     Submit(Result<NewChildren, String>),
     Inputs(Result<AskedOutput, String>),
@@ -73,6 +78,8 @@ struct Members<'m> {
     #[serde(borrow, deserialize_with = "present")]
     submit: Option<&'m RawValue>,
     #[serde(borrow, deserialize_with = "present")]
+    wait: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
     inputs: Option<&'m RawValue>,
 }
 
@@ -84,19 +91,22 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state, submit, inputs } =
+        let Members { progress, text, log, output, retry_in, discard, state, submit, wait, inputs } =
             serde_json::from_slice(line).ok()?;
-        if state.is_some() || submit.is_some() || inputs.is_some() {
+        if state.is_some() || submit.is_some() || wait.is_some() || inputs.is_some() {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return match (state, submit, inputs) {
-                (Some(state), None, None) if is_alone => {
+            return match (state, submit, wait, inputs) {
+                (Some(state), None, None, None) if is_alone => {
                     Some(Self::State(KeptState::of_json(state.get())))
                 }
-                (None, Some(jobs), None) if is_alone => {
+                (None, Some(jobs), None, None) if is_alone => {
                     Some(Self::Submit(NewChildren::of_json(jobs.get())))
                 }
-                (None, None, Some(asked)) if is_alone => {
+                (None, None, Some(wait), None) if is_alone => {
+                    Some(Self::Wait(AskedWait::of_json(wait.get())))
+                }
+                (None, None, None, Some(asked)) if is_alone => {
                     Some(Self::Inputs(AskedOutput::of_json(asked.get())))
                 }
                 _ => None,
@@ -130,6 +140,8 @@ pub enum AskedEnd {
     RetryIn(Duration, String),
     /// No further attempt can succeed.
     Discard(String),
+    /// It runs again after this wait, or fails as nobody can wait so.
+    Wait(Result<AskedWait, String>),
 }
 
 /// The reading end, and the bytes read.
@@ -245,6 +257,8 @@ impl Messages {
             self.request(Err(KeptState::too_large()), log);
         } else if begins_with(&self.partial, SUBMIT) {
             self.request(Err(NewChildren::too_large()), log);
+        } else if begins_with(&self.partial, WAIT) {
+            self.asked = Some(AskedEnd::Wait(Err("wait: the line is too long".to_owned())));
         } else if begins_with(&self.partial, INPUTS) {
             self.request(Err("the request is too long".to_owned()), log);
         } else {
@@ -281,6 +295,7 @@ impl Messages {
                 self.asked = Some(AskedEnd::RetryIn(delay, text));
             }
             Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
+            Some(ChannelMessage::Wait(wait)) => self.asked = Some(AskedEnd::Wait(wait)),
             Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
             Some(ChannelMessage::Submit(new)) => self.request(new.map(RequestKind::Submit), log),
             Some(ChannelMessage::Inputs(asked)) => {
@@ -292,6 +307,10 @@ impl Messages {
             }
             None if begins_with(line, SUBMIT) => {
                 self.request(Err("the line is no request to submit jobs".to_owned()), log);
+            }
+            // A script that means to wait must not finish.
+            None if begins_with(line, WAIT) => {
+                self.asked = Some(AskedEnd::Wait(Err("the line is no wait".to_owned())));
             }
             None if begins_with(line, INPUTS) => {
                 self.request(Err("the line is no request for an output".to_owned()), log);

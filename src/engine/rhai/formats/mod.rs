@@ -6,6 +6,7 @@ mod encode;
 mod json;
 mod kept;
 mod toml_text;
+mod waits;
 mod yaml;
 mod yaml_scalar;
 
@@ -33,6 +34,7 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
     register_encoders(functions, limits);
     kept::register(functions, limits);
     children::register(functions, limits);
+    waits::register(functions, limits);
 }
 
 fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {

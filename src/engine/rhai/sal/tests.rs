@@ -110,6 +110,7 @@ impl ExampleWorld {
             traceparent: None,
             attempts_left: 0,
             state: None,
+            event: None,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             extension: "",
             env: &env,

@@ -1,5 +1,5 @@
 -- Tells dependents that their prerequisite has ended.
--- needs: wrong_type time names routing job index events queue ending prerequisites awaited
+-- needs: wrong_type time names routing job index events queue ending prerequisites awaited waits
 
 -- Dependents that one script tells; `settle` tells the others.
 local DEPENDENTS_PER_STEP = 250
@@ -58,11 +58,19 @@ local function tell_dependents(ended, at, retention)
       return nil
     end
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-      'reply', 'unique_key', 'dependents', 'retention', 'graph_id')
+      'reply', 'unique_key', 'dependents', 'retention', 'graph_id', 'wait')
     local job = {
       script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10],
       graph_id = f[11] }
     local queue = queue_of(f[2], f[3], f[4], f[5])
+    local wait = f[1] == 'scheduled' and queue and json_table(f[12])
+    if wait and not is_lost then
+      keep_for(prerequisite, is_late and id)
+      if redis.call('SCARD', PENDING .. id) == 0 then
+        wake_waiting(id, job.script_type, queue, jobs_event(id, wait, at), at)
+      end
+      return nil
+    end
     if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
     if in_vain or is_lost then
       redis.call('DEL', PENDING .. id)

@@ -69,6 +69,7 @@ local function stop_job(args)
   local script_type = legal_type(f[2]) or 'unknown'
   leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
   redis.call('DEL', PENDING .. id)
+  redis.call('HDEL', JOB .. id, 'wait')
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[11] }
   end_job(id, job, 'error', args[5] or 'stopped', nil, at, retention)
   if present(f[10]) then

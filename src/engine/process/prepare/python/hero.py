@@ -6,6 +6,9 @@
     hero.output({"answer": 42})       # the output of the job, instead of standard output
     hero.retry_in("5m", "busy")       # ends the script: run the job again later, no attempt is lost
     hero.discard("no such customer")  # ends the script in an error that is not retried
+    hero.wait("approved", "3d")       # ends the script: run the job again once it is told this event, or after 3 days
+    hero.wait(children=True)          # ends the script: run the job again once the jobs that it submitted have ended
+    hero.event                        # the event that ended the last wait; None before
     hero.inputs                       # what the job's prerequisites returned, each by its name or else its id
     hero.result("orders")             # one of them
     hero.checkpoint({"row": 700})     # keeps a state for the next attempt of the job; returns once it is kept
@@ -23,7 +26,7 @@ import os
 import sys
 
 __all__ = ["Refused", "checkpoint", "discard", "inputs", "log", "output", "params", "progress", "result", "retry_in",
-           "state", "submit"]
+           "state", "submit", "wait"]
 
 # One request is answered before the next is sent.
 _asking = _thread.allocate_lock()
@@ -60,6 +63,20 @@ def retry_in(delay, reason=""):
     if not _send({"retry_in": seconds, "text": str(reason)}):
         print(f"again in {seconds:g} s: {reason}", file=sys.stderr)
     sys.exit(75)
+
+
+def wait(event=None, length=None, *, jobs=(), children=False, who=()):
+    """Ends the script, and lets the job run again once what it waits for has come; no task is held meanwhile.
+
+    That is an event (`hero job tell ID EVENT`), told by one of `who` if that is given, or the ends of jobs or of all
+    children of this job, or a length of time alone: seconds, or a text such as "3d". The event is in `hero.event` then.
+    """
+    asked = {"event": event, "for": length, "jobs": list(jobs) or None, "children": bool(children) or None,
+             "who": [who] if isinstance(who, str) else list(who) or None}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if not _send({"wait": asked}):
+        print(f"waits: {json.dumps(asked)}", file=sys.stderr)
+    sys.exit(0)
 
 
 def discard(reason):
@@ -208,6 +225,8 @@ def _state():
 def __getattr__(name):
     if name == "state":
         return _state()
+    if name == "event":
+        return json.loads(os.environ.get("HERO_EVENT") or "null")
     if name == "params":
         return json.loads(os.environ.get("HERO_PARAMS") or "{}")
     if name != "inputs":

@@ -24,6 +24,7 @@ pub(super) fn run_as(
         traceparent: None,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension,
         env,

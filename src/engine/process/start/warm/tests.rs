@@ -149,6 +149,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         traceparent: None,
         attempts_left: 0,
         state: None,
+        event: None,
         source,
         extension: "",
         env: &env,

@@ -1,0 +1,33 @@
+//! `job.tell`: tells a job an event that its script waits for.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::error::RpcError;
+use super::super::method::CallContext;
+use super::params::Spelled;
+use super::told_job::ToldJob;
+use crate::proto::job::JobId;
+
+/// An event for a job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TellOne {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// The name of the event.
+    event: String,
+    /// A value for the script, up to 64 KiB as JSON.
+    #[serde(default)]
+    data: Value,
+}
+
+pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<ToldJob, RpcError> {
+    let Spelled(id) = given.id;
+    let id = context.job_named(id).await?;
+    context.may_change(&id, "tell").await?;
+    let data = (!given.data.is_null()).then(|| given.data.to_string());
+    let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
+    Ok(ToldJob::new(&id, if waited { "told" } else { "kept" }))
+}

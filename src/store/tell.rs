@@ -1,0 +1,56 @@
+//! Events that jobs wait for.
+
+use super::{Store, StoreError};
+use crate::proto::job::{JobId, JobStatus};
+
+/// The answer to an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TellOutcome {
+    /// The job waited for it, and goes to its queue.
+    Told,
+    /// The job keeps it for its next wait.
+    Kept,
+    /// The job has had it, or keeps it already.
+    Twice,
+    /// The job waits for it from others.
+    Forbidden,
+    /// The job keeps too many events.
+    Full,
+    /// The job has ended.
+    Refused(JobStatus),
+    /// Its fields name no queue.
+    Illegal,
+    /// It does not exist.
+    Missing,
+}
+
+impl Store {
+    /// Tells a job an event: a JSON object without its time. `names` are of the person or program that tells it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tell(
+        &self,
+        id: &JobId,
+        (name, event): (&str, &str),
+        names: &[String],
+    ) -> Result<TellOutcome, StoreError> {
+        const DOING: &str = "telling a job an event";
+        let mut script = self.scripts.tell.prepare_invoke();
+        script.arg(id.as_str()).arg(name).arg(event).arg(names);
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        Ok(match code.as_str() {
+            "told" => TellOutcome::Told,
+            "kept" => TellOutcome::Kept,
+            "twice" => TellOutcome::Twice,
+            "forbidden" => TellOutcome::Forbidden,
+            "full" => TellOutcome::Full,
+            "refused" => {
+                TellOutcome::Refused(detail.parse().map_err(|_| StoreError::unexpected(DOING))?)
+            }
+            "illegal" => TellOutcome::Illegal,
+            "missing" => TellOutcome::Missing,
+            _ => return Err(StoreError::unexpected(DOING)),
+        })
+    }
+}
