@@ -1,5 +1,6 @@
 //! Scripts that wait without a task: for an event, for jobs, for a time.
 
+use std::fs;
 use std::path::Path;
 
 use nix::unistd::{Group, getgid};
@@ -240,6 +241,15 @@ fn lists_pages_and_commands_tell_what_a_job_waits_for() {
     assert!(mistaken.stderr.contains("characters of A-Z"), "{}", mistaken.stderr);
     let missing = hero.run(&["job", "tell", "none", "approved"]);
     assert!(missing.code != 0 && missing.stderr.contains("none"), "{}", missing.stderr);
+    let file = redis.folder().join("data.json");
+    let given = format!("@{}", file.display());
+    let unreadable = hero.run(&["job", "tell", "a", "approved", "--data", &given]);
+    assert!(unreadable.stderr.contains("cannot read the data of the event"), "{unreadable:?}");
+    fs::write(&file, "{\n  \"until\" : \"18:00\"\n}\n").expect("written");
+    hero.run(&["job", "tell", "a", "approved", "--data", &given]).code(0);
+    until(&redis, "a", "finished");
+    let said = output(&hero, "a");
+    assert!(said.ends_with("{'until': '18:00'}"), "{said}");
 }
 
 #[test]

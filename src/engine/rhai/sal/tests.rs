@@ -277,6 +277,7 @@ fn every_example_returns_its_documented_output() {
             Ok(output) if expected.as_ref().is_none_or(|expected| output == *expected) => {}
             Err(Failure::Postponed { .. }) if function.name == "retry_in" => {}
             Err(Failure::Discarded { .. }) if function.name == "discard" => {}
+            Err(Failure::Waits { .. }) if function.name == "wait" => {}
             other => wrong.push(format!("{name}: {other:?}, not {expected:?}")),
         }
     }
