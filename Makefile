@@ -11,6 +11,10 @@ AXE := 4.14.1
 AMQPLIB := 0.10.9
 # The oldest version of Rust that works.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
+# All packages are chosen, so that their libraries have the same features in each command, and are compiled once.
+BUILD := $(CARGO) build --locked --workspace
+# Most tests wait most of the time.
+THREADS := $(shell echo $$((2 * $$(nproc))))
 # The prefix of commands that need root.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
@@ -36,7 +40,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
+        test-fresh test-sal-original slow lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,22 +96,26 @@ deps-test: deps ## get the Debian packages that only tests use
 build: rust ## build target/release/hero
 	$(CARGO) build --release --locked
 
-demo: rust deps ## real jobs of every type through a real Redis, and a table of what ran where; KEEP=DIR keeps the jobs there, and the page open
-	$(call with_progress,$(CARGO) build --locked)
-	$(DEBUG) dev $(if $(KEEP),--keep '$(KEEP)') -- examples/demo.sh
-	$(if $(KEEP),$(DEBUG) dev --keep '$(KEEP)')
+demo: rust deps ## real jobs of every type through a real Redis, and a table of what ran where; KEEP=DIR keeps the jobs there, and the page open; PROGRAM=FILE takes that hero
+	$(if $(PROGRAM),,$(call with_progress,$(BUILD) --bin hero))
+	$(or $(PROGRAM),$(DEBUG)) dev $(if $(KEEP),--keep '$(KEEP)') -- examples/demo.sh
+	$(if $(KEEP),$(or $(PROGRAM),$(DEBUG)) dev --keep '$(KEEP)')
 
 # The storm of faults uses both cores; it runs alone, after the tests that wait on conditions.
 # Seeds are fixed, so that a failure repeats.
 test: rust deps-test ## all tests, each on a private Redis of its own
 	@export HERO_SKIPPED_LOG=$$(mktemp) PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1}; \
+	export RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(THREADS)}; \
 	$(CARGO) test --locked --workspace -- --skip chaos::storm --skip chaos::cluster --skip chaos::shards && \
-	$(CARGO) test --locked --test integration -- --test-threads 1 chaos::storm chaos::cluster chaos::shards; status=$$?; \
+	$(CARGO) test --locked --workspace --test integration -- --test-threads 1 chaos::storm chaos::cluster chaos::shards; status=$$?; \
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
+
+slow: rust deps-test ## all tests, and then the forty slowest of them with their seconds
+	@CARGO='$(CARGO)' RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(THREADS)} tests/slow
 
 test-quick: rust deps ## unit tests and the store tests
 	$(CARGO) test --locked --workspace --lib
-	$(CARGO) test --locked --test integration store::
+	$(CARGO) test --locked --workspace --test integration store::
 
 # What is missing on this machine is skipped, counted and named at the end.
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
@@ -147,7 +155,7 @@ test-fresh: rust ## the two commands of README on a minimal Debian 12, as an unp
 test-sal-original: rust deps ## the scripts of the published SAL crates, on those crates and on Hero
 	$(call package,curl,command -v curl,downloads by scripts)
 	$(call package,rsync,command -v rsync,rsync by scripts)
-	$(CARGO) build --locked
+	$(BUILD) --bin hero
 	nice $(CARGO) build --jobs 1 --manifest-path tests/sal_original/Cargo.toml --target-dir target/sal_original
 	CARGO=$(CARGO) tests/sal_original/run target/sal_original/debug/sal_original $(DEBUG)
 
@@ -155,7 +163,7 @@ lint: rust ## formatting and clippy, as CI runs them
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@# Tests enable the fail points; releases are built without them.
-	$(CARGO) clippy --locked -- -D warnings
+	$(CARGO) clippy --locked --workspace -- -D warnings
 
 fmt: ## format the sources
 	$(CARGO) fmt --all
@@ -165,7 +173,7 @@ docs: rust ## write what is made from tables: docs of functions and methods, etc
 
 screenshots: rust deps ## make the pictures of the page again, in docs/images/
 	$(call package,chromium,command -v chromium,it takes the pictures)
-	$(CARGO) build --locked
+	$(BUILD) --bin hero
 	xtask/screenshots.sh
 
 bench: deps build ## measure Hero beside plain commands of the same Redis
@@ -173,7 +181,7 @@ bench: deps build ## measure Hero beside plain commands of the same Redis
 
 # DIVIDE_BY=100 divides each load by 100. Other work on the machine makes calls look longer.
 scale: rust deps ## put the largest loads on a private Redis; fails if a call takes more than 25 ms
-	$(CARGO) build --locked --package hero --package xtask
+	$(BUILD) --bin hero --bin xtask
 	$(DEBUG) --config xtask/scale.toml dev -- target/debug/xtask scale --divide-by $${DIVIDE_BY:-1}
 
 # ROUNDS=60 JOBS=2000 REST=8 and their like make it longer or shorter.

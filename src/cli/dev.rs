@@ -28,7 +28,7 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
                         jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
                         made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
                         DIR continues there: jobs that wait run, those that ran are run again. A changed configuration is taken\n\
-                        over at the next start."
+                        over at the next start. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets."
 )]
 pub(super) struct Dev {
     /// Print the log of the daemons
@@ -40,6 +40,19 @@ pub(super) struct Dev {
     /// The command to run meanwhile
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Returns true for the configuration of a `hero dev --keep`. The variable in a shell that works with one names it:
+/// another `hero dev` would take over the folders, the periodic jobs and the notifications of the first.
+pub(super) fn is_of_stage(file: &Path) -> bool {
+    let is_kept = file.parent().is_some_and(Kept::is_folder);
+    if is_kept {
+        output::note(&format!(
+            "HERO_CONFIG names the configuration of another hero dev, {}: not taken; --config takes it",
+            file.display()
+        ));
+    }
+    is_kept
 }
 
 impl Dev {

@@ -66,7 +66,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::client::Client;
-use crate::config::{Config, DEFAULT_FILE, UserFolders, parse_duration};
+use crate::config::{Config, DEFAULT_FILE, RedisConfig, UserFolders, parse_duration};
 use crate::daemon;
 use crate::error::{Error, Exit};
 
@@ -197,42 +197,53 @@ impl Cli {
     pub fn run(mut self) -> Result<ExitCode, Error> {
         // Not by clap: it would show --config as a required option in messages on usage.
         let of_user = UserFolders::of_this_process().and_then(|user| user.own_file());
-        self.global.choose_file(std::env::var_os("HERO_CONFIG"), of_user);
-        let global = &self.global;
-        match self.command {
-            Command::Run(RunUnit { unit, wait }) => {
+        let variable = std::env::var_os("HERO_CONFIG");
+        let variable = match &self.command {
+            Command::Dev(_) => variable.filter(|file| !dev::is_of_stage(Path::new(file))),
+            _ => variable,
+        };
+        self.global.choose_file(variable, of_user);
+        let ended = self.command.run(&self.global);
+        ended.map_err(|error| self.global.explained(error))
+    }
+}
+
+impl Command {
+    fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        match self {
+            Self::Run(RunUnit { unit, wait }) => {
                 daemon::run(global.config()?, global.file(), &unit, wait)
                     .map(|()| ExitCode::SUCCESS)
             }
-            Command::Dev(dev) => block_on(dev.run(global)),
-            Command::Check(check) => check.run(global),
-            Command::Doctor(doctor) => doctor.run(global),
-            Command::Status(status) => status.run(global),
-            Command::Stats(stats) => block_on(stats.run(global)),
-            Command::Top(top) => block_on(top.run(global)),
-            Command::Metrics(metrics) => block_on(metrics.run(global)),
-            Command::Exec(exec) => block_on(exec.run(global)),
-            Command::Submit(submit) => block_on(submit.run(global)),
-            Command::Job(job) => block_on(job.run(global)),
-            Command::Graph(graph) => block_on(graph.run(global)),
-            Command::Queue(queue) => block_on(queue.run(global)),
-            Command::Actor(actor) => block_on(actor.run(global)),
-            Command::Cron(cron) => block_on(cron.run(global)),
-            Command::Notify(notify) => block_on(notify.run(global)),
-            Command::Audit(audit) => block_on(audit.run(global)),
-            Command::Limit(limit) => block_on(limit.run(global)),
-            Command::Dead(dead) => block_on(dead.run(global)),
-            Command::Events(events) => block_on(events.run(global)),
-            Command::Token(token) => block_on(token.run(global)),
-            Command::Osis(osis) => block_on(osis.run(global)),
-            Command::Amqp(amqp) => block_on(amqp.run(global)),
-            Command::Migrate(migrate) => block_on(migrate.run(global)),
-            Command::Script(script) => script.run(global),
-            Command::Backup(backup) => block_on(backup.run(global)),
-            Command::Restore(restore) => block_on(restore.run(global)),
-            Command::Mcp(mcp) => block_on(mcp.run(global)),
-            Command::Completions(completions) => block_on(completions.run(global)),
-            Command::Bench(bench) => block_on(bench.run(global)),
+            Self::Dev(dev) => block_on(dev.run(global)),
+            Self::Check(check) => check.run(global),
+            Self::Doctor(doctor) => doctor.run(global),
+            Self::Status(status) => status.run(global),
+            Self::Stats(stats) => block_on(stats.run(global)),
+            Self::Top(top) => block_on(top.run(global)),
+            Self::Metrics(metrics) => block_on(metrics.run(global)),
+            Self::Exec(exec) => block_on(exec.run(global)),
+            Self::Submit(submit) => block_on(submit.run(global)),
+            Self::Job(job) => block_on(job.run(global)),
+            Self::Graph(graph) => block_on(graph.run(global)),
+            Self::Queue(queue) => block_on(queue.run(global)),
+            Self::Actor(actor) => block_on(actor.run(global)),
+            Self::Cron(cron) => block_on(cron.run(global)),
+            Self::Notify(notify) => block_on(notify.run(global)),
+            Self::Audit(audit) => block_on(audit.run(global)),
+            Self::Limit(limit) => block_on(limit.run(global)),
+            Self::Dead(dead) => block_on(dead.run(global)),
+            Self::Events(events) => block_on(events.run(global)),
+            Self::Token(token) => block_on(token.run(global)),
+            Self::Osis(osis) => block_on(osis.run(global)),
+            Self::Amqp(amqp) => block_on(amqp.run(global)),
+            Self::Migrate(migrate) => block_on(migrate.run(global)),
+            Self::Script(script) => script.run(global),
+            Self::Backup(backup) => block_on(backup.run(global)),
+            Self::Restore(restore) => block_on(restore.run(global)),
+            Self::Mcp(mcp) => block_on(mcp.run(global)),
+            Self::Completions(completions) => block_on(completions.run(global)),
+            Self::Bench(bench) => block_on(bench.run(global)),
         }
     }
 }
@@ -244,6 +255,23 @@ impl Global {
             config.redis.read_store();
         }
         Ok(config)
+    }
+
+    /// Adds to the error of a Redis that does not answer that no configuration names another.
+    fn explained(&self, error: Error) -> Error {
+        let default = RedisConfig::default().redacted_url();
+        let is_without_file = self.file().is_none() && !Path::new(DEFAULT_FILE).exists();
+        if !is_without_file
+            || !error.message.starts_with(&format!("redis at {default} cannot be reached"))
+        {
+            return error;
+        }
+        let message = format!(
+            "{}; no configuration was found that names another Redis: start one with `hero dev`, or name its file \
+             with --config or HERO_CONFIG",
+            error.message
+        );
+        Error { message, ..error }
     }
 
     /// Chooses the file: the named one, else the variable's, else the user's if it exists, else the default one.

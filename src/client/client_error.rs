@@ -126,6 +126,9 @@ pub enum ClientError {
     /// The id is taken by another job.
     #[error("job id {0} is taken; leave out the id to get a new one")]
     IdTaken(JobId),
+    /// A key of its queue has the wrong type.
+    #[error("submitting a job: the key {0} has the wrong type; remove it")]
+    BrokenQueue(String),
     /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
@@ -314,6 +317,7 @@ impl ClientError {
             Self::Store(_)
             | Self::Unsure { .. }
             | Self::Unconfirmed { .. }
+            | Self::BrokenQueue(_)
             | Self::Object(ObjectError::Unavailable(_)) => Exit::Unavailable,
             Self::Invalid(_)
             | Self::Object(_)

@@ -370,10 +370,7 @@ fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
         Submitted::Duplicate(id) => Ok(id),
         Submitted::Exists => Err(ClientError::IdTaken(job.id.clone())),
         Submitted::UnknownPrerequisite(id) => Err(ClientError::UnknownPrerequisite(id)),
-        Submitted::BrokenQueue(key) => Err(ClientError::Store(StoreError::Failed {
-            doing: "submitting a job",
-            reason: format!("the key {key} is not a list; remove it"),
-        })),
+        Submitted::BrokenQueue(key) => Err(ClientError::BrokenQueue(key)),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
 use crate::store::{Backoff, Blocking, Store, StoreError};
 
-/// The maximum number of connections that wait at a time; further waits queue for one.
+/// The maximum number of connections that wait at a time; further waits look at the hash until one is free.
 const CONNECTIONS_MAX: usize = 64;
 /// The maximum number of idle connections that are kept.
 const IDLE_MAX: usize = 8;
@@ -73,7 +73,16 @@ impl Waiters {
         if !replies && let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
             return self.confirmed(id, ended).await;
         }
-        let _place = self.places.acquire().await.map_err(|_| closed())?;
+        let mut place = std::pin::pin!(self.places.acquire());
+        let _place = loop {
+            tokio::select! {
+                place = &mut place => break place.map_err(|_| closed())?,
+                () = tokio::time::sleep(POP) => {}
+            }
+            if let Some(ended) = ended(id, self.store.outcome(id).await?)? {
+                return self.confirmed(id, ended).await;
+            }
+        };
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
         let ended = self.wait_for_end(&mut connection, id).await?;
         let mut idle = self.idle();

@@ -104,9 +104,9 @@ impl From<ClientError> for RpcError {
         };
         let of_prerequisite =
             |id: String| new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id);
-        let texts = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         match error {
             ClientError::Store(error) => error.into(),
+            ClientError::BrokenQueue(_) => new(code::INTERNAL).with("retryable", false),
             ClientError::Unsure { id, .. } => of_stored("unsure", &id),
             ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
             ClientError::Object(error) => error.into(),
@@ -164,6 +164,10 @@ impl From<ClientError> for RpcError {
             }
         }
     }
+}
+
+fn texts(ids: &[JobId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
 }
 
 fn code_of_file(error: &ArtifactError) -> i32 {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::{AskedWait, JobField, JobStatus, Tags};
+use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -51,6 +51,8 @@ pub struct JobSearch {
     pub host: Option<String>,
     /// Only jobs that ended at this time or before it.
     pub ended_until: Option<Timestamp>,
+    /// Only jobs that the script of this job submitted.
+    pub parent: Option<JobId>,
 }
 
 /// The fields into which a search for a text looks, beside the id.
@@ -86,6 +88,7 @@ impl JobSearch {
             || self.late.is_some()
             || self.actor.is_some()
             || self.host.is_some()
+            || self.parent.is_some()
             || [self.since, self.until, self.ended_since, self.ended_until]
                 .iter()
                 .any(Option::is_some)
@@ -117,6 +120,7 @@ impl JobSearch {
             && self.late.is_none_or(|wanted| job.fields.contains_key("late_at") == wanted)
             && self.actor.as_ref().is_none_or(|actor| field("actor") == actor)
             && self.host.as_ref().is_none_or(|host| field("hostname") == host)
+            && self.parent.as_ref().is_none_or(|parent| field("parent") == parent.as_str())
             && is_within("created_at", self.since, self.until)
             && is_within("finished_at", self.ended_since, self.ended_until)
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::steps::{has_pika, steps};
 use super::{Broker, LATER_AND_POISON};
 use crate::support::rabbitmq::has_rabbitmq;
 use crate::support::{Redis, wait_until};
@@ -157,4 +158,49 @@ fn an_order_to_end_reaches_every_broker_of_a_tag() {
     broker.hero.run(&["amqp", "shutdown", "--tag", "other"]).code(2);
     broker.hero.run(&["amqp", "shutdown", "--tag", "prod_"]).code(0);
     third.ends().code(0);
+}
+
+#[test]
+fn a_message_that_waits_for_a_deleted_job_is_a_dead_letter_and_answered_so() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with(ROUTES);
+    let _process = broker.hero.actor("broker").start();
+    let asking =
+        broker.hero.begin(&["--json", "amqp", "publish", "adm", "--type", "end", "--wait"]);
+    let mut waiting = serde_json::Value::Null;
+    wait_until("its job is stored", || {
+        let jobs = broker.json(&["job", "list", "--status", "dispatched"]);
+        waiting = jobs["jobs"][0]["id"].clone();
+        waiting.is_string()
+    });
+    broker.hero.run(&["job", "delete", waiting.as_str().expect("an id")]).code(0);
+    let answer = asking.ends().stdout;
+    assert!(answer.contains("unknown_end") && answer.contains("no such job"), "{answer}");
+    wait_until("its message is a dead letter", || broker.dead().len() == 1);
+}
+
+#[test]
+fn a_message_is_acknowledged_no_sooner_than_its_job_is_confirmed() {
+    if !has_rabbitmq() || !has_pika() {
+        return;
+    }
+    // There is no replica.
+    let broker = Broker::with(ROUTES).set("redis.ack", "\"replicas:1\"");
+    let mut process = broker.hero.actor("broker").start();
+    let data = r#"{"n": "kept"}"#;
+    let publish = ["amqp", "publish", "adm", "--type", "count", "--data", data, "--id", "m"];
+    broker.hero.run(&publish).code(0);
+    wait_until("its job is stored, and that is not confirmed", || {
+        let jobs = broker.json(&["job", "list", "--status", "dispatched"]);
+        jobs["jobs"][0]["id"].is_string() && process.err().contains("0 of 1 replicas")
+    });
+    wait_until("its job is found, and is not confirmed either", || {
+        process.err().contains("looking at a message that came again")
+    });
+    process.kill();
+    wait_until("RabbitMQ has the message", || {
+        steps(&broker.url, &json!([{ "do": "count", "queue": "prod_events" }])) == json!([1])
+    });
 }

@@ -15,7 +15,7 @@ mod repeats;
 mod seen;
 mod settings;
 mod spool;
-mod steps;
+pub(crate) mod steps;
 mod storm;
 mod tls;
 mod topology;

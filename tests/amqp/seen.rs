@@ -88,7 +88,8 @@ fn every_alert_of_brokers_fires_for_its_fault_in_a_real_prometheus() {
         .set("amqp.mode", "\"matrix\"")
         .set("amqp.trace_on", "true")
         .set("amqp.topology_interval", "\"1s\"")
-        .set("amqp.logs.spool_size_max", "\"64KiB\"");
+        .set("amqp.logs.spool_size_max", "\"64KiB\"")
+        .set("check.outage_warning", "\"2s\"");
     let api = Served::with(hero, &redis);
     let monitoring = Monitoring::of(&api, redis.folder());
     let prometheus = &monitoring.prometheus;

@@ -10,12 +10,12 @@ const PYTHON: &str = "/usr/bin/python3";
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/amqp/programs/steps.py");
 
 #[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
-fn python(args: &[&str]) -> Output {
+pub(crate) fn python(args: &[&str]) -> Output {
     Command::new(PYTHON).args(args).output().expect("python3 is installed")
 }
 
 /// Returns true if the machine has pika; else the test is skipped and counted.
-pub(super) fn has_pika() -> bool {
+pub(crate) fn has_pika() -> bool {
     needs("python3-pika", || python(&["-c", "import pika"]).status.success())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, needs, wait_until};
+use crate::support::{Hero, Redis, Served, keys, needs, wait_until};
 
 /// Returns an example of this folder.
 fn example(name: &str) -> String {
@@ -62,7 +62,32 @@ fn script_submits_children_of_its_caller_in_every_language() {
         assert!(ids.iter().all(|id| shown.contains(id)), "{shown}");
         let child = hero.run(&["job", "show", &ids[0]]).code(0).stdout;
         assert!(child.contains("parent") && child.contains(kind), "{child}");
+        let listed = hero.run(&["job", "list", "--parent", kind]).code(0).stdout;
+        let listed: BTreeSet<&str> =
+            listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(listed, ids.iter().map(String::as_str).collect());
     }
+}
+
+#[test]
+fn pages_of_parent_and_child_name_each_other() {
+    let redis = Redis::start();
+    let api = Served::with(hero_on(&redis), &redis);
+    let _actor = api.hero.actor("python-default-1").start();
+    let script = "import hero; hero.submit('1', name='page', at='2100-01-01T00:00:00Z')";
+    api.hero.run(&["exec", "-t", "python", "--id", "p", "-e", script]).code(0);
+    let child = &children(&redis, "p")[0];
+    let page = |path: &str| api.unix().get(path, &[("accept", "text/html")]).text();
+    assert!(page("/jobs/p").contains(&format!("href=\"/jobs/{child}\"")));
+    let of_child = page(&format!("/jobs/{child}"));
+    assert!(
+        of_child.contains("Submitted by the script of") && of_child.contains("href=\"/jobs/p\"")
+    );
+    let listed = page("/jobs?parent=p");
+    assert!(listed.contains(child.as_str()) && !listed.contains("href=\"/jobs/p\""), "{listed}");
+    let found = api.call("job.list", &json!({ "parent": "p" }));
+    assert_eq!(found["jobs"][0]["id"], json!(child), "{found}");
+    assert_eq!(api.call("job.list", &json!({ "parent": child }))["jobs"], json!([]));
 }
 
 #[test]

@@ -132,6 +132,26 @@ fn dev_goes_on_after_a_hangup_that_its_caller_ignores() {
 }
 
 #[test]
+fn kept_folder_takes_over_nothing_of_another_whose_configuration_a_variable_names() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let dir = |name: &str| redis.folder().join(name).display().to_string();
+    let (first, second) = (dir("first"), dir("second"));
+    let own = |dir: &str| {
+        std::fs::read_to_string(format!("{dir}/hero.toml.d/zz-hero-dev.toml")).expect("settings")
+    };
+    let setting = |dir: &str| format!("cron_dir = \"{dir}/cron.d\"");
+    hero.run(&["dev", "--keep", &first, "--", "true"]).code(0);
+    assert!(own(&first).contains(&setting(&first)), "{}", own(&first));
+    assert!(own(&first).contains(&format!("dir = \"{first}/secrets\"")), "{}", own(&first));
+    // The outer one only sets the path where the shell finds this program.
+    let run = "HERO_CONFIG=\"$0/hero.toml\" hero dev --keep \"$1\" -- true";
+    let done = hero.run(&["dev", "--", "sh", "-c", run, &first, &second]).code(0);
+    done.says("HERO_CONFIG names the configuration of another hero dev");
+    assert!(own(&second).contains(&setting(&second)), "{}", own(&second));
+}
+
+#[test]
 fn actor_of_dev_that_was_killed_is_started_again() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);

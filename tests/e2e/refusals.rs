@@ -380,9 +380,14 @@ fn failure_that_a_program_hides_is_told_with_the_missing_network() {
         "# curl -s http://127.0.0.1/\nexit 3",
         "curl-s http://127.0.0.1/",
         "curl -s http://a/ | ((",
+        "echo \"No module named 'requests'\" >&2; : curl http://a/; exit 1",
     ] {
         assert_eq!(world.explained("bash", other), [""; 0], "{other}");
     }
+    let temporary = "echo x > /tmp/hero-test-that-is-refused";
+    let note = "sandbox: creating /tmp/hero-test-that-is-refused was refused; a job has a folder of its own for such \
+                files, $TMPDIR, which mktemp uses";
+    assert_eq!(world.explained("bash", temporary), [note]);
     let asked = ["exec", "-t", "bash", "--network", "none", "-e", &world.filled(quiet)];
     world.hero.run(&asked).code(3).says("the job itself asked for no more (--network)");
 }

@@ -8,7 +8,7 @@ use hero::sandbox::Support;
 use nix::sys::signal::Signal;
 
 use super::until;
-use crate::support::{Hero, Process, Redis, needs, wait_until};
+use crate::support::{Hero, Process, Redis, needs, replace_file, wait_until};
 
 /// Returns false, with a message, if this kernel has no Landlock.
 #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
@@ -45,13 +45,6 @@ pub(super) fn reload(actor: &Process) -> String {
     said()
 }
 
-/// Replaces a file by another one, as an editor does.
-fn replace(file: &std::path::Path, text: &str) {
-    let new = file.with_extension("new");
-    fs::write(&new, text).expect("written");
-    fs::rename(new, file).expect("replaced");
-}
-
 fn serves(hero: &Hero) {
     hero.run(&["exec", "-t", "osis", "-e", "6 * 7"]).code(0).stdout("42\n");
 }
@@ -82,7 +75,7 @@ fn sandboxed_osis_actor_serves_reconnects_and_reloads() {
     });
     let config = config_of(&actor);
     let text = fs::read_to_string(&config).expect("readable");
-    replace(&config, &format!("{text}log.level = \"debug\"\n"));
+    replace_file(&config, &format!("{text}log.level = \"debug\"\n"));
     assert!(reload(&actor).contains("read the configuration again"));
     // New drop-ins are read as well.
     let mut folder = config.clone().into_os_string();

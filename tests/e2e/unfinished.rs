@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Hero, Redis, keys, until_exists, wait_until};
 
 /// Returns the text in the hash of a job.
 fn standing(redis: &Redis, id: &str) -> String {
@@ -21,9 +21,7 @@ fn question_is_in_the_followed_log_and_its_line_is_there_once() {
     let hero = Hero::on(&redis);
     let _bash = hero.actor("bash-default-1").start();
     let gate = redis.folder().join("gate");
-    let script = format!(
-        "printf 'Continue? [y/N] '; while [ ! -e {gate:?} ]; do sleep 0.02; done; echo yes"
-    );
+    let script = format!("printf 'Continue? [y/N] '; {}; echo yes", until_exists(&gate));
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", &script]).code(0);
     let logs = hero.begin(&["job", "logs", "-f", "a"]);
     let timed = hero.begin(&["job", "logs", "-f", "--streams", "a"]);
@@ -82,8 +80,9 @@ fn dots_are_appended_and_stay_below_lines_of_the_other_stream() {
     let (more, end) = (redis.folder().join("more"), redis.folder().join("end"));
     let script = format!(
         "printf 'working' >&2; sleep 1; for n in 1 2 3; do printf . >&2; sleep 0.3; done\n\
-         while [ ! -e {more:?} ]; do sleep 0.02; done; echo a line\n\
-         while [ ! -e {end:?} ]; do sleep 0.02; done; echo ' done' >&2"
+         {}; echo a line\n{}; echo ' done' >&2",
+        until_exists(&more),
+        until_exists(&end)
     );
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", &script]).code(0);
     let logs = hero.begin(&["job", "logs", "-f", "a"]);
@@ -100,9 +99,7 @@ fn secret_that_is_half_written_is_not_shown() {
     let hero = Hero::on(&redis);
     let _bash = hero.actor("bash-default-1").start();
     let gate = redis.folder().join("gate");
-    let script = format!(
-        "printf 'token: s3cr' >&2; while [ ! -e {gate:?} ]; do sleep 0.02; done; echo 3t >&2"
-    );
+    let script = format!("printf 'token: s3cr' >&2; {}; echo 3t >&2", until_exists(&gate));
     let submit = ["submit", "-t", "bash", "--id", "a", "--env", "API_TOKEN=s3cr3t", "-e", &script];
     hero.run(&submit).code(0);
     wait_until("the start is shown", || !standing(&redis, "a").is_empty());

@@ -1,20 +1,12 @@
 //! A client of RabbitMQ in Python with pika, beside the brokers of a node.
 
-use std::process::{Command, Output};
-
-use super::PYTHON;
+use crate::amqp::steps::{has_pika, python};
 use crate::support::rabbitmq::{has_rabbitmq, vhost};
-use crate::support::{Hero, Redis, needs};
-
-#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
-fn python(args: &[&str]) -> Output {
-    Command::new(PYTHON).args(args).output().expect("python3 is installed")
-}
+use crate::support::{Hero, Redis};
 
 #[test]
 fn a_client_with_pika_is_answered_by_the_brokers_of_a_node() {
-    let has_pika = || python(&["-c", "import pika"]).status.success();
-    if !has_rabbitmq() || !needs("python3-pika", has_pika) {
+    if !has_rabbitmq() || !has_pika() {
         return;
     }
     let (redis, url) = (Redis::start(), vhost());

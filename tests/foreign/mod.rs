@@ -212,6 +212,11 @@ fn has_status(redis: &Redis, id: &str, status: &str) -> bool {
     redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some(status)
 }
 
+/// Returns the number of finished jobs in bash that Hero knows.
+fn finished_in_bash(redis: &Redis) -> usize {
+    redis.ask("ZCARD hero:meta:job:index:finished:type:bash")
+}
+
 /// Nothing is left but hashes of jobs that have finished, each in the index of its state if Hero
 /// knows of it, and replies for a while.
 #[track_caller]
@@ -253,7 +258,7 @@ fn nothing_is_left(redis: &Redis) {
         assert_eq!(status, redis::Value::BulkString(b"finished".to_vec()));
     }
     let known = ask(&times).iter().filter(|time| **time != redis::Value::Int(-1)).count();
-    let finished: usize = redis.ask("ZCARD hero:meta:job:index:finished:type:bash");
+    let finished = finished_in_bash(redis);
     assert_eq!(finished, known, "a job expires if and only if it stands in the index of its end");
     let mut replies = redis::pipe();
     for prefix in ["hero:q:reply:", "hero:reply:", "rhai_reply:"] {

@@ -2,8 +2,8 @@
 
 use super::scenarios::push;
 use super::{
-    Program, W1, all_finish, bash, counting, dual, each_ran_once, jobs, lines, nothing_is_left,
-    replies_are_right, runs, submit,
+    Program, W1, all_finish, bash, counting, dual, each_ran_once, finished_in_bash, jobs, lines,
+    nothing_is_left, replies_are_right, runs, submit,
 };
 use crate::support::{Hero, Redis, wait_until};
 
@@ -117,7 +117,7 @@ fn phase_0_hero_stands_beside_older_programs_and_touches_nothing_of_theirs() {
     let _rhailib = Program::serve(&redis, "rhailib_worker", &["main", "bash"]);
     let number = all_are_served(&redis, &hero, &ALL);
     assert_eq!((tasks_by_hero(&redis), tasks_by_rhailib(&redis)), (0, number));
-    let finished: usize = redis.ask("ZCARD hero:meta:job:index:finished:type:bash");
+    let finished = finished_in_bash(&redis);
     assert_eq!(finished, 2 * number, "Hero knows of its own and the canonical ones alone");
     assert!(redis.keys("hero:meta:legacy:").is_empty());
 }

@@ -1,6 +1,6 @@
 //! Programs that write jobs with plain commands of Redis: HSET and a push.
 
-use super::{W1, bash, dual, has_status};
+use super::{W1, bash, dual, finished_in_bash, has_status};
 use crate::support::{Redis, until, wait_until};
 
 /// Writes a job and pushes it, as any client of Redis can.
@@ -122,9 +122,7 @@ fn adopted_jobs_keep_their_order_among_others() {
     let scores: Vec<f64> = list.iter().filter_map(score).collect();
     assert!(scores.len() == 457 && scores.is_sorted(), "{scores:?}");
     let _actor = hero.actor("bash-default-1").tasks(16).start();
-    wait_until("all have ended", || {
-        redis.ask::<u64>("ZCARD hero:meta:job:index:finished:type:bash") == 457
-    });
+    wait_until("all have ended", || finished_in_bash(&redis) == 457);
     let starts = redis.field("hero:meta:queue:stats:type:bash", "started");
     assert_eq!(starts.as_deref(), Some("457"));
 }

@@ -14,12 +14,6 @@ async fn appear(world: &World, life: &Life, lease: Duration) {
     world.store.appear(&life.actor, &presence, lease, None).await.expect("appearing");
 }
 
-async fn dies(world: &World, life: &Life) {
-    let gone = Some(&life.boot);
-    world.store.recover_boots(gone, CRASH_LIMIT, RETENTION).await.expect("recovering");
-    world.check();
-}
-
 async fn claim(world: &World, life: &Life) -> Claimed {
     world.try_claim(life, 8).await.expect("claiming")
 }
@@ -32,7 +26,7 @@ fn failed() -> Verdict {
 async fn a_boot_that_was_declared_dead_claims_nothing() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, RETENTION).await;
-    dies(&world, &life).await;
+    world.dies(&life, CRASH_LIMIT).await;
     world.accepts(&[job("a")]).await;
     let claimed = claim(&world, &life).await;
     assert!(claimed.fenced && claimed.attempts.is_empty());
@@ -140,7 +134,7 @@ async fn a_stop_that_finds_its_actor_dead_waits_for_the_recovery_and_comes_back_
     let outcome = world.store.stop(&id, RETENTION, asking).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Requested);
     assert!(world.redis.all("CONTROL").is_empty(), "it would come back for ever");
-    dies(&world, &life).await;
+    world.dies(&life, CRASH_LIMIT).await;
     assert_eq!(world.status("a"), JobStatus::Error);
     assert_eq!(world.field("a", "error").as_deref(), Some("stopped_by_request"));
     assert!(world.redis.all("DEAD").is_empty());
@@ -154,7 +148,7 @@ async fn a_key_that_a_stranger_made_no_hash_does_not_keep_other_jobs_from_being_
     world.started(&life, "a").await;
     world.started(&life, "b").await;
     world.redis.spoil(&keys::job("b"));
-    dies(&world, &life).await;
+    world.dies(&life, CRASH_LIMIT).await;
     assert_eq!(world.work("type:osis"), ["a"]);
 }
 
@@ -167,6 +161,6 @@ async fn a_given_back_job_that_names_no_legal_queue_is_ended_with_its_boot() {
     assert_eq!(ids(&claimed.attempts), ["a"]);
     let back = [(claimed.attempts[0].id.clone(), None)];
     assert_eq!(world.give_back(&life, &back).await, 0);
-    dies(&world, &life).await;
+    world.dies(&life, CRASH_LIMIT).await;
     assert_eq!(world.status("a"), JobStatus::Error);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Process, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, replace_file, wait_until};
 
 /// A Redis with the user `units`, and the file with its password.
 fn redis_with_login() -> (Redis, PathBuf) {
@@ -24,13 +24,6 @@ fn hero_of(redis: &Redis, file: &std::path::Path) -> Hero {
         .set("actor.lease", "\"15s\"")
         .set("redis.username", "\"units\"")
         .set("redis.password_file", &format!("{:?}", file.display().to_string()))
-}
-
-/// Replaces a file at once, as a program that rotates a password does.
-fn replace(file: &std::path::Path, text: &str) {
-    let new = file.with_extension("new");
-    fs::write(&new, text).expect("written");
-    fs::rename(new, file).expect("renamed");
 }
 
 fn reload(process: &Process) {
@@ -57,7 +50,7 @@ fn password_is_rotated_under_load_without_a_restart_and_without_a_lost_job() {
     wait_until("jobs end", || redis.count("osis", "finished") > 20);
     // Both passwords are valid until every unit has the new one.
     redis.run("ACL SETUSER units >two");
-    replace(&file, "two\n");
+    replace_file(&file, "two\n");
     reload(&supervisor);
     reload(&osis);
     redis.run("ACL SETUSER units <one");
@@ -93,7 +86,7 @@ fn refused_login_is_told_and_read_again_without_a_reload_and_no_end_is_lost() {
     let told = |process: &Process| process.err().matches("refuses the login: WRONGPASS").count();
     wait_until("both say so", || told(&supervisor) > 0 && told(&osis) > 0);
     while !status().contains("redis refuses the login") {}
-    replace(&file, "two\n");
+    replace_file(&file, "two\n");
     wait_until("both are back", || {
         [&supervisor, &osis].iter().all(|process| process.err().contains("redis is back after"))
     });
@@ -131,7 +124,7 @@ fn reload_leads_to_another_address_of_redis() {
     let url = format!("redis+unix://{}", other.display());
     let text = fs::read_to_string(&config).expect("readable").replace(&redis.url(), &url);
     assert!(text.contains(&url), "{text}");
-    replace(&config, &text);
+    replace_file(&config, &text);
     reload(&osis);
     reload(&supervisor);
     redis.run("CLIENT KILL USER units");

@@ -1,6 +1,5 @@
 //! Failover: every new connection asks the sentinels for the master.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Stdio};
 
 use hero::config::RedisConfig;
@@ -8,6 +7,7 @@ use hero::proto::job::JobStatus;
 use hero::store::{Store, StoreError, Submitted};
 use tempfile::TempDir;
 
+use crate::support::rabbitmq::free_port;
 use crate::support::{RETENTION, job, keys, server, wait_until};
 
 /// A server on a port of this machine, gone with the value.
@@ -58,11 +58,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 fn store(url: &str) -> Store {

@@ -108,8 +108,8 @@ const TYPES: [(&str, &[&str]); 6] = [
 ];
 /// Kinds that every round of the units uses.
 const NAMED: [&str; 7] = ["BOOTS", "TYPES", "QUEUES", "ACTORS", "PAUSED", "READY", "LIMIT_RUNNING"];
-/// Jobs that run for each kind and type.
-const JOBS: usize = 24;
+/// Jobs that run for each kind and type: three of each sort, of which the limit lets two run.
+const JOBS: usize = 12;
 
 fn replace(redis: &Redis, key: &str, command: &[&str]) {
     let script = "redis.call('DEL', ARGV[2]) redis.call(unpack(ARGV))";

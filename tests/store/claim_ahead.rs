@@ -4,7 +4,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::JobStatus;
 use hero::store::{Claimed, GivenBack};
 
-use crate::support::{Life, RETENTION, World, ids, job, queue};
+use crate::support::{Life, World, ids, job, queue};
 
 const CRASH_LIMIT: u32 = 3;
 
@@ -13,12 +13,6 @@ async fn claim(world: &World, life: &Life, wanted: usize, ahead: usize) -> Claim
     let claimed = world.claim_ahead(life, (wanted, ahead)).await.expect("claiming");
     world.check();
     claimed
-}
-
-async fn dies(world: &World, life: &Life) {
-    let gone = Some(&life.boot);
-    world.store.recover_boots(gone, CRASH_LIMIT, RETENTION).await.expect("recovering");
-    world.check();
 }
 
 #[tokio::test]
@@ -41,7 +35,7 @@ async fn a_job_claimed_ahead_is_charged_no_crash_the_first_time_its_boot_dies() 
     world.accepts(&[job("a"), job("b")]).await;
     let first = Life::of("osis-default-1");
     assert_eq!(claim(&world, &first, 2, 1).await.attempts.len(), 2);
-    dies(&world, &first).await;
+    world.dies(&first, CRASH_LIMIT).await;
     assert_eq!(world.work("type:osis"), ["a", "b"]);
     let told = |id, name| world.field(id, name).unwrap_or_default();
     let charged = |id| (told(id, "crashes"), told(id, "attempt"), told(id, "attempts").is_empty());
@@ -52,7 +46,7 @@ async fn a_job_claimed_ahead_is_charged_no_crash_the_first_time_its_boot_dies() 
     let claimed = claim(&world, &second, 2, 2).await;
     assert!(claimed.attempts.is_empty() && claimed.none_ahead);
     assert_eq!(claim(&world, &second, 2, 0).await.attempts.len(), 2);
-    dies(&world, &second).await;
+    world.dies(&second, CRASH_LIMIT).await;
     assert_eq!((told("a", "crashes"), told("b", "crashes")), ("2".to_owned(), "1".to_owned()));
 }
 

@@ -25,7 +25,7 @@ mod world;
 
 pub(crate) use authority::Authority;
 pub(crate) use cluster::Cluster;
-pub(crate) use files::files_below;
+pub(crate) use files::{files_below, replace_file, until_exists};
 pub(crate) use hero::{Hero, Process};
 pub(crate) use json_schema::{fault_by_schema, needs_json_schema};
 pub(crate) use keys::keys;

@@ -223,7 +223,8 @@ impl Drop for RabbitMq {
     }
 }
 
-fn free_port() -> u16 {
+/// Returns a port that is free now.
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }

@@ -6,7 +6,10 @@ use super::{Redis, keys};
 
 /// Far longer than anything takes on a machine that works.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two looks: short at first, and longer while the condition stays away, so that tests that wait
+/// leave the processors to those that work.
 const POLL: Duration = Duration::from_millis(2);
+const POLL_MAX: Duration = Duration::from_millis(25);
 
 /// Waits until a condition holds, and fails the test by the condition's name if it never does.
 #[expect(clippy::disallowed_methods, reason = "the waits of all tests are built on this sleep")]
@@ -15,7 +18,7 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
         assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
-        std::thread::sleep(POLL);
+        std::thread::sleep((began.elapsed() / 20).clamp(POLL, POLL_MAX));
     }
 }
 

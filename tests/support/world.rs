@@ -107,6 +107,13 @@ impl World {
         Self { redis, store, limits: ClaimLimits::default() }
     }
 
+    /// Takes back the jobs of a boot that is known to be dead.
+    pub(crate) async fn dies(&self, life: &Life, crash_limit: u32) {
+        let gone = Some(&life.boot);
+        self.store.recover_boots(gone, crash_limit, RETENTION).await.expect("recovering");
+        self.check();
+    }
+
     /// With these limits, as the configuration writes them, for every claim from now on.
     pub(crate) fn limit(&mut self, text: &str) {
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("a configuration");

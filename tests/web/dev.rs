@@ -4,8 +4,7 @@ use std::fs;
 
 use super::browser::Browser;
 use super::pages::has_browser;
-use super::world::until;
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, until_exists, wait_until};
 
 #[test]
 fn visitor_signs_in_to_hero_dev_by_the_form_and_runs_a_job() {
@@ -18,7 +17,7 @@ fn visitor_signs_in_to_hero_dev_by_the_form_and_runs_a_job() {
     let script = format!(
         "echo \"$HERO_API $HERO_TOKEN\" > '{0}.new'; mv '{0}.new' '{0}'; {1}",
         page.display(),
-        until(&end)
+        until_exists(&end)
     );
     let dev = hero.begin(&["dev", "--", "bash", "-c", &script]);
     wait_until("the page is served", || page.exists());

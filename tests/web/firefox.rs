@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::visitors::OPERATOR;
-use super::world::{PageWorld, until};
+use super::world::PageWorld;
 use crate::support::http::Link;
 use crate::support::websocket::Socket;
-use crate::support::{keys, needs, wait_until};
+use crate::support::{keys, needs, until_exists, wait_until};
 
 /// A headless Firefox with one page. It ends with the test.
 struct Firefox {
@@ -161,7 +161,7 @@ fn visitor_signs_in_and_uses_each_verb_of_jobs_in_firefox() {
     browser.open(&site.at("/submit"));
     let end = world.redis.folder().join("end-of-watched");
     browser.evaluate("document.querySelector('#f-script_type').value = 'bash'");
-    browser.write("#f-script", &format!("echo begun >&2; {}; echo done", until(&end)));
+    browser.write("#f-script", &format!("echo begun >&2; {}; echo done", until_exists(&end)));
     browser.evaluate("document.querySelector('main details').open = true");
     browser.write("#f-id", "watched");
     browser.click("button.main");

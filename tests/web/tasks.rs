@@ -6,8 +6,8 @@ use super::browser::Browser;
 use super::pages::has_browser;
 use super::visitors::OPERATOR;
 use super::visits::sign_in;
-use super::world::{PageWorld, until};
-use crate::support::{keys, wait_until};
+use super::world::PageWorld;
+use crate::support::{keys, until_exists, wait_until};
 
 const ENTER: &str = "\u{E007}";
 
@@ -26,8 +26,8 @@ fn running_job_is_watched_and_its_log_is_searched() {
     let [more, end] = ["more-of-noisy", "end-of-noisy"].map(|name| world.redis.folder().join(name));
     let script = format!(
         "for n in $(seq 700); do echo line $n; done; {}; echo NEEDLE $n >&2; {}; echo last",
-        until(&more),
-        until(&end)
+        until_exists(&more),
+        until_exists(&end)
     );
     let args =
         ["submit", "-t", "bash", "--id", "noisy", "--name", "noisy import", "--tag", "nightly"];
@@ -193,7 +193,7 @@ fn job_is_submitted_found_and_stopped_without_javascript() {
     sign_in(&browser, &world, OPERATOR);
     browser.open(&world.site.at("/submit?type=bash"));
     browser.write("#f-name", "by hand");
-    browser.write("#f-script", &until(&world.redis.folder().join("never")));
+    browser.write("#f-script", &until_exists(&world.redis.folder().join("never")));
     browser.click("[value=functions]");
     browser.waits_for("#f-script", "while");
     browser.click("button.main");

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::pages::has_browser;
 use super::visitors::{OPERATOR, READER};
-use super::world::{PageWorld, until};
-use crate::support::{keys, wait_until};
+use super::world::PageWorld;
+use crate::support::{keys, until_exists, wait_until};
 
 /// Signs in by the form.
 pub(super) fn sign_in(browser: &Browser, world: &PageWorld, token: &[&str]) {
@@ -50,7 +50,7 @@ fn job_is_submitted_watched_to_its_end_retried_and_stopped() {
     let end = world.redis.folder().join("end-of-watched");
     browser.open(&world.site.at("/submit"));
     browser.run("document.querySelector('#f-script_type').value = 'bash'");
-    browser.write("#f-script", &format!("echo begun >&2; {}; echo '<b>done'", until(&end)));
+    browser.write("#f-script", &format!("echo begun >&2; {}; echo '<b>done'", until_exists(&end)));
     browser.run("document.querySelector('main details').open = true");
     browser.write("#f-id", "watched");
     browser.click("button.main");

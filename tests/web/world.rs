@@ -1,9 +1,9 @@
 //! A namespace with a bit of everything, as pages show it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::support::{Hero, Process, Redis, Served, keys, wait_until};
+use crate::support::{Hero, Process, Redis, Served, keys, until_exists, wait_until};
 
 /// The namespace with its daemon and its pages.
 pub(crate) struct PageWorld {
@@ -59,7 +59,7 @@ impl PageWorld {
         submit(&["-t", "python", "--id", "unserved", "-e", "print(1)"]);
         let script = format!(
             "echo begun; echo '{{\"progress\": 0.4, \"text\": \"page 4 of 10\"}}' >&$HERO_FD; {}",
-            until(&self.end)
+            until_exists(&self.end)
         );
         submit(&["-t", "bash", "--id", "running", "--name", "long import", "-e", &script]);
         let object = |id: &str| {
@@ -83,11 +83,6 @@ impl PageWorld {
         let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
         listed["jobs"][0]["id"].as_str().expect("a job of this name").to_owned()
     }
-}
-
-/// Returns a script in bash that ends once a file exists.
-pub(crate) fn until(file: &Path) -> String {
-    format!("while [ ! -e '{}' ]; do sleep 0.02; done", file.display())
 }
 
 impl Drop for PageWorld {

@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
-use super::jobs::broken_queue;
 use super::repeats::Repeat;
 use super::shared::{BrokerCounts, Shared};
 use super::window::{BATCH_MAX, Window};
@@ -20,7 +19,7 @@ use crate::amqp::route::{LOG_KEY, Served, serves};
 use crate::amqp::topology::Pool;
 use crate::config::{AckMode, BrokerName, BuiltInName};
 use crate::proto::job::Job;
-use crate::store::{Backoff, Submitted};
+use crate::store::Backoff;
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -230,18 +229,16 @@ impl Dispatcher {
     /// Stores the jobs of messages, and acknowledges those that are stored.
     async fn hand_over(&mut self, taken: Vec<(Repeat, Job)>) {
         let (taken, jobs): (Vec<Repeat>, Vec<Job>) = taken.into_iter().unzip();
-        let Some(submitted) = self.shared.submit(&jobs).await else { return };
+        let Some(submitted) = self.shared.submit_all(&jobs).await else { return };
         for (taken, submitted) in taken.into_iter().zip(submitted) {
             match submitted {
-                Submitted::Accepted(_) => {
+                Ok(Some(_)) => {
                     taken.delivery.ack().await;
                     BrokerCounts::add(&self.shared.counts.jobs);
                     self.shared.note_end(&taken.message.key, "job");
                 }
-                Submitted::Exists | Submitted::Duplicate(_) => self.serve_repeat(taken),
-                Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what) => {
-                    self.refuse(taken.delivery, Some(taken.message), broken_queue(&what));
-                }
+                Ok(None) => self.serve_repeat(taken),
+                Err(failure) => self.refuse(taken.delivery, Some(taken.message), failure),
             }
         }
     }
@@ -261,19 +258,18 @@ impl Dispatcher {
         let in_work = shared.in_work();
         self.tasks.spawn(async move {
             let _in_work = in_work;
-            let Some(submitted) = shared.submit(std::slice::from_ref(&job)).await else { return };
+            let Some(submitted) = shared.submit_awaited(&job).await else { return };
             let Repeat { delivery, message, .. } = &taken;
-            match submitted.into_iter().next() {
-                Some(Submitted::Accepted(_)) => {
+            match submitted {
+                Ok(Some(job)) => {
                     BrokerCounts::add(&shared.counts.jobs);
                     shared.note_end(&message.key, "job");
-                    shared.settle_at_end(delivery, message, &job.id, &pool.work).await;
+                    shared.settle_at_end(delivery, message, &job, &pool.work).await;
                 }
-                Some(Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what)) => {
-                    let failure = broken_queue(&what);
+                Ok(None) => shared.serve_repeat(taken, &pool.work).await,
+                Err(failure) => {
                     shared.refuse(delivery, Some(message), &pool.work, failure).await;
                 }
-                _ => shared.serve_repeat(taken, &pool.work).await,
             }
         });
     }

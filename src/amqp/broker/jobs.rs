@@ -1,27 +1,28 @@
 //! Messages as jobs: the job of a message, its submission, and the answer that its end means.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::future::Future;
 
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
-use tracing::debug;
 
 use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
+use crate::client::{AwaitedJob, ClientError};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, TraceParent};
+use crate::proto::job::{Job, JobFiles, JobId, JobSpec, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{hexadecimal, shown};
-use crate::store::{Backoff, MessageEnd, Submitted};
+use crate::store::{Backoff, MessageEnd};
 
-/// The time between two looks at a job whose end is awaited.
-const LOOK: Duration = Duration::from_secs(1);
 /// The submitter of these jobs.
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
+/// The words for what is being done while Redis does not answer.
+const HANDING: &str = "handing messages over";
+const AWAITING: &str = "waiting for the end of a job";
 /// An error that begins so says that it may pass, also after the word of the engine.
 const RETRY_WORD: &str = "retry: ";
 const ENGINE_WORD: &str = "Runtime error: ";
@@ -53,10 +54,23 @@ fn hashed(parts: &[&str]) -> String {
     hexadecimal(&hash.as_ref()[..16])
 }
 
-/// Returns the failure of a job that Redis cannot store, for the sake of this key.
-pub(super) fn broken_queue(key: &str) -> MessageFailure {
-    let reason = format!("the key {key} of Redis has the wrong type");
-    MessageFailure::lasting("broken_queue", reason)
+/// The answer to the job of a message: it is stored, it was there before (`None`), or it is refused.
+pub(super) type HandedOver<T> = Result<Option<T>, MessageFailure>;
+
+fn handed_over<T>(submitted: Result<T, ClientError>) -> HandedOver<T> {
+    match submitted {
+        Ok(job) => Ok(Some(job)),
+        Err(ClientError::IdTaken(_)) => Ok(None),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+fn refused(error: &ClientError) -> MessageFailure {
+    let code = match error {
+        ClientError::BrokenQueue(_) => "broken_queue",
+        _ => "invalid_job",
+    };
+    MessageFailure::lasting(code, error.to_string())
 }
 
 impl Shared {
@@ -70,7 +84,6 @@ impl Shared {
         route: &RouteConfig,
         message: &AmqpMessage,
     ) -> Result<Job, MessageFailure> {
-        let invalid = |error: InvalidJob| MessageFailure::lasting("invalid_job", error.to_string());
         let script = self.settings.scripts.get(place).cloned().unwrap_or_default();
         let mut spec = JobSpec::new(script.as_ref());
         spec.id = Some(job_id(&self.scope, message));
@@ -85,8 +98,8 @@ impl Shared {
         let trace = message.traceparent.as_deref();
         spec.traceparent = trace.and_then(TraceParent::inherited);
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
-        spec.check(&self.settings.job.bounds()).map_err(invalid)?;
         let mut job = Job::from(spec);
+        self.client.check(&job).map_err(|error| refused(&error.into()))?;
         let text = serde_json::to_string(message)
             .map_err(|error| MessageFailure::lasting("invalid_message", error.to_string()))?;
         // Where the end is awaited by a dispatcher, nobody else is to answer.
@@ -98,23 +111,82 @@ impl Shared {
         Ok(job)
     }
 
-    /// Stores jobs, again and again until Redis has them. `None` if this process is to end first; then
-    /// nobody acknowledges their messages.
-    pub(super) async fn submit(&self, jobs: &[Job]) -> Option<Vec<Submitted>> {
+    /// Stores jobs whose ends the brokers of the tag answer, in one call. `None` if this process is to end
+    /// first; then nobody acknowledges their messages.
+    pub(super) async fn submit_all(&self, jobs: &[Job]) -> Option<Vec<HandedOver<JobId>>> {
+        let submitted = self.until_redis_answers(|| self.client.submit_all(jobs)).await?;
+        Some(match submitted {
+            Ok(each) => each.into_iter().map(handed_over).collect(),
+            Err(error) => jobs.iter().map(|_| Err(refused(&error))).collect(),
+        })
+    }
+
+    /// Stores a job whose end this process awaits, as [`Shared::submit_all`] does.
+    pub(super) async fn submit_awaited(&self, job: &Job) -> Option<HandedOver<AwaitedJob>> {
+        let files = JobFiles::default();
+        let submit = || self.client.submit_awaited(job.clone(), &files);
+        self.until_redis_answers(submit).await.map(handed_over)
+    }
+
+    /// Calls Redis again and again until it answers. `None` if this process is to end first.
+    async fn until_redis_answers<T, F>(
+        &self,
+        call: impl Fn() -> F,
+    ) -> Option<Result<T, ClientError>>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
         let mut backoff = Backoff::default();
-        let kept = self.settings.job.kept();
         loop {
-            match self.store.submit(jobs, true, kept).await {
-                Ok(submitted) => {
+            match Box::pin(call()).await {
+                Err(
+                    ClientError::Store(error)
+                    | ClientError::Unsure { error, .. }
+                    | ClientError::Unconfirmed { error, .. },
+                ) => self.redis_failed(HANDING, &error),
+                answer => {
                     self.redis_answered();
-                    return Some(submitted);
+                    return Some(answer);
                 }
-                Err(error) => self.redis_failed("handing messages over", &error),
             }
-            tokio::select! {
-                () = tokio::time::sleep(backoff.failed()) => {}
+            self.pause(&mut backoff).await?;
+        }
+    }
+
+    /// Waits for the end of a job, as long as Redis may be away; `None` if this process is to end first.
+    pub(super) async fn end_of(&self, job: &AwaitedJob) -> Option<MessageAnswer> {
+        let mut backoff = Backoff::default();
+        loop {
+            let waited = tokio::select! {
+                waited = self.client.await_end(job, None) => waited,
                 () = self.left() => return None,
+            };
+            let known = match waited {
+                // A reply has no exit code, and an output that cannot be read is a failure of the job.
+                Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::Store(_)) => {
+                    self.store.message_end(&job.id).await
+                }
+                Err(ClientError::Unconfirmed { error, .. }) => Err(error),
+                Err(error) => {
+                    let failure = MessageFailure::lasting("unknown_end", error.to_string());
+                    return Some(MessageAnswer::Failed(failure));
+                }
+            };
+            match known {
+                Ok(Some(end)) => return Some(answer_of(end)),
+                // It runs again.
+                Ok(None) => {}
+                Err(error) => self.redis_failed(AWAITING, &error),
             }
+            self.pause(&mut backoff).await?;
+        }
+    }
+
+    /// Waits a little before Redis is called again; `None` if this process is to end.
+    pub(super) async fn pause(&self, backoff: &mut Backoff) -> Option<()> {
+        tokio::select! {
+            () = tokio::time::sleep(backoff.failed()) => Some(()),
+            () = self.left() => None,
         }
     }
 }
@@ -138,23 +210,6 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
 /// Returns true for an error whose own text begins with the word.
 fn asks_for_retry(text: &str) -> bool {
     text.strip_prefix(ENGINE_WORD).unwrap_or(text).starts_with(RETRY_WORD)
-}
-
-/// Waits for the end of a job; `None` if this process is to end first.
-pub(super) async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
-    let list = [shared.store.keys().reply(id)];
-    let mut waiting = shared.store.blocking();
-    loop {
-        match shared.store.message_end(id).await {
-            Ok(Some(end)) => return Some(answer_of(end)),
-            Ok(None) => {}
-            Err(error) => debug!("waiting for the job {id}: {error}"),
-        }
-        tokio::select! {
-            () = shared.left() => return None,
-            _ = waiting.pop(&list, LOOK) => {}
-        }
-    }
 }
 
 #[cfg(test)]

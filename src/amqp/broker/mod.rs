@@ -194,6 +194,7 @@ impl Broker {
         let shared = Arc::new(Shared {
             built_ins: BuiltIns::new(&self.client, &self.settings.amqp, &self.settings.osis)?,
             store: self.store.clone(),
+            client: self.client.clone(),
             settings: Arc::clone(&self.settings),
             scope: amqp.scope(),
             unit: self.unit.clone(),

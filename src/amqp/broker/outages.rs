@@ -69,9 +69,8 @@ impl Shared {
                 Err(_) => _ = self.redis_outage.failed(Instant::now()),
             }
             was_away = true;
-            tokio::select! {
-                () = tokio::time::sleep(backoff.failed()) => {}
-                () = self.left() => return true,
+            if self.pause(&mut backoff).await.is_none() {
+                return true;
             }
         }
     }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use super::jobs::{answer_of, chain_id, end_of, job_id};
+use super::jobs::{HandedOver, answer_of, chain_id, job_id};
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::Delivery;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::amqp::topology::Work;
+use crate::client::AwaitedJob;
 use crate::config::AckMode;
 use crate::proto::job::{JobId, JobStatus};
-use crate::store::{Attached, Backoff, StoreError, Submitted};
+use crate::store::{Attached, Backoff, StoreError};
 
 /// The maximum number of runs of one message.
 const RUNS_MAX: u32 = 100;
@@ -66,13 +67,15 @@ impl Shared {
                 RunState::Nothing => match self.submit_route(route, &message).await {
                     None => return,
                     Some(Err(failure)) => break failure,
-                    Some(Ok(false)) => {}
-                    Some(Ok(true)) => return self.stored(&delivery, &message, route, work).await,
+                    Some(Ok(None)) => {}
+                    Some(Ok(Some(job))) => {
+                        return self.stored(&delivery, &message, (route, &job), work).await;
+                    }
                 },
                 RunState::Coming { job, status, next, asked } => {
                     let is_same = delivery.is_redelivered && message.is_answered_as(&asked);
                     if is_same && self.ends_itself(route) {
-                        return self.settle_at_end(&delivery, &asked, &job, work).await;
+                        return self.settle_at_end(&delivery, &asked, &job.into(), work).await;
                     }
                     if is_same || message.reply_to.is_none() {
                         return delivery.ack().await;
@@ -116,12 +119,12 @@ impl Shared {
         self.settings.amqp.routes.get(route).is_some_and(|route| route.ack == AckMode::End)
     }
 
-    /// Stores the job of a message. Returns false if it exists; `None` if this process is to end first.
+    /// Stores the job of a message. `None` if this process is to end first.
     async fn submit_route(
         &self,
         route: usize,
         message: &AmqpMessage,
-    ) -> Option<Result<bool, MessageFailure>> {
+    ) -> Option<HandedOver<AwaitedJob>> {
         let Some(of_route) = self.settings.amqp.routes.get(route) else {
             return Some(Err(MessageFailure::lasting("no_route", "its route is gone")));
         };
@@ -129,14 +132,7 @@ impl Shared {
             Ok(job) => job,
             Err(failure) => return Some(Err(failure)),
         };
-        let submitted = self.submit(std::slice::from_ref(&job)).await?;
-        Some(match submitted.into_iter().next() {
-            Some(Submitted::Accepted(_)) => Ok(true),
-            Some(Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what)) => {
-                Err(super::jobs::broken_queue(&what))
-            }
-            _ => Ok(false),
-        })
+        self.submit_awaited(&job).await
     }
 
     /// Acknowledges a message whose job is stored, or waits for the end of the job.
@@ -144,14 +140,13 @@ impl Shared {
         self: &Arc<Self>,
         delivery: &Delivery,
         message: &AmqpMessage,
-        route: usize,
+        (route, job): (usize, &AwaitedJob),
         work: &Work,
     ) {
         BrokerCounts::add(&self.counts.jobs);
         self.note_end(&message.key, "job");
         if self.ends_itself(route) {
-            let job = job_id(&self.scope, message);
-            self.settle_at_end(delivery, message, &job, work).await;
+            self.settle_at_end(delivery, message, job, work).await;
         } else {
             delivery.ack().await;
         }
@@ -162,10 +157,10 @@ impl Shared {
         self: &Arc<Self>,
         delivery: &Delivery,
         message: &AmqpMessage,
-        job: &JobId,
+        job: &AwaitedJob,
         work: &Work,
     ) {
-        if let Some(answer) = end_of(self, job).await {
+        if let Some(answer) = self.end_of(job).await {
             self.settle_end(delivery, message, work, answer).await;
         }
     }
@@ -194,10 +189,7 @@ impl Shared {
     /// Waits a little after a failed call to Redis. Returns false if this process is to end.
     async fn waited_for_redis(&self, error: &StoreError, backoff: &mut Backoff) -> bool {
         self.redis_failed("looking at a message that came again", error);
-        tokio::select! {
-            () = tokio::time::sleep(backoff.failed()) => true,
-            () = self.left() => false,
-        }
+        self.pause(backoff).await.is_some()
     }
 
     /// Reads the state of this run of a message, from its newest attempt.
@@ -222,7 +214,13 @@ impl Shared {
         let status = found.status;
         let coming =
             |asked| RunState::Coming { job: job.clone(), status: status.clone(), next, asked };
-        let Some(end) = self.store.message_end(&job).await? else { return Ok(coming(asked)) };
+        let Some(end) = self.store.message_end(&job).await? else {
+            // Its submission may not have been confirmed, here or in an earlier process.
+            if self.store.confirms_all() {
+                self.store.confirm(std::slice::from_ref(&job)).await?;
+            }
+            return Ok(coming(asked));
+        };
         if status == JobStatus::Finished.as_str() && !end.is_finished {
             return Ok(RunState::Lost(end.text));
         }

@@ -13,6 +13,7 @@ use crate::amqp::builtin::BuiltIns;
 use crate::amqp::link::{Delivery, Link, LinkError};
 use crate::amqp::logs::LogRecord;
 use crate::amqp::topology::Work;
+use crate::client::Client;
 use crate::config::{BrokerName, Node};
 use crate::proto::text::counted;
 use crate::store::{BrokerPresence, Outage, Store, StoreError};
@@ -21,6 +22,8 @@ use crate::store::{BrokerPresence, Outage, Store, StoreError};
 pub(super) struct Shared {
     pub(super) link: Link,
     pub(super) store: Store,
+    /// The same Redis for what is not of brokers alone.
+    pub(super) client: Client,
     pub(super) settings: Arc<BrokerSettings>,
     pub(super) built_ins: BuiltIns,
     /// The tag and the vhost: their name in Redis.

@@ -77,6 +77,9 @@ pub(super) struct JobFilters {
     /// Only jobs that were stopped or replaced
     #[arg(long)]
     pub(super) cancelled: bool,
+    /// Only jobs that the script of this job submitted
+    #[arg(long, value_name = "ID")]
+    pub(super) parent: Option<String>,
     /// Only jobs that did not end within their --expect-within
     #[arg(long)]
     pub(super) late: bool,
@@ -163,7 +166,7 @@ impl JobFilters {
             || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 12] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 13] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
@@ -176,6 +179,7 @@ impl JobFilters {
             ("--ended-until", self.ended_until.as_ref()),
             ("--actor", self.actor.as_ref()),
             ("--host", self.host.as_ref()),
+            ("--parent", self.parent.as_ref()),
             ("--type", self.script_type.as_ref()),
         ]
     }
@@ -223,6 +227,7 @@ impl JobFilters {
             ended_until: time("--ended-until", self.ended_until.as_deref())?,
             actor: self.actor.clone(),
             host: self.host.clone(),
+            parent: self.parent.as_deref().map(parsed).transpose()?,
             queue: self.queue.as_deref().map(parsed).transpose()?,
             ..JobSearch::default()
         })

@@ -25,6 +25,7 @@ impl JobFilters {
             .by("that is", self.late.then_some("late"))
             .by("on actor", self.actor.as_ref())
             .by("on machine", self.host.as_ref())
+            .by("that the script submitted of job", self.parent.as_ref())
             .by("submitted since", self.since.as_ref())
             .by(if self.since.is_some() { "until" } else { "submitted until" }, self.until.as_ref())
             .by("ended since", self.ended_since.as_ref())

@@ -1,5 +1,6 @@
 //! One child process of a stage, with a name for messages.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
@@ -8,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::super::output;
 use super::unavailable;
+use crate::config::format_duration;
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::error::{Error, Exit};
 
@@ -17,6 +20,8 @@ const TAIL_LINES: usize = 15;
 const TAIL_BYTES: u64 = 16_384;
 /// The exit code of a child that was killed, as a shell reports it.
 const KILLED: u8 = 128 + 9;
+/// The wait before the person is told that jobs still run.
+const QUIET_DRAIN: Duration = Duration::from_millis(500);
 
 pub(in crate::cli) struct StageChild {
     name: String,
@@ -129,6 +134,16 @@ fn tail(file: &Path) -> io::Result<String> {
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
+}
+
+/// Tells a person after a while why the end takes its time.
+pub(super) async fn tell_of_drain(time: Duration) -> Infallible {
+    tokio::time::sleep(QUIET_DRAIN).await;
+    let time = format_duration(time);
+    output::note(&format!(
+        "waiting up to {time} for the jobs that run; another Ctrl-C cuts them off"
+    ));
+    std::future::pending().await
 }
 
 #[cfg(test)]

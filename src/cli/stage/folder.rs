@@ -10,7 +10,7 @@ use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use tempfile::TempDir;
 
 use super::unavailable;
-use crate::config::{ApiConfig, Config, JobConfig, Listen};
+use crate::config::{ApiConfig, Config, Listen};
 use crate::error::Error;
 
 /// The configuration in the folder.
@@ -74,13 +74,15 @@ pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Er
     Ok(file)
 }
 
-/// Sets the folders of a configuration that belong to the units of systemd by default: the caller may not
-/// write there.
+/// Sets the folders of a configuration that belong to the installed units by default: the caller may not write there,
+/// and their periodic jobs are not to run twice.
 pub(super) fn own_folders(config: &mut Config, folder: &Path) {
-    let default = JobConfig::default();
+    let default = Config::default();
     for (used, default, name) in [
-        (&mut config.job.cache_dir, default.cache_dir, "cache"),
-        (&mut config.job.log_dir, default.log_dir, "logs"),
+        (&mut config.job.cache_dir, default.job.cache_dir, "cache"),
+        (&mut config.job.log_dir, default.job.log_dir, "logs"),
+        (&mut config.supervisor.cron_dir, default.supervisor.cron_dir, "cron.d"),
+        (&mut config.secrets.dir, default.secrets.dir, "secrets"),
     ] {
         if *used == default {
             *used = folder.join(name);

@@ -52,7 +52,7 @@ impl Kept {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let path = dir.canonicalize().map_err(failed)?;
         check_path(&path)?;
-        let is_own = path.join(LOCK).exists();
+        let is_own = Self::is_folder(&path);
         if !is_own && fs::read_dir(&path).map_err(failed)?.next().is_some() {
             return Err(cannot_keep(&path, "it holds other files; name a new or empty folder"));
         }
@@ -76,6 +76,11 @@ impl Kept {
             tokio::time::sleep(GLANCE).await;
         }
         Ok(Self { path, children, _lock: lock })
+    }
+
+    /// Returns true for a folder that a `hero dev` keeps.
+    pub(in crate::cli) fn is_folder(dir: &Path) -> bool {
+        dir.join(LOCK).exists()
     }
 
     /// Returns the file of the configuration in the folder.
@@ -126,7 +131,10 @@ impl Kept {
             api.insert("listen".to_owned(), json!(config.api.listen));
         }
         let job = json!({ "cache_dir": config.job.cache_dir, "log_dir": config.job.log_dir });
-        let settings = json!({ "redis": { "url": redis.url }, "api": api, "job": job });
+        let settings = json!({
+            "redis": { "url": redis.url }, "api": api, "job": job,
+            "supervisor": { "cron_dir": config.supervisor.cron_dir }, "secrets": { "dir": config.secrets.dir },
+        });
         let text = toml::to_string(&settings).map_err(|error| failed(io::Error::other(error)))?;
         DirBuilder::new().recursive(true).mode(0o700).create(&drop_ins).map_err(failed)?;
         write(&own, &format!("# Written by `hero dev --keep` at each start.\n{text}"))

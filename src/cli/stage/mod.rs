@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::Client;
+
 use crate::config::{ApiConfig, Config, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
@@ -315,7 +316,11 @@ impl Stage {
             }
             None => Ok(()),
         };
-        let units = self.end_units(Some(interrupts)).await;
+        let told = child::tell_of_drain(self.config.actor.drain_timeout);
+        let units = tokio::select! {
+            units = self.end_units(Some(interrupts)) => units,
+            never = told => match never {},
+        };
         let redis = end_all(std::slice::from_mut(&mut self.redis), END_MAX, Some(interrupts)).await;
         let removed = match self.place {
             StageFolder::Temporary(folder) => {

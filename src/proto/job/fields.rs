@@ -309,7 +309,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("prerequisite_names", "Names of prerequisites", Relations),
     row("dependents", "Dependents", Relations),
     row("dependents_more", "Further dependents", Relations),
-    row("parent", "Submitted by the script of", Relations),
+    row("parent", "Submitted by the script of", Relations).exported(),
     row("generation", "Generation", Relations),
     row("children", "Jobs that its script submitted", Relations),
     row("output_encoding", "Encoding of the output", Texts).added(

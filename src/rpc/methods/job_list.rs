@@ -10,7 +10,7 @@ use super::job_types::ListedJob;
 use super::params::{PastMoment, Spelled, page_size};
 use crate::client::ErrorGroupsDocument;
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::JobStatus;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
@@ -64,6 +64,8 @@ pub(super) struct ListJobs {
     actor: Option<String>,
     /// Only jobs that ran last, and ended, on this machine.
     host: Option<String>,
+    /// Only jobs that the script of this job submitted.
+    parent: Option<Spelled<JobId>>,
     /// Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted texts, or
     /// an error of the kind.
     kind: Option<String>,
@@ -117,6 +119,7 @@ impl ListJobs {
             ended_until: time(self.ended_until),
             actor: self.actor,
             host: self.host,
+            parent: self.parent.map(|Spelled(parent)| parent),
             error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.map(|Spelled(cause)| cause),
             ..JobSearch::default()

@@ -56,6 +56,8 @@ pub(in crate::web) struct JobFilter {
     pub(super) actor: String,
     /// The machine of the last attempt.
     pub(super) host: String,
+    /// The job whose script submitted them.
+    pub(super) parent: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
     /// Any text: only dead letters.
@@ -103,7 +105,7 @@ impl JobFilter {
         let others =
             [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
         let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
-        let others = others.chain([&self.actor, &self.host]);
+        let others = others.chain([&self.actor, &self.host, &self.parent]);
         let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
         others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
     }
@@ -123,6 +125,7 @@ impl JobFilter {
             ("ended_until", &self.ended_until),
             ("actor", &self.actor),
             ("host", &self.host),
+            ("parent", &self.parent),
             ("kind", &self.kind),
             ("dead", &self.dead),
         ];
@@ -167,6 +170,7 @@ impl JobFilter {
             error_kind: given(&self.kind).as_deref().map(ErrorKindFilter::new),
             actor: given(&self.actor),
             host: given(&self.host),
+            parent: parsed("job", &self.parent)?,
             queue: parsed("queue", &self.queue)?,
             held: match state {
                 Some(ShownState::Held) => Some(true),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::support::websocket::{BINARY, Frame, PING, Socket, frame};
-use crate::support::{Hero, Redis, Served, needs, pypi, request, wait_until};
+use crate::support::{Hero, Redis, Served, needs, pypi, request, until_exists, wait_until};
 
 /// Submits a job over the Unix socket, and returns its id.
 fn submit(api: &Served, script: &str) -> String {
@@ -104,9 +104,7 @@ fn text_without_a_line_end_is_followed_until_it_is_a_line() {
     let api = Served::on(&redis);
     let _actor = api.hero.actor("bash-default-1").start();
     let gate = redis.folder().join("gate");
-    let script = format!(
-        "printf 'Continue? [y/N] '; while [ ! -e {gate:?} ]; do sleep 0.02; done; echo yes"
-    );
+    let script = format!("printf 'Continue? [y/N] '; {}; echo yes", until_exists(&gate));
     let job = json!({ "script_type": "bash", "script": script, "timeout": 60 });
     let made = api.call("job.submit", &json!({ "job": job }));
     let mut socket = Socket::open(api.unix(), &[]);

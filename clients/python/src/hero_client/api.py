@@ -860,6 +860,8 @@ class ListJobs(TypedDict, total=False):
     """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
     host: Optional[str]
     """Only jobs that ran last, and ended, on this machine."""
+    parent: Optional[str]
+    """Only jobs that the script of this job submitted."""
     kind: Optional[str]
     """Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted
     texts, or an error of the kind."""
@@ -945,6 +947,8 @@ class ListedJob(_ListedJobRequired, total=False):
     """The step that the script reported."""
     exit_code: int
     """The exit code, where a process ran."""
+    parent: str
+    """The job whose script submitted it."""
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
@@ -1624,9 +1628,9 @@ class Methods:
         answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1644,9 +1648,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1960,9 +1964,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1980,9 +1984,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "kind": kind, "dead": dead}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:

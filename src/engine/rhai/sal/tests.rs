@@ -152,9 +152,13 @@ impl ExampleWorld {
 }
 
 pub(super) fn sal_with(sal: &SalConfig) -> RhaiEngine {
-    // Smaller values than by default, so that tests of the limits are short.
+    sal_of(sal, 10_000_000)
+}
+
+/// Returns an engine with smaller values than by default, so that tests of the limits are short.
+fn sal_of(sal: &SalConfig, string_size_max: u64) -> RhaiEngine {
     let limits = RhaiLimits {
-        string_size_max: 10_000_000,
+        string_size_max,
         array_len_max: 10_000,
         map_len_max: 10_000,
         ..RhaiLimits::default()
@@ -165,13 +169,16 @@ pub(super) fn sal_with(sal: &SalConfig) -> RhaiEngine {
 
 pub(super) fn sal() -> &'static RhaiEngine {
     static ENGINE: OnceLock<RhaiEngine> = OnceLock::new();
-    // Tests write only to the temporary folder, even as root.
-    let config = || SalConfig {
+    ENGINE.get_or_init(|| sal_with(&of_temporary_folder()))
+}
+
+/// Tests write only to the temporary folder, even as root.
+fn of_temporary_folder() -> SalConfig {
+    SalConfig {
         write: vec![std::env::temp_dir()],
         exec: vec![std::env::temp_dir()],
         ..SalConfig::default()
-    };
-    ENGINE.get_or_init(|| sal_with(&config()))
+    }
 }
 
 /// Returns whether scripts that call `curl` can run, which are those that name an `http://` address.

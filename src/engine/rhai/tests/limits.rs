@@ -227,11 +227,6 @@ fn deepest_nesting_within_the_limits_fits_on_the_stack() {
             run(&engine, &format!("fn f(x) {{ x }} fn g(n) {{ {body} }} g(0)"));
         }
     }
-    // The deepest values, copied, compared, printed and dropped.
-    let deep = "let a = []; for i in 0..9000 { a = [a]; } let b = a;";
-    for use_of_it in ["a == b", "let c = a; c.push(1); c.len", "`${a}`.len", "a.contains(b)"] {
-        run(&engine, &format!("{deep} {use_of_it}"));
-    }
 }
 
 /// The values are made here, because a script would need minutes to nest them.
@@ -247,12 +242,21 @@ fn values_nested_as_deep_as_the_limits_allow_fit_on_the_stack() {
             }
         })
     };
-    for (array, map, levels) in [
-        (true, false, limits.array_len_max),
-        (false, true, limits.map_len_max),
-        (true, true, limits.array_len_max + limits.map_len_max),
+    let used = ["let b = a; b.len()", "fn f(a) { [a] } f(a).len()"];
+    // Copied, compared, printed and dropped.
+    let used_by_functions = [
+        "let b = a; a == b",
+        "let c = a; c.push(1); c.len",
+        "`${a}`.len",
+        "let b = a; a.contains(b)",
+    ];
+    for (array, map, levels, sources) in [
+        (true, false, limits.array_len_max, &used[..]),
+        (false, true, limits.map_len_max, &used),
+        (true, true, limits.array_len_max + limits.map_len_max, &used),
+        (true, false, 9_000, &used_by_functions),
     ] {
-        for source in ["let b = a; b.len()", "fn f(a) { [a] } f(a).len()"] {
+        for source in sources {
             let evaluate = |_: &ScriptRun<'_>| {
                 let mut scope = Scope::new();
                 scope.push_dynamic("a", nested(levels, array, map));

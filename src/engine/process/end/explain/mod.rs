@@ -131,6 +131,9 @@ impl Explainer<'_> {
         let how =
             if refusal.is_certain { "was refused" } else { "is refused, probably why it failed" };
         let of_hero = Path::new(DEFAULT_FILE).parent();
+        let parent = refusal.path.parent();
+        let looks =
+            refusal.uses.iter().any(|wanted| matches!(wanted, FileUse::Read | FileUse::Execute));
         let opens = if of_hero.is_some_and(|folder| refusal.path.starts_with(folder)) {
             "no script should read the configuration of Hero; [secrets] gives values to jobs"
                 .to_owned()
@@ -142,6 +145,8 @@ impl Explainer<'_> {
         {
             "no key should open the whole disk; use the folder of the job, which is its HOME"
                 .to_owned()
+        } else if !looks && ["/tmp", "/var/tmp"].iter().any(|dir| parent == Some(Path::new(dir))) {
+            "a job has a folder of its own for such files, $TMPDIR, which mktemp uses".to_owned()
         } else {
             self.opening(refusal)
         };

@@ -32,7 +32,8 @@ const TEXTS_OF_NETWORK: [&str; 17] = [
     "npm install",
 ];
 /// Texts of errors in a script itself, in lower case.
-const SYNTAX: [&str; 3] = ["syntax error", "syntaxerror", "unexpected eof"];
+const SYNTAX: [&str; 5] =
+    ["syntax error", "syntaxerror", "unexpected eof", "no module named", "cannot find module"];
 /// The exit code of a shell that has not found a program.
 const NO_PROGRAM: i32 = 127;
 
@@ -108,7 +109,8 @@ impl Explainer<'_> {
     }
 
     /// Returns the note for a script that failed, uses the network and has none. Some programs, such as `curl -s`, do
-    /// not say what failed. Errors of syntax and missing programs get no note.
+    /// not say what failed. Errors of syntax, and missing
+    /// programs and modules, get no note.
     pub(in crate::process) fn of_silence(&self, code: Option<i32>, stderr: &str) -> Option<String> {
         let what = match &self.allowance.network {
             Network::Open => return None,

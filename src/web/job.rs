@@ -281,8 +281,12 @@ async fn relations(
     let before: Vec<(&str, &'static str)> =
         after.iter().map(|id| (*id, "")).chain(any.iter().map(|id| (*id, "any end"))).collect();
     let behind: Vec<(&str, &'static str)> = dependents.iter().map(|id| (*id, "")).collect();
+    let children = job.list("children");
+    let parent = Some((job.text("parent"), "")).filter(|(id, _)| !id.is_empty());
+    let parent: Vec<(&str, &'static str)> = parent.into_iter().collect();
+    let children: Vec<(&str, &'static str)> = children.iter().map(|id| (*id, "")).collect();
     let links = site.links();
-    let known = related(site, visitor, &before, &behind).await?;
+    let known = related(site, visitor, [&before, &behind, &parent, &children]).await?;
     let list = |ids: &[(&str, &'static str)]| -> Vec<RelatedJob> {
         let shown = ids.iter().take(RELATED_MAX);
         shown
@@ -299,10 +303,17 @@ async fn relations(
         .count();
     let small = format!("{ended} of {} ended", before.len());
     let number = behind.len().to_string();
+    let below = children.len().to_string();
+    let of_parent = links.with("/jobs", &[("parent", job.id())]);
     Ok(html! {
         section.rel #relations {
             (facts::related("Waits for", &small, &list(&before), before.len(), links, now))
             (facts::related("Waiting for it", &number, &list(&behind), behind.len(), links, now))
+            (facts::related("Submitted by the script of", "", &list(&parent), parent.len(), links, now))
+            (facts::related("Its script submitted", &below, &list(&children), children.len(), links, now))
+            @if !children.is_empty() {
+                p { a href=(of_parent) { "List them" } }
+            }
             @if !before.is_empty() || !behind.is_empty() {
                 p { a href={ (links.job(job.id())) "/graph" } { "Show graph" } }
             }
@@ -313,10 +324,9 @@ async fn relations(
 async fn related(
     site: &Site,
     visitor: &Visitor,
-    before: &[(&str, &'static str)],
-    behind: &[(&str, &'static str)],
+    lists: [&[(&str, &'static str)]; 4],
 ) -> Result<HashMap<String, JobDoc>, PageError> {
-    let shown = before.iter().take(RELATED_MAX).chain(behind.iter().take(RELATED_MAX));
+    let shown = lists.into_iter().flat_map(|list| list.iter().take(RELATED_MAX));
     let ids: Vec<JobId> = shown.filter_map(|(id, _)| id.parse().ok()).collect();
     let mut known = site.client().job_summaries(ids).await?;
     known.retain(|job| visitor.sees(job));

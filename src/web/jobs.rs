@@ -223,7 +223,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             @if !filter.ended_until.is_empty() {
                 label.opt { "ended until " input name="ended_until" size="18" value=(filter.ended_until); }
             }
-            @for (word, name, value) in [("Actor ", "actor", &filter.actor), ("Machine ", "host", &filter.host)] {
+            @for (word, name, value) in [("Actor ", "actor", &filter.actor), ("Machine ", "host", &filter.host), ("Child of ", "parent", &filter.parent)] {
                 @if !value.is_empty() { label.opt { (word) input name=(name) size="18" value=(value); } }
             }
             @if !filter.kind.is_empty() {
