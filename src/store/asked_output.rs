@@ -63,11 +63,11 @@ impl Store {
 
     /// Returns the jobs that a script may mean by a name: a prerequisite by its name in the graph, a job by its id, a child.
     fn candidates(&self, job: &Job, asked: &AskedOutput) -> Vec<JobId> {
-        let names = &job.spec.prerequisite_names;
-        let of_graph = names.iter().find(|(name, _)| name.as_str() == asked.as_str());
-        let child = child_id(job, &ChildName::Named(asked.as_str()));
-        let named = of_graph.map(|(_, id)| id.clone()).into_iter();
-        named.chain(asked.as_str().parse()).chain([self.shard().id(&child)]).collect()
+        let mut given = job.spec.prerequisite_names.iter();
+        let of_graph = given.find(|(name, _)| name.as_str() == asked.as_str());
+        let awaited = of_graph.map(|(_, id)| id.clone()).into_iter();
+        let child = self.shard().id(&child_id(job, &ChildName::Named(asked.as_str())));
+        awaited.chain(asked.as_str().parse()).chain([child]).collect()
     }
 }
 
