@@ -209,7 +209,9 @@ mod tests {
     #[test]
     fn data_of_an_event_is_json_in_one_line_up_to_its_bound() {
         assert_eq!(event_data("{ \"a\" : 1 }"), Ok("{\"a\":1}".to_owned()));
-        assert!(event_data("{").is_err());
+        for wrong in ["{", "", "1,\"who\":\"ann\"", "1}{", "{\"a\":1}}", "ann"] {
+            assert!(event_data(wrong).is_err(), "{wrong}");
+        }
         let of_length = |length: usize| event_data(&format!("\"{}\"", "x".repeat(length - 2)));
         assert!(of_length(EVENT_BYTES_MAX).is_ok());
         assert!(of_length(EVENT_BYTES_MAX + 1).is_err());
