@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
-use crate::proto::job::{KeptState, NewChildren};
+use crate::proto::job::{AskedOutput, KeptState, NewChildren};
 
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
 const UNANSWERED_MAX: usize = 10_000;
 /// The time between two looks whether the boot still owns its jobs, while a run waits for its answers.
 const LEASE_CHECK: Duration = Duration::from_millis(100);
 
-/// The most requests for children of one attempt that wait to be done. They are bounded in bytes by this.
-const SUBMISSIONS_MAX: usize = 16;
+/// The most requests for children, and for outputs, of one attempt that wait to be done. They are bounded in bytes by this.
+const HEAVY_MAX: usize = 16;
 
 /// The requests of one attempt.
 #[derive(Debug, Default)]
@@ -58,6 +58,8 @@ pub(super) enum AskedKind {
     Keep(KeptState),
     /// Submit these jobs.
     Submit(AskedChildren),
+    /// Read the output of this job.
+    Read(AskedOutput),
     /// Nothing: the requests are refused.
     Refuse,
 }
@@ -118,6 +120,7 @@ impl Requests {
                 None
             }
             Ok(RequestKind::Submit(new)) => open.submit(new),
+            Ok(RequestKind::Inputs(asked)) => open.ask(AskedKind::Read(asked)),
         };
         // The work itself is done, also if nobody reads the answers.
         if open.waiting >= UNANSWERED_MAX {
@@ -195,17 +198,26 @@ impl Open {
     }
 
     fn submit(&mut self, new: NewChildren) -> Option<String> {
-        let is_submission = |work: &&AskedWork| matches!(work.kind, AskedKind::Submit(_));
-        if self.pending.iter().filter(is_submission).count() >= SUBMISSIONS_MAX {
+        let unnamed_before = self.unnamed;
+        let unnamed = new.jobs.iter().filter(|job| job.spec.name.is_none()).count() as u64;
+        let refused = self.ask(AskedKind::Submit(AskedChildren { new, unnamed_before }));
+        if refused.is_none() {
+            self.unnamed += unnamed;
+        }
+        refused
+    }
+
+    /// Adds work that has many bytes. Returns why it is refused.
+    fn ask(&mut self, kind: AskedKind) -> Option<String> {
+        let is_heavy =
+            |work: &&AskedWork| matches!(work.kind, AskedKind::Submit(_) | AskedKind::Read(_));
+        if self.pending.iter().filter(is_heavy).count() >= HEAVY_MAX {
             self.make_place();
             return Some(format!(
-                "more than {SUBMISSIONS_MAX} submissions wait to be done: read their answers first"
+                "more than {HEAVY_MAX} requests wait to be done: read their answers first"
             ));
         }
-        let unnamed_before = self.unnamed;
-        self.unnamed += new.jobs.iter().filter(|job| job.spec.name.is_none()).count() as u64;
-        let children = AskedChildren { new, unnamed_before };
-        self.pending.push_back(AskedWork::new(AskedKind::Submit(children)));
+        self.pending.push_back(AskedWork::new(kind));
         None
     }
 }
@@ -215,6 +227,8 @@ fn secret_in(asked: &RequestKind, has_secret: impl Fn(&str) -> bool) -> Option<&
     match asked {
         RequestKind::State(state) => has_secret(state.as_str())
             .then_some("the state has the value of a secret, which is not stored"),
+        // The name of a job is not stored.
+        RequestKind::Inputs(_) => None,
         RequestKind::Submit(new) => {
             let mut fields = new.jobs.iter().flat_map(|job| job.submitted_fields());
             fields
@@ -291,7 +305,7 @@ mod tests {
     #[test]
     fn submissions_that_are_sent_without_reading_answers_are_bounded() {
         let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
-        for _ in 0..SUBMISSIONS_MAX + 5 {
+        for _ in 0..HEAVY_MAX + 5 {
             submit(&requests, &answers);
         }
         let mut done = 0;
@@ -299,11 +313,11 @@ mod tests {
             requests.did(&work, &Ok(Some("1".to_owned())));
             done += 1;
         }
-        assert_eq!(done, SUBMISSIONS_MAX);
+        assert_eq!(done, HEAVY_MAX);
         let said = taken(&answers);
         let refused =
             said.iter().filter(|one| matches!(one, Err(why) if why.starts_with("more than")));
-        assert_eq!((said.len(), refused.count()), (SUBMISSIONS_MAX + 5, 5));
+        assert_eq!((said.len(), refused.count()), (HEAVY_MAX + 5, 5));
     }
 
     fn taken(answers: &Recorded) -> Vec<Result<(), String>> {

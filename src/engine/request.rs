@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::proto::job::{KeptState, NewChildren};
+use crate::proto::job::{AskedOutput, KeptState, NewChildren};
 
 /// A request of a script.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub enum RequestKind {
     State(KeptState),
     /// Submit jobs.
     Submit(NewChildren),
+    /// Tell the output of another job.
+    Inputs(AskedOutput),
 }
 
 /// Takes the answers to the requests of one script, in the order of the requests. It never blocks.

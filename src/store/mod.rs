@@ -9,6 +9,7 @@ mod ack;
 mod adopt;
 mod amqp;
 mod amqp_presence;
+mod asked_output;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;

@@ -7,6 +7,7 @@ mod failpoints;
 mod faults;
 mod fence;
 mod flood;
+mod kin;
 mod observer;
 mod shards;
 mod storm;

@@ -4,6 +4,7 @@ mod ack;
 pub(crate) mod api;
 mod args;
 mod artifacts;
+mod asked_outputs;
 mod backup;
 mod batches;
 mod bounds;

@@ -2,6 +2,7 @@
 //! shows that it is contained, the second that it can do harm. `run` runs them, in Python, because
 //! tests/system has it run them on a booted machine too; `scripts/` has them.
 
+mod asked_outputs;
 mod builds;
 mod children;
 mod job_groups;

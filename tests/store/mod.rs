@@ -2,6 +2,7 @@
 //! checked: every job stands in exactly the index of its state.
 
 mod ack;
+mod asked_outputs;
 mod atomic_batch;
 mod attempts;
 mod backup;

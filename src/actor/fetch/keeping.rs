@@ -9,6 +9,7 @@ use super::children;
 use crate::actor::boot::Boot;
 use crate::actor::requests::{AskedKind, AskedWork, WorkResult};
 use crate::actor::running_job::RunningJob;
+use crate::proto::job::AskedOutput;
 use crate::store::StoreError;
 
 /// Work on its way to Redis.
@@ -34,10 +35,24 @@ impl Keeping {
         let done = match &self.work.kind {
             AskedKind::Keep(state) => self.keep_state(boot, state.as_str()).await?,
             AskedKind::Submit(asked) => children::submit(asked, &self.run, boot).await?,
+            AskedKind::Read(asked) => self.read_output(boot, asked).await?,
             AskedKind::Refuse => Ok(None),
         };
         self.run.log.requests.did(&self.work, &done);
         Ok(())
+    }
+
+    async fn read_output(
+        &self,
+        boot: &Boot,
+        asked: &AskedOutput,
+    ) -> Result<WorkResult, StoreError> {
+        let (job, claimed_at) = (&self.run.job, self.run.claimed_at);
+        match boot.store.asked_output(&boot.id, (job, claimed_at), asked).await {
+            Ok(found) => Ok(found.into_json(asked).map(Some)),
+            Err(error) if error.is_outage() => Err(error),
+            Err(error) => Ok(Err(format!("the output cannot be read: {error}"))),
+        }
     }
 
     async fn keep_state(&self, boot: &Boot, state: &str) -> Result<WorkResult, StoreError> {

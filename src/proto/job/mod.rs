@@ -1,6 +1,7 @@
 //! A job: its ids, its states, its settings, and its hash in Redis.
 
 mod asked_bounds;
+mod asked_output;
 mod attempts;
 mod bounds;
 mod child;
@@ -38,6 +39,7 @@ mod value;
 mod wait;
 
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
+pub use asked_output::{ASKED_OUTPUT_BYTES_MAX, AskedOutput, FoundOutput};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use child::{

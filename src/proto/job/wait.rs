@@ -137,8 +137,10 @@ pub fn check_event(name: &str) -> Result<(), String> {
 /// # Errors
 /// The reason why it is refused.
 pub fn event_data(json: &str) -> Result<String, String> {
-    let json =
-        compact(json).map_err(|error| format!("the data of the event is not JSON: {error}"))?;
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(json);
+    let json = is_json
+        .and_then(|_| compact(json))
+        .map_err(|error| format!("the data of the event is not JSON: {error}"))?;
     if json.len() > EVENT_BYTES_MAX {
         return Err(format!("the data of the event has more than {EVENT_BYTES_MAX} bytes of JSON"));
     }
@@ -207,7 +209,9 @@ mod tests {
     #[test]
     fn data_of_an_event_is_json_in_one_line_up_to_its_bound() {
         assert_eq!(event_data("{ \"a\" : 1 }"), Ok("{\"a\":1}".to_owned()));
-        assert!(event_data("{").is_err());
+        for wrong in ["{", "", "1,\"who\":\"ann\"", "1}{", "{\"a\":1}}", "ann"] {
+            assert!(event_data(wrong).is_err(), "{wrong}");
+        }
         let of_length = |length: usize| event_data(&format!("\"{}\"", "x".repeat(length - 2)));
         assert!(of_length(EVENT_BYTES_MAX).is_ok());
         assert!(of_length(EVENT_BYTES_MAX + 1).is_err());

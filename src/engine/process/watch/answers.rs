@@ -1,4 +1,4 @@
-//! The answers to what a job's child asks on its channel: lines of JSON, each `{"ok": true}` or
+//! The answers to what a job's child asks on its channel: lines of JSON, each `{"ok": …}` or
 //! `{"error": "why"}`, in the order of the requests.
 //!
 //! A child that does not read them is not waited for. Once its pipe is full, the pipe is closed, so that a
@@ -13,6 +13,11 @@ use crate::engine::Answers;
 
 /// The longest reason in an answer. With it a line is written whole or not at all.
 const REASON_CHARS_MAX: usize = 500;
+
+/// The longest line that a pipe has room for beside others, as the kernel makes it.
+const USUAL_LINE_MAX: usize = 32 * 1024;
+/// The longest answer: a pipe may be made as large without a privilege.
+const LINE_MAX: usize = 1 << 20;
 
 /// The writing end of a child's pipe.
 #[derive(Debug)]
@@ -30,6 +35,10 @@ impl AnswerPipe {
 
     fn write_line(&self, line: &str) {
         self.with(|end| {
+            // A line that the pipe has no room for is cut, which ends the pipe.
+            if let Some(end) = end.as_ref().filter(|_| line.len() > USUAL_LINE_MAX) {
+                let _ = fcntl(end, FcntlArg::F_SETPIPE_SZ(size_for(line.len())));
+            }
             let written = end.as_mut().map(|end| end.write(line.as_bytes()));
             // Less than a page is written whole or not at all.
             if !matches!(written, Some(Ok(bytes)) if bytes == line.len()) {
@@ -56,12 +65,23 @@ impl Answers for AnswerPipe {
     }
 
     fn answer_with(&self, result: &str) {
-        self.write_line(&format!("{{\"ok\":{result}}}\n"));
+        let line = format!("{{\"ok\":{result}}}\n");
+        if line.len() > LINE_MAX {
+            let bytes = line.len();
+            let why = format!("the answer has {bytes} bytes as JSON, more than {LINE_MAX}");
+            return self.answer(&Err(why));
+        }
+        self.write_line(&line);
     }
 
     fn close(&self) {
         self.with(|end| *end = None);
     }
+}
+
+/// Returns the size of a pipe for a line.
+fn size_for(line: usize) -> i32 {
+    i32::try_from(line.next_power_of_two().min(LINE_MAX)).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
@@ -80,6 +100,25 @@ mod tests {
         let mut text = String::new();
         read_end.read_to_string(&mut text).expect("its end");
         assert!(text.lines().count() > 1000 && text.lines().all(|line| line == "{\"ok\":true}"));
+    }
+
+    #[test]
+    fn answer_of_a_megabyte_is_written_whole_and_a_longer_one_is_an_error() {
+        let (mut read_end, write_end) = io::pipe().expect("a pipe");
+        let answers = AnswerPipe::new(write_end).expect("set up");
+        let mut text = vec![0; LINE_MAX];
+        for bytes in [100, LINE_MAX - 10, 100] {
+            let result = format!("\"{}\"", "x".repeat(bytes - 2));
+            answers.answer_with(&result);
+            let line = &mut text[..bytes + 8];
+            read_end.read_exact(line).expect("its bytes");
+            assert!(line.starts_with(b"{\"ok\":\"x") && line.ends_with(b"x\"}\n"));
+        }
+        answers.answer_with(&"1".repeat(LINE_MAX));
+        answers.close();
+        let mut text = String::new();
+        read_end.read_to_string(&mut text).expect("its end");
+        assert!(text.starts_with("{\"error\":\"the answer has"), "{text:.80}");
     }
 
     #[test]

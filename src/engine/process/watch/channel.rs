@@ -10,11 +10,13 @@
 //! {"wait": {"event": "approved", "for": "3d"}}
 //! {"state": {"row": 7}}
 //! {"submit": {"type": "python", "script": "print(1)"}}
+//! {"inputs": "page-7"}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
 //! standard output. `retry_in`, in seconds, `discard` and `wait` decide what the end of the script means: the
-//! last of them counts. `state` and `submit` are requests: their answers stand on the descriptor for answers (`answers.rs`).
+//! last of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for
+//! answers (`answers.rs`).
 //! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -29,7 +31,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::{AskedWait, KeptState, NewChildren};
+use crate::proto::job::{AskedOutput, AskedWait, KeptState, NewChildren};
 use crate::proto::json_text::compact;
 use crate::proto::text::counted;
 
@@ -43,6 +45,8 @@ const STATE: &[u8] = b"{\"state\"";
 const SUBMIT: &[u8] = b"{\"submit\"";
 /// The start of a line with a wait.
 const WAIT: &[u8] = b"{\"wait\"";
+/// The start of a line that asks for an output.
+const INPUTS: &[u8] = b"{\"inputs\"";
 
 /// One message.
 #[derive(Debug)]
@@ -55,6 +59,7 @@ enum ChannelMessage {
     Wait(Result<AskedWait, String>),
     State(Result<KeptState, String>),
     Submit(Result<NewChildren, String>),
+    Inputs(Result<AskedOutput, String>),
 }
 
 /// The members of a line. An output is kept as it is written, with all digits of its numbers.
@@ -74,6 +79,8 @@ struct Members<'m> {
     submit: Option<&'m RawValue>,
     #[serde(borrow, deserialize_with = "present")]
     wait: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    inputs: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -84,20 +91,23 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state, submit, wait } =
+        let Members { progress, text, log, output, retry_in, discard, state, submit, wait, inputs } =
             serde_json::from_slice(line).ok()?;
-        if state.is_some() || submit.is_some() || wait.is_some() {
+        if state.is_some() || submit.is_some() || wait.is_some() || inputs.is_some() {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return match (state, submit, wait) {
-                (Some(state), None, None) if is_alone => {
+            return match (state, submit, wait, inputs) {
+                (Some(state), None, None, None) if is_alone => {
                     Some(Self::State(KeptState::of_json(state.get())))
                 }
-                (None, Some(jobs), None) if is_alone => {
+                (None, Some(jobs), None, None) if is_alone => {
                     Some(Self::Submit(NewChildren::of_json(jobs.get())))
                 }
-                (None, None, Some(wait)) if is_alone => {
+                (None, None, Some(wait), None) if is_alone => {
                     Some(Self::Wait(AskedWait::of_json(wait.get())))
+                }
+                (None, None, None, Some(asked)) if is_alone => {
+                    Some(Self::Inputs(AskedOutput::of_json(asked.get())))
                 }
                 _ => None,
             };
@@ -249,6 +259,8 @@ impl Messages {
             self.request(Err(NewChildren::too_large()), log);
         } else if begins_with(&self.partial, WAIT) {
             self.asked = Some(AskedEnd::Wait(Err("wait: the line is too long".to_owned())));
+        } else if begins_with(&self.partial, INPUTS) {
+            self.request(Err("the request is too long".to_owned()), log);
         } else {
             self.unread_lines += 1;
         }
@@ -286,6 +298,9 @@ impl Messages {
             Some(ChannelMessage::Wait(wait)) => self.asked = Some(AskedEnd::Wait(wait)),
             Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
             Some(ChannelMessage::Submit(new)) => self.request(new.map(RequestKind::Submit), log),
+            Some(ChannelMessage::Inputs(asked)) => {
+                self.request(asked.map(RequestKind::Inputs), log);
+            }
             // A script that asks waits for an answer.
             None if begins_with(line, STATE) => {
                 self.request(Err("the line is no request of a state".to_owned()), log);
@@ -296,6 +311,9 @@ impl Messages {
             // A script that means to wait must not finish.
             None if begins_with(line, WAIT) => {
                 self.asked = Some(AskedEnd::Wait(Err("the line is no wait".to_owned())));
+            }
+            None if begins_with(line, INPUTS) => {
+                self.request(Err("the line is no request for an output".to_owned()), log);
             }
             None => self.unread_lines += 1,
         }

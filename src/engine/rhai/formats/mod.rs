@@ -109,11 +109,16 @@ fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
         format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
     })?;
     let Some(text) = output else { return Ok(Dynamic::UNIT) };
+    value_of(&text, limits)
+}
+
+/// Returns an output as a value: the one of a JSON text, or the text.
+fn value_of(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     // JSON that exceeds the limits is an error, not a text.
-    let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
     match serde_json::from_str::<serde::de::IgnoredAny>(json) {
         Ok(_) => json::parse(json, limits),
-        Err(_) => Ok(text.to_string().into()),
+        Err(_) => Ok(text.to_owned().into()),
     }
 }
 

@@ -14,6 +14,7 @@
     hero.checkpoint({"row": 700})     # keeps a state for the next attempt of the job; returns once it is kept
     hero.state                        # the state that was kept last; None at first
     hero.submit("print(1)", name="a")  # submits a job, a child of this one, and returns its id once it is kept
+    hero.inputs("a")                  # a child, or another job of the graph: its id, status and, if it finished, output
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -143,10 +144,23 @@ def result(prerequisite):
 
 
 class _Inputs(dict):
-    """What each prerequisite returned, once; a named one is found by its id as well."""
+    """What each prerequisite returned, once; a named one is found by its id as well.
+
+    Called with the name or the id of a child, or of another job of the graph, it returns this job as it is now: a dict
+    with id, status and, if it finished, output. Raises Refused if the job may not have it.
+    """
 
     def __missing__(self, prerequisite):
         return _value(_texts()[prerequisite])
+
+    def __call__(self, job):
+        found = _ask({"inputs": job})
+        if found is None:
+            print(f"asked for the output of {job}", file=sys.stderr)
+            return {"id": job, "status": "gone"}
+        if "output" in found:
+            found["output"] = _value(found["output"])
+        return found
 
 
 def _value(text):
@@ -187,10 +201,11 @@ def _ask(message):
         _send(message)
         answer = b""
         while not answer.endswith(b"\n"):
-            byte = os.read(int(number), 1)
-            if not byte:
+            # Nothing stands behind the one answer.
+            some = os.read(int(number), 65536)
+            if not some:
                 raise Refused("hero answers no more: answers were not read")
-            answer += byte
+            answer += some
     answer = json.loads(answer)
     if "error" in answer:
         raise Refused(answer["error"])
@@ -219,5 +234,5 @@ def __getattr__(name):
     texts, names = _texts(), list(_read("prerequisites.json"))
     if not names:
         # The message of a queue: a text, as it came.
-        return texts
+        return _Inputs(texts)
     return _Inputs((name, _value(texts[name])) for name in names)

@@ -24,6 +24,7 @@ impl Log for Recorded {
         let asked = request.asked.map(|asked| match asked {
             RequestKind::State(state) => state.as_str().to_owned(),
             RequestKind::Submit(new) => format!("{} jobs", new.jobs.len()),
+            RequestKind::Inputs(asked) => format!("inputs of {}", asked.as_str()),
         });
         self.0.lock().expect("not poisoned").push(format!("{asked:?}"));
     }
