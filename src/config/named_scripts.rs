@@ -308,7 +308,7 @@ mod tests {
             ("# /// hero\n# script = \"1\"\n# ///\n", "script"),
             (
                 "# /// hero\n# [params.a]\n# min = 1\n# ///\n",
-                "a.py:2:3: params: a: unknown field `min`",
+                "a.py:2:4: params: a: unknown field `min`",
             ),
             (
                 "# /// hero\n# [params.a]\n# pattern = \"(\"\n# ///\n",

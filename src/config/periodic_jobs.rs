@@ -458,7 +458,10 @@ mod tests {
                 "/a.toml:4:8: cron.nightly.file: cannot be read: /x: no such file",
             ),
             (&NIGHTLY.replace("script = \"1\"", "file = \"/no/such\""), "/no/such: no such file"),
-            (&NIGHTLY.replace("script = \"1\"", ""), "cron.nightly: needs a script or a file"),
+            (
+                &NIGHTLY.replace("script = \"1\"", ""),
+                "cron.nightly: needs a script, a file or uses",
+            ),
         ] {
             let said = problem(text);
             assert!(said.contains(message), "{text}\nsaid {said}");
