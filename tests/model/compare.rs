@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hero::proto::job::JobStatus;
 
+use super::kin::text_of;
 use super::reference::Model;
 use super::waits::{Wait, name_of, names_told};
 use crate::support::{World, keys};
@@ -248,6 +249,12 @@ fn agrees(seen: &Seen, model: &Model) {
         assert_eq!(seen.retained.contains(id), job.retained, "the TTL of {id}");
         let pending = seen.pending.get(id).cloned().unwrap_or_default();
         assert_eq!(pending, job.pending, "what {id} waits for");
+        let state = job.state.map(|state| state.to_string()).unwrap_or_default();
+        assert_eq!(seen.field(id, "kept_state"), state, "the state of {id}");
+        assert_eq!(seen.field(id, "children"), text_of(&job.children), "the children of {id}");
+        let (parent, generation) = (seen.field(id, "parent"), number("generation"));
+        let expected = (job.parent.as_deref().unwrap_or(""), job.generation);
+        assert_eq!((parent, generation), expected, "the parent of {id}, and the jobs above it");
         let wait = seen.field(id, "wait");
         let expected = job.wait.as_ref().map(Wait::text).unwrap_or_default();
         assert_eq!((wait, number("waits")), (expected.as_str(), job.waits), "the wait of {id}");

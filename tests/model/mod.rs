@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "a sequence that fails must name its seed")]
 
 mod compare;
+mod kin;
 mod reference;
 mod search;
 mod steps;

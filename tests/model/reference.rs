@@ -46,6 +46,14 @@ pub(super) struct Job {
     pub(super) failed_in_vain: bool,
     /// True once Hero knows of its end: an end that a foreign actor wrote must be noticed.
     pub(super) retained: bool,
+    /// The state that its script kept for the next attempt.
+    pub(super) state: Option<u64>,
+    /// The jobs that its script submitted, in order.
+    pub(super) children: Vec<String>,
+    /// The job whose script submitted it.
+    pub(super) parent: Option<String>,
+    /// The number of jobs above it.
+    pub(super) generation: u32,
     /// What its script waits for.
     pub(super) wait: Option<Wait>,
     /// The number of its waits.
@@ -77,6 +85,10 @@ impl Job {
             boot: None,
             failed_in_vain: false,
             retained: false,
+            state: None,
+            children: Vec::new(),
+            parent: None,
+            generation: 0,
             wait: None,
             waits: 0,
             event: None,
@@ -522,7 +534,10 @@ impl Model {
                 self.count(&script_type, "retried");
             }
             End::Wait(until, wait) => self.begin_wait(id, *until, wait),
-            End::Finished => ended.push_back(self.conclude(id, "finished")),
+            End::Finished => {
+                self.jobs.get_mut(id).expect("a job that ran").state = None;
+                ended.push_back(self.conclude(id, "finished"));
+            }
             End::Error => ended.push_back(self.conclude(id, "failed")),
             End::Dead => {
                 ended.push_back(self.conclude(id, "failed"));

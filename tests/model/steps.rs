@@ -32,7 +32,8 @@ const TARGETS: [(&str, Option<&str>, Option<u16>); 6] = [
     ("sal", None, None),
     ("sal", Some("default"), Some(1)),
 ];
-const JOBS_MAX: usize = 60;
+/// The most jobs at a time.
+pub(super) const JOBS_MAX: usize = 60;
 const FAR: &str = "1000000000000000";
 
 /// The store, the model, and what the steps remember.
@@ -66,10 +67,12 @@ impl Walk {
     /// Does one step, and says which.
     pub(super) async fn step(&mut self) -> String {
         match self.rng.u8(..100) {
-            0..20 => self.submit().await,
-            20..24 => self.start().await,
-            24..44 => self.claim().await,
-            44..56 => self.finish().await,
+            0..16 => self.submit().await,
+            16..20 => self.start().await,
+            20..40 => self.claim().await,
+            40..46 => self.submit_child().await,
+            46..48 => self.keep_state().await,
+            48..56 => self.finish().await,
             56..58 => self.tell().await,
             58..61 => self.requeue().await,
             61..65 => self.stop().await,
@@ -95,7 +98,7 @@ impl Walk {
     }
 
     /// A live life or, now and then, a life that lost its lease.
-    fn any_life(&mut self) -> Option<Life> {
+    pub(super) fn any_life(&mut self) -> Option<Life> {
         let ghost = !self.ghosts.is_empty() && self.rng.u8(..8) == 0;
         let from = if ghost { &self.ghosts } else { &self.lives };
         self.rng.choice(from).cloned()
@@ -107,7 +110,7 @@ impl Walk {
     }
 
     /// A time far ahead, later than all before.
-    fn time(&mut self) -> (u64, Timestamp) {
+    pub(super) fn time(&mut self) -> (u64, Timestamp) {
         self.times += 1;
         let ahead = Duration::from_secs(3600 + 1000 * self.times);
         (self.times, self.began + ahead)

@@ -15,6 +15,7 @@ pub(super) const EVENTS: [&str; 2] = ["go", "on"];
 pub(super) enum Wait {
     Event(&'static str),
     Jobs(Vec<String>),
+    Children,
 }
 
 impl Wait {
@@ -23,6 +24,7 @@ impl Wait {
         match self {
             Self::Event(name) => json!({ "event": name }).to_string(),
             Self::Jobs(ids) => json!({ "jobs": ids }).to_string(),
+            Self::Children => json!({ "children": true }).to_string(),
         }
     }
 }
@@ -38,7 +40,8 @@ impl Model {
                 event = Some(*name);
                 self.jobs.get_mut(id).expect("a job that ran").told.remove(name)
             }
-            Wait::Jobs(others) => {
+            Wait::Jobs(_) | Wait::Children => {
+                let others = self.awaited(id, wait);
                 let pending: Vec<String> =
                     others.iter().filter(|other| self.is_on_its_way(other)).cloned().collect();
                 for other in &pending {
@@ -62,6 +65,15 @@ impl Model {
         }
     }
 
+    /// The jobs that a wait of a job is for.
+    fn awaited(&self, id: &str, wait: &Wait) -> Vec<String> {
+        match wait {
+            Wait::Event(_) => Vec::new(),
+            Wait::Jobs(others) => others.clone(),
+            Wait::Children => self.jobs[id].children.clone(),
+        }
+    }
+
     fn is_on_its_way(&self, id: &str) -> bool {
         self.jobs.get(id).is_some_and(|job| !job.status.is_terminal())
     }
@@ -77,8 +89,10 @@ impl Model {
 
     /// A look at a job that is due. Returns true if it goes on waiting.
     pub(super) fn waits_on(&mut self, id: &str) -> bool {
-        let Some(Wait::Jobs(others)) = self.jobs[id].wait.clone() else { return false };
-        let waits = others.iter().any(|other| self.is_on_its_way(other));
+        let Some(wait @ (Wait::Jobs(_) | Wait::Children)) = self.jobs[id].wait.clone() else {
+            return false;
+        };
+        let waits = self.awaited(id, &wait).iter().any(|other| self.is_on_its_way(other));
         let looked = self.turn;
         if waits {
             let job = self.jobs.get_mut(id).expect("it was looked at");
@@ -92,7 +106,7 @@ impl Model {
     pub(super) fn order_of(&self, id: &str) -> (bool, u64, String) {
         let job = &self.jobs[id];
         match &job.wait {
-            Some(Wait::Jobs(_)) => (false, job.looked, id.to_owned()),
+            Some(Wait::Jobs(_) | Wait::Children) => (false, job.looked, id.to_owned()),
             _ => (true, job.run_at.expect("a scheduled job has a time"), id.to_owned()),
         }
     }
@@ -114,10 +128,13 @@ impl Model {
 }
 
 impl Walk {
-    /// Returns a wait for an event, or for jobs, of which some may not exist.
+    /// Returns a wait for an event, for its children, or for jobs, of which some may not exist.
     pub(super) fn any_wait(&mut self, id: &str) -> Wait {
         if self.chance(2) {
             return Wait::Event(EVENTS[usize::from(self.chance(2))]);
+        }
+        if self.chance(3) {
+            return Wait::Children;
         }
         let mut others = Vec::new();
         for _ in 0..=usize::from(self.chance(2)) {

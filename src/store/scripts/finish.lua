@@ -17,7 +17,7 @@
 --       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
 --       'more' if `settle` has dependents to tell, or callbacks of a graph to start
 -- needs: wrong_type time names routing job owner counters index events ending
--- rarely: attempts queue dependents limits begin_wait
+-- rarely: attempts queue dependents limits waits begin_wait
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()

@@ -4,7 +4,7 @@
 -- ARGV: 1 id  2 its state in the backup  3 its queue in the backup, or ''  4 retention
 --       5... its pending prerequisites in the backup
 -- returns its new state; 'illegal' if its fields name no queue, and it stays `created`; 'missing'
--- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting awaited expiring dependents begin_wait
+-- needs: wrong_type time names routing job later_owner counters index queue ending prerequisites waiting awaited expiring dependents waits begin_wait
 
 local id, before, retention, at = ARGV[1], ARGV[2], ARGV[4], now_us()
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
