@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hero::proto::job::{
-    ChildName, GENERATIONS_MAX, Job as Submission, JobId, NewChildren, child_id,
+    ChildName, GENERATIONS_MAX, Job as Submission, JobId, JobStatus, NewChildren, child_id,
 };
 use hero::store::{self, ChildSubmitted};
 use serde_json::json;
@@ -79,7 +79,12 @@ impl Walk {
         let life = self.any_life()?;
         let own = self.model.running.get(life.boot.as_str()).cloned().unwrap_or_default();
         let is_any = own.is_empty() || self.chance(6);
-        let id = self.any_job(|job| is_any || job.boot.as_deref() == Some(life.boot.as_str()))?;
+        let boot = (!is_any).then(|| life.boot.to_string());
+        let runs =
+            |job: &Job| boot.is_none() || job.status == JobStatus::Started && job.boot == boot;
+        // Mostly one that has children.
+        let parent = self.any_job(|job| runs(job) && !job.children.is_empty());
+        let id = parent.filter(|_| !self.chance(3)).or_else(|| self.any_job(runs))?;
         let mut claimed_at = self.world.claimed_at(&life, &legal(&id));
         let is_earlier = self.chance(6);
         if is_earlier {
