@@ -77,10 +77,12 @@ impl Wait {
     }
 }
 
-/// Prints why a job failed and where its log is, and returns its exit code; returns any other error.
+/// Prints why a job failed and where its log is, if it has run, and returns its exit code; returns any other error.
 async fn told(client: &Client, id: &JobId, error: Error) -> Result<ExitCode, Error> {
     let job = client.get_job(id).await.ok();
     let code = failed(error, job.as_ref())?;
-    output::note(&format!("hero: its log: hero job logs {id}"));
+    if job.is_some_and(|job| job.attempt > 0) {
+        output::note(&format!("hero: its log: hero job logs {id}"));
+    }
     Ok(code)
 }

@@ -227,9 +227,20 @@ mod tests {
             checked(&job, &files).err().map(|error| error.reason).unwrap_or_default()
         };
         assert!(said(&|job| job.id = "fix-2".parse().expect("legal")).contains("does not fit"));
+        let digest = "0".repeat(64);
         for setting in SETTINGS.iter().filter(|of| !UNSIGNED.contains(&of.field)) {
-            let texts =
-                ["1", "true", "a", "[\"a\"]", "{\"a\":\"b\"}", "10s", "fail", "none", "512MiB"];
+            let texts = [
+                "1",
+                "true",
+                "a",
+                "[\"a\"]",
+                "{\"a\":\"b\"}",
+                "10s",
+                "fail",
+                "none",
+                "512MiB",
+                digest.as_str(),
+            ];
             let other = |text: &&&str| {
                 let mut other = job.clone();
                 setting.set(&mut other.spec, text).is_ok()
