@@ -14,7 +14,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # All packages are chosen, so that their libraries have the same features in each command, and are compiled once.
 BUILD := $(CARGO) build --locked --workspace
 # Most tests wait most of the time.
-THREADS := $(shell echo $$((2 * $$(nproc))))
+THREADS := $(shell echo $$((3 * $$(nproc) / 2)))
 # The prefix of commands that need root.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
