@@ -40,13 +40,17 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
   hero.result(\"orders\")        the output of one prerequisite, as a value
   hero.checkpoint(value)       keeps a state for the next attempt of the job
   hero.state                   the state that was kept; in Rhai state()
+  hero.submit(\"1\", name=\"a\")   submits a job, of a type that may_submit of its own
+                               type names, hero.toml(5); in Rhai hero_submit
+  hero.inputs(\"a\")            the output of such a job, or of one of its graph;
+                               in Rhai hero_inputs
   hero.retry_in(\"5m\", \"busy\")  ends it, and runs it again later
   hero.wait(\"approved\", \"3d\")  ends it, and runs it again once it is told this event
   hero.event                   the event that it was told; in Rhai event()
   hero.discard(\"no such id\")   ends it in an error that is not retried
 Other programs write a line to the descriptor HERO_FD: {\"progress\": 0.5},
-{\"output\": …}, {\"retry_in\": 300}, {\"wait\": {\"event\": \"approved\"}} or
-{\"discard\": \"no such id\"}.
+{\"output\": …}, {\"retry_in\": 300}, {\"wait\": {\"event\": \"approved\"}},
+{\"state\": …}, {\"submit\": {…}} or {\"discard\": \"no such id\"}.
 A Python script names its packages in a comment # /// script (PEP 723).
 See docs/scripts.md.";
 /// The help of a time: people may say it in more ways than programs.
