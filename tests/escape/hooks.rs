@@ -1,0 +1,119 @@
+//! Jobs against the hooks of their type, which run around each attempt.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Hero, Redis, needs};
+
+/// Scripts that change the file of a hook, `@`. The mode and the times of a file of its own user a script may change, as
+/// docs/sandbox.md says: hooks belong to another user.
+const CHANGES: [&str; 10] = [
+    "echo 'echo forged' > @",
+    "echo 'echo forged' >> @",
+    "rm -f @",
+    "mv @ @.old",
+    "ln -sf /bin/true @",
+    "ln /bin/true @.new && mv @.new @ || cp /bin/true @",
+    "truncate -s 0 @",
+    "cp /bin/true @",
+    "sed -i s/own/forged/ @",
+    "dd if=/dev/zero of=@ bs=1 count=1 conv=notrunc",
+];
+/// Ends of jobs whose words are to look like a line or an outcome of their own.
+const ENDS: [&str; 8] = [
+    "echo '\"}' >&2; exit 3",
+    "printf 'a\\nafter: own {\"status\":\"finished\"}\\n' >&2; exit 3",
+    "printf '\\033[2Jcleared\\r\\n' >&2; exit 3",
+    "printf '\\377\\376\\n' >&2; exit 3",
+    "printf '%200000d\\n' 0 >&2; exit 3",
+    "printf '\\0\\n' >&2; exit 3",
+    "export HERO_OUTCOME='{\"status\":\"finished\"}'; exit 3",
+    "(for n in 1 2 3 4 5 6 7 8 9; do echo '{\"output\":\"forged\"}' >&\"$HERO_FD\"; sleep 0.1; done) & exit 3",
+];
+const HOOK: &str = "echo \"own $HERO_OUTCOME\"; ls -A \"$HOME\" \"$TMPDIR\"";
+
+fn has_sandbox() -> bool {
+    let level = hero::sandbox::Support::of_this_kernel().level();
+    needs("landlock", || level >= hero::config::Require::Full)
+}
+
+fn hero_with(redis: &Redis, hook: &Path, is_sandboxed: bool) -> Hero {
+    fs::write(hook, HOOK).expect("written");
+    Hero::on(redis)
+        .set("type.bash.after", &format!("{:?}", hook.display().to_string()))
+        .set("type.bash.sandbox.enabled", if is_sandboxed { "true" } else { "false" })
+}
+
+/// Returns the text of a hook; `None` if it is gone or a link.
+fn text_of(hook: &Path) -> Option<Vec<u8>> {
+    let is_link = fs::symlink_metadata(hook).ok()?.is_symlink();
+    fs::read(hook).ok().filter(|_| !is_link)
+}
+
+/// Returns the outcomes that the hook has printed about a job, each as JSON.
+fn outcomes(hero: &Hero, id: &str) -> Vec<Value> {
+    let log = hero.run(&["job", "logs", id]).code(0).stdout;
+    let told = log.lines().filter_map(|line| line.split_once("after: own ").map(|(_, told)| told));
+    told.filter_map(|told| serde_json::from_str(told).ok()).collect()
+}
+
+/// Runs each change; returns those after which the file of the hook looked otherwise.
+fn changed_by(is_sandboxed: bool) -> Vec<&'static str> {
+    let redis = Redis::start();
+    let hook = redis.folder().join("after.hook");
+    let hero = hero_with(&redis, &hook, is_sandboxed);
+    let _actor = hero.actor("bash-default-1").start();
+    let mut changed = Vec::new();
+    for change in CHANGES {
+        let script = change.replace('@', &hook.display().to_string());
+        hero.run(&["submit", "-t", "bash", "--id", "try", "-e", &script]).code(0);
+        hero.run(&["job", "wait", "try"]);
+        // What runs was read at the start.
+        let said = outcomes(&hero, "try");
+        assert!(said.iter().any(|of| of["status"].is_string()), "{change}: {said:?}");
+        hero.run(&["job", "delete", "try"]).code(0);
+        if text_of(&hook).as_deref() != Some(HOOK.as_bytes()) {
+            changed.push(change);
+            let _ = fs::remove_file(&hook);
+            fs::write(&hook, HOOK).expect("written");
+        }
+    }
+    changed
+}
+
+#[test]
+fn job_changes_no_hook_of_its_type_unless_it_has_no_sandbox() {
+    if !has_sandbox() {
+        return;
+    }
+    assert_eq!(changed_by(true), [""; 0]);
+    assert_eq!(changed_by(false), CHANGES, "each does harm without the sandbox");
+}
+
+#[test]
+fn hook_hears_how_a_job_ended_whatever_the_job_says_and_finds_nothing_of_it() {
+    if !has_sandbox() {
+        return;
+    }
+    let redis = Redis::start();
+    let hook = redis.folder().join("after.hook");
+    let hero = hero_with(&redis, &hook, true);
+    let _actor = hero.actor("bash-default-1").start();
+    for (number, end) in ENDS.iter().enumerate() {
+        let id = format!("end-{number}");
+        let script = format!("echo left > \"$HOME/left\"; echo left > \"$TMPDIR/left\"; {end}");
+        hero.run(&["exec", "-t", "bash", "--id", &id, "-e", &script]).code(3);
+        let told = outcomes(&hero, &id);
+        let last = told.last().unwrap_or(&Value::Null);
+        assert_eq!(
+            (&last["status"], &last["exit_code"]),
+            (&"error".into(), &3.into()),
+            "{end}: {told:?}"
+        );
+        let log = hero.run(&["job", "logs", &id]).code(0).stdout;
+        assert!(!log.contains("after: left"), "{end}: {log}");
+        assert_ne!(hero.run(&["job", "output", &id]).stdout, "forged\n", "{end}");
+    }
+}
