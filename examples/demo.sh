@@ -120,7 +120,7 @@ fi
 echo "$id"
 until_status "$id" started
 run hero job stop "$id"
-must_fail stopped_by_request hero job wait "$id"
+must_fail "was stopped by" hero job wait "$id"
 
 step "Jobs for the actors of one group, and for one actor"
 must_print default hero exec -t osis --group default -e '"for the group default"'
