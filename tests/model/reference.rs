@@ -54,7 +54,7 @@ pub(super) struct Job {
     pub(super) parent: Option<String>,
     /// The number of jobs above it.
     pub(super) generation: u32,
-    /// What its script waits for.
+    /// The wait of its script.
     pub(super) wait: Option<Wait>,
     /// The number of its waits.
     pub(super) waits: u32,
