@@ -12,6 +12,9 @@ pub enum AmountError {
     /// The unit is unknown.
     #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
     Unit(&'static AmountKind),
+    /// The unit is unknown, and people write it for this one.
+    #[error("expected {} in {}, such as \"{}\"; did you mean {}?", .0.what, .0.names, .0.example, .1)]
+    Meant(&'static AmountKind, &'static str),
     /// The number is too large.
     #[error("expected {}, but the number is too large", .0.what)]
     TooLarge(&'static AmountKind),
@@ -27,6 +30,8 @@ pub struct AmountKind {
     names: &'static str,
     /// Each unit with its size in the smallest, largest first.
     units: &'static [(&'static str, u64)],
+    /// Words that people write for a unit, in small letters, each with that unit.
+    meant: &'static [(&'static str, &'static str)],
     /// Several units may follow each other, each smaller than the one before.
     is_compound: bool,
 }
@@ -37,6 +42,16 @@ pub static DURATION: AmountKind = AmountKind {
     example: "15s",
     names: "ms, s, m, h or d",
     units: &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)],
+    meant: &[
+        ("sec", "s"),
+        ("second", "s"),
+        ("min", "m"),
+        ("minute", "m"),
+        ("hour", "h"),
+        ("hr", "h"),
+        ("day", "d"),
+        ("msec", "ms"),
+    ],
     is_compound: true,
 };
 
@@ -53,6 +68,19 @@ pub static SIZE: AmountKind = AmountKind {
         ("KiB", 1 << 10),
         ("KB", 1000),
         ("B", 1),
+    ],
+    meant: &[
+        ("k", "KiB"),
+        ("m", "MiB"),
+        ("g", "GiB"),
+        ("kb", "KB"),
+        ("mb", "MB"),
+        ("gb", "GB"),
+        ("kib", "KiB"),
+        ("mib", "MiB"),
+        ("gib", "GiB"),
+        ("b", "B"),
+        ("byte", "B"),
     ],
     is_compound: false,
 };
@@ -112,7 +140,7 @@ pub fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> 
             return Err(AmountError::Form(kind));
         }
         let at = units.iter().position(|(name, _)| *name == unit);
-        let at = at.ok_or(AmountError::Unit(kind))?;
+        let at = at.ok_or_else(|| unknown_unit(unit, kind))?;
         let number: u64 = number.parse().map_err(|_| AmountError::TooLarge(kind))?;
         amount = number
             .checked_mul(units[at].1)
@@ -123,6 +151,14 @@ pub fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> 
         }
         units = &units[at + 1..];
     }
+}
+
+/// Returns the error of a unit that is none; one of several is written with an s.
+fn unknown_unit(unit: &str, kind: &'static AmountKind) -> AmountError {
+    let unit = unit.trim().to_ascii_lowercase();
+    let one = unit.strip_suffix('s').unwrap_or(&unit);
+    let meant = kind.meant.iter().find(|(written, _)| *written == unit || *written == one);
+    meant.map_or(AmountError::Unit(kind), |(_, meant)| AmountError::Meant(kind, meant))
 }
 
 fn format(amount: u64, kind: &AmountKind) -> String {
@@ -199,9 +235,22 @@ mod tests {
         assert_eq!(error("1s18446744073709551615ms"), error("99999999999999999999d"));
         assert!(parse_size("1MiB512KiB").is_err());
         assert_eq!(
-            parse_size("1M").expect_err("no such unit").to_string(),
+            parse_size("1X").expect_err("no such unit").to_string(),
             "expected a size in B, KB, MB, GB, KiB, MiB or GiB, such as \"1MiB\""
         );
+    }
+
+    #[test]
+    fn the_unit_that_was_meant_is_named() {
+        let size = |text: &str| parse_size(text).expect_err(text).to_string();
+        let duration = |text: &str| parse_duration(text).expect_err(text).to_string();
+        assert!(size("512M").ends_with("; did you mean MiB?"), "{}", size("512M"));
+        assert!(size("512mb").ends_with("; did you mean MB?"), "{}", size("512mb"));
+        assert!(size("3 gib").ends_with("; did you mean GiB?"), "{}", size("3 gib"));
+        assert!(duration("5min").ends_with("; did you mean m?"), "{}", duration("5min"));
+        assert!(duration("2hours").ends_with("; did you mean h?"), "{}", duration("2hours"));
+        assert!(duration("10 days").ends_with("; did you mean d?"), "{}", duration("10 days"));
+        assert!(!duration("5secrets").contains("mean"), "{}", duration("5secrets"));
     }
 
     #[test]
