@@ -234,6 +234,14 @@ fn missing_file_of_home_or_of_the_folder_of_submission_is_explained() {
         let line = ran.stderr.lines().find(|line| line.starts_with(said)).unwrap_or_default();
         assert!(line.contains(&format!("so not with {name};")), "{script}: {}", ran.stderr);
     }
+    let ran = world.hero.run(&["exec", "-t", "python", "-e", "import no_such_module.inner"]);
+    let block = "# dependencies = [\"no_such_module\"]";
+    assert!(
+        ran.stderr.contains("note: this Python has no module no_such_module;"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains(block), "{}", ran.stderr);
     let made = "mkdir a; touch a/b; cat /srv/none";
     let ran = world.hero.run(&["exec", "-t", "bash", "-e", made]);
     assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);

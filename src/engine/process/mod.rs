@@ -34,7 +34,7 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Origin, Spec, Watch};
-use end::{Collected, collect, error_of, log_output, missing_of_own_folder};
+use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
 use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -173,11 +173,15 @@ impl CommandEngine {
         }
         let has_other_folder = self.preparer.cwd().is_some();
         let missing = missing_of_own_folder(&report.stderr_tail, home, has_other_folder);
+        let module = || {
+            let is_python = self.preparer.is_python();
+            is_python.then(|| missing_module(&report.stderr_tail, script.source)).flatten()
+        };
         let of_silence = || {
             let explainer = explainer(spec.allowance()?);
             explainer.of_silence(report.status.code(), &report.stderr_tail)
         };
-        missing.or_else(of_silence).into_iter().collect()
+        missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
 
     /// Keeps the files that a script left.

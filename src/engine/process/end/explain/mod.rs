@@ -8,10 +8,12 @@ mod limits;
 mod network;
 mod own_folder;
 mod paths;
+mod python_module;
 mod words;
 
 pub(crate) use limits::Ending;
 pub(in crate::process) use own_folder::missing_of_own_folder;
+pub(in crate::process) use python_module::missing_module;
 
 use std::path::{Path, PathBuf};
 
