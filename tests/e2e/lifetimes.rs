@@ -235,7 +235,7 @@ fn last_of_debounced_jobs_runs_and_at_the_latest_at_the_longest_wait() {
     }
     hero.run(&["submit", "-t", "osis", "-e", "1", "--debounce", "1s"])
         .code(65)
-        .says("needs a unique_key");
+        .says("needs a unique key (--unique-key");
 }
 
 #[test]

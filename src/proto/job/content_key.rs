@@ -30,7 +30,9 @@ impl JobSpec {
         let lonely = lonely.into_iter().find(|(_, is_set)| *is_set);
         match lonely {
             Some((field, _)) if !by_content && self.unique_key.is_none() => {
-                Err(InvalidJob::new(field, "needs a unique_key, or unique_by = \"script\""))
+                let reason = "needs a unique key (--unique-key, `unique_key`), or uniqueness by the content \
+                              (--unique-by script, `unique_by`)";
+                Err(InvalidJob::new(field, reason))
             }
             _ => Ok(()),
         }
