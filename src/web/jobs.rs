@@ -8,7 +8,7 @@ mod filter;
 mod rows;
 mod search;
 
-use axum::extract::{Query, State};
+use axum::extract::{Query, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::json;
@@ -322,8 +322,10 @@ async fn by_error(
 pub(super) async fn json(
     State(site): State<Site>,
     visitor: Visitor,
+    RawQuery(names): RawQuery,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
+    JobFilter::check_names(names.as_deref())?;
     let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
     Ok((attachment("application/json", "jobs.json"), text).into_response())
@@ -333,8 +335,10 @@ pub(super) async fn json(
 pub(super) async fn csv(
     State(site): State<Site>,
     visitor: Visitor,
+    RawQuery(names): RawQuery,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
+    JobFilter::check_names(names.as_deref())?;
     let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())

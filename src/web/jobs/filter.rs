@@ -11,6 +11,7 @@ use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
 use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::spoken_time::parse_past_time;
+use crate::proto::text::shown;
 use crate::store::{JobSearch, ListQuery};
 
 /// The sizes of a page that a visitor may choose; the first is the default.
@@ -110,9 +111,37 @@ impl JobFilter {
         others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
     }
 
+    /// Checks the parameters of an address from which a file is made: with a misspelled filter it would have all jobs.
+    ///
+    /// # Errors
+    /// [`PageError`] names the first that is no filter.
+    pub(super) fn check_names(query: Option<&str>) -> Result<(), PageError> {
+        let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
+        let known = Self::default().all().map(|(name, _)| name);
+        // The place and the size of a page, which a file has not, come with the link from a list.
+        let is_known =
+            |name: &str| known.contains(&name) || ["", "limit", "cursor", "by"].contains(&name);
+        match names.into_iter().find(|name| !is_known(name)) {
+            Some(name) => Err(PageError::wrong(format!(
+                "no filter {}: there are {}",
+                shown(name),
+                known.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns its filters, without the place in the list.
     pub(super) fn fields(&self) -> Vec<(&'static str, &str)> {
-        let all = [
+        self.all()
+            .into_iter()
+            .map(|(name, value)| (name, value.trim()))
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
+    }
+
+    fn all(&self) -> [(&'static str, &str); 15] {
+        [
             ("state", &self.state),
             ("q", &self.q),
             ("type", &self.script_type),
@@ -128,11 +157,7 @@ impl JobFilter {
             ("parent", &self.parent),
             ("kind", &self.kind),
             ("dead", &self.dead),
-        ];
-        all.into_iter()
-            .map(|(name, value)| (name, value.trim()))
-            .filter(|(_, value)| !value.is_empty())
-            .collect()
+        ]
     }
 
     /// Returns the address of a page with these filters and more.
