@@ -50,7 +50,7 @@ build_package() {
         echo "the package cannot be built"
         exit 1
     }
-    deb=$(echo target/debian/hero_*.deb)
+    deb=$(echo target/debian/hero_*_"$(dpkg --print-architecture)".deb)
 }
 
 # The package with the pages, beside the package.

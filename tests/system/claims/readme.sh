@@ -12,7 +12,7 @@ readme_block() { # N
 installs_by_the_readme() {
     local line
     inside mkdir -p /root/tree/target/debian
-    inside cp /root/hero.deb "/root/tree/target/debian/hero_1_all.deb"
+    inside cp /root/hero.deb "/root/tree/target/debian/hero_1_$(dpkg --print-architecture).deb"
     inside cp /root/hero-doc.deb "/root/tree/target/debian/hero-doc_1_all.deb"
     readme_block 1 > "$run_dir/block"
     [ "$(wc -l < "$run_dir/block")" -ge 5 ]
