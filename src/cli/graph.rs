@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::correction::GraphCorrection;
 use super::exec::{SIGNALLED, parsed};
-use super::job::show::state;
 use super::progress::Bar;
 use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
@@ -213,12 +212,12 @@ impl GraphShow {
         let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
         if global.json {
             let jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
-            let graph = GraphDocument::from(&graph);
+            let graph = client.graph_document(&graph).await?;
             output::json(&json!({ "graph": graph, "jobs": jobs, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let callbacks = callbacks(client, &graph).await;
-        let (head, rows) = (head(&graph, &callbacks), rows(&jobs).show(global.look()));
+        let document = client.graph_document(&graph).await?;
+        let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
         if let Some(next) = next {
@@ -232,7 +231,7 @@ impl GraphShow {
     }
 }
 
-fn head(graph: &GraphInfo, callbacks: &[StartedCallback]) -> String {
+fn head(graph: &GraphInfo, document: &GraphDocument) -> String {
     let mut text = format!("{} {}\n", kind(graph), graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -247,39 +246,16 @@ fn head(graph: &GraphInfo, callbacks: &[StartedCallback]) -> String {
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
-    for callback in callbacks {
-        line(&callback.name, &callback.words());
+    for (name, id) in &document.callbacks {
+        line(name, &with_state(name, id, document));
     }
     text
 }
 
-/// A job that a graph or batch started at its end.
-struct StartedCallback {
-    name: String,
-    id: String,
-    /// Its state; `None` of a job that has expired.
-    state: Option<&'static str>,
-}
-
-impl StartedCallback {
-    fn words(&self) -> String {
-        let state = self.state.map(|state| format!(" {state}")).unwrap_or_default();
-        format!("{}{state}", self.id)
-    }
-}
-
-/// Returns the jobs that a graph or batch started at its last end.
-async fn callbacks(client: &Client, graph: &GraphInfo) -> Vec<StartedCallback> {
-    let mut started = Vec::new();
-    for (name, id) in &graph.callbacks {
-        let job = match id.parse() {
-            Ok(of) => client.get_job(&of).await.ok(),
-            Err(_) => None,
-        };
-        let state = job.as_ref().map(state);
-        started.push(StartedCallback { name: (*name).to_owned(), id: id.clone(), state });
-    }
-    started
+/// Returns the id of the job of a callback, with its state unless it has expired.
+fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
+    let state = graph.callback_states.get(name);
+    format!("{id}{}", state.map(|state| format!(" {state}")).unwrap_or_default())
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {
@@ -332,9 +308,10 @@ impl GraphWait {
             other => other.into(),
         })?;
         let readable = || format!("{}\n", graph.counts);
-        output::print(json, || json!(GraphDocument::from(&graph)), readable)?;
-        for callback in callbacks(client, &graph).await {
-            let (name, job, id) = (&callback.name, callback.words(), &callback.id);
+        let document = client.graph_document(&graph).await?;
+        output::print(json, || json!(document), readable)?;
+        for (name, id) in &document.callbacks {
+            let job = with_state(name, id, &document);
             output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));
         }
         let state = graph.counts.state();

@@ -46,6 +46,10 @@ pub struct GraphDocument {
     /// id of its job.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub callbacks: BTreeMap<String, String>,
+    /// The states of the jobs of these callbacks, where one graph or batch is asked for; without a job that was deleted
+    /// or has expired.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub callback_states: BTreeMap<String, String>,
 }
 
 impl From<&GraphInfo> for GraphDocument {
@@ -69,6 +73,7 @@ impl From<&GraphInfo> for GraphDocument {
                 .iter()
                 .map(|(name, id)| ((*name).to_owned(), id.clone()))
                 .collect(),
+            callback_states: BTreeMap::new(),
         }
     }
 }
@@ -216,6 +221,22 @@ impl Client {
         let Some(patience) = patience else { return ended.await };
         let gave_up = |_| ClientError::GraphGoesOn { id: id.clone(), waited: patience };
         tokio::time::timeout(patience, ended).await.map_err(gave_up)?
+    }
+
+    /// Returns a graph or batch as JSON has it, with the states of its callbacks.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn graph_document(&self, graph: &GraphInfo) -> Result<GraphDocument, ClientError> {
+        let mut document = GraphDocument::from(graph);
+        for (name, id) in &document.callbacks {
+            let Ok(id) = id.parse::<JobId>() else { continue };
+            let found = self.of(&id)?.summaries(vec![id.clone()]).await?;
+            if let Some(job) = found.into_iter().flatten().next() {
+                document.callback_states.insert(name.clone(), job.state().to_owned());
+            }
+        }
+        Ok(document)
     }
 
     /// Stops all jobs of a graph or batch that have not ended.

@@ -25,14 +25,16 @@ fn key_of_another_caller_is_neither_read_nor_replaced_nor_taken_first() {
     let later = json!({ "run_at": "2999-01-01T00:00:00Z" });
     let ids = [&ann, &bob, &admin()].map(|who| {
         let done = api.call_as(who, "job.submit", json!([job("deploy", later.clone())]));
-        done.expect("a key of its own")["id"].as_str().expect("an id").to_owned()
+        let done = done.expect("a key of its own");
+        assert_eq!(done["created"], true, "{done}");
+        done["id"].as_str().expect("an id").to_owned()
     });
     assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
     // Each finds its own again.
     for (who, id) in [&ann, &bob, &admin()].into_iter().zip(&ids) {
         let again =
             api.call_as(who, "job.submit", json!([job("deploy", json!({}))])).expect("its own");
-        assert_eq!(again["id"], id.as_str());
+        assert_eq!((&again["id"], &again["created"]), (&json!(id), &json!(false)));
     }
     let replacing = json!({ "on_duplicate": "replace", "run_at": "2999-01-01T00:00:00Z" });
     api.call_as(&bob, "job.submit", json!([job("deploy", replacing)])).expect("its own");

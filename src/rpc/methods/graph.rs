@@ -275,7 +275,8 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
         job.job.as_ref().is_none_or(|job| Belongs::of_summary(job).is_within(&context.caller))
     });
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
-    Ok(ShownGraph { graph: GraphDocument::from(&graph), jobs, next })
+    let graph = context.client.graph_document(&graph).await?;
+    Ok(ShownGraph { graph, jobs, next })
 }
 
 /// A graph or batch to wait for.
@@ -292,13 +293,11 @@ async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, 
     let (Spelled(id), patience) = (given.id, patience(given.wait)?);
     let id = named(&context, id).await?;
     visible(&context, &id).await?;
-    match context.client.await_graph(&id, Some(patience), |_| {}).await {
-        Ok(graph) => Ok(GraphDocument::from(&graph)),
-        Err(ClientError::GraphGoesOn { .. }) => {
-            Ok(GraphDocument::from(&context.client.graph(&id).await?))
-        }
-        Err(error) => Err(error.into()),
-    }
+    let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
+        Err(ClientError::GraphGoesOn { .. }) => context.client.graph(&id).await?,
+        ended => ended?,
+    };
+    Ok(context.client.graph_document(&graph).await?)
 }
 
 /// A graph or batch to change.

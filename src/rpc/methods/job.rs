@@ -12,7 +12,7 @@ use super::super::method::{CallContext, Method};
 use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
-use super::repeats::{awaited_or_same, has_key, stored_or_same};
+use super::repeats::{SubmittedId, awaited_or_same, has_key, stored_or_same};
 use super::told_job::ToldJob;
 use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
@@ -138,12 +138,11 @@ pub(super) struct Id {
     pub(super) id: String,
 }
 
-async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
+async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let stored = context.client.submit_with_files(job.clone(), &files).await;
-    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
-    Ok(Id { id: id.to_string() })
+    Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
 /// Returns a job as one of the caller's, which the caller may submit.
@@ -163,12 +162,11 @@ pub(super) async fn submitted_awaited(
     awaited_or_same(context, job, false, stored).await
 }
 
-async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
+async fn create(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
     let job = own_job(&context, &given.job).await?;
     let files = given_files(&context, &job, given.inputs, given.stdin)?;
     let stored = context.client.create_with_files(job.clone(), &files).await;
-    let id = stored_or_same(&context, job, !files.is_empty(), stored).await?;
-    Ok(Id { id: id.to_string() })
+    Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
 /// Stores a job of the caller without starting it.
@@ -178,7 +176,7 @@ pub(super) async fn created(
 ) -> Result<JobId, RpcError> {
     let job = own_job(context, settings).await?;
     let stored = context.client.create_job(job.clone()).await;
-    stored_or_same(context, job, false, stored).await
+    Ok(stored_or_same(context, job, false, stored).await?.id)
 }
 
 async fn start(

@@ -1,25 +1,53 @@
 //! A submission that is repeated with the id and the content of the one before, as after a lost answer, returns
 //! that job.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::super::error::RpcError;
 use super::super::method::CallContext;
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId};
 
-/// Returns the id of a submitted job, or of the job of its id if that has the same content and the caller may
+/// The job of a submission.
+pub(super) struct StoredJob {
+    pub(super) id: JobId,
+    is_new: bool,
+}
+
+/// The id of a submitted job.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SubmittedId {
+    /// The id of the job.
+    id: String,
+    /// False if no job was stored: the id names the job that holds its unique key, or one that was submitted before
+    /// with this id and the same content.
+    created: bool,
+}
+
+impl From<StoredJob> for SubmittedId {
+    fn from(stored: StoredJob) -> Self {
+        Self { id: stored.id.to_string(), created: stored.is_new }
+    }
+}
+
+/// Returns a submitted job, or the job of its id if that has the same content and the caller may
 /// see it. `has_files` is set if files were given, which are not compared.
 pub(super) async fn stored_or_same(
     context: &CallContext,
     given: Job,
     has_files: bool,
     stored: Result<JobId, ClientError>,
-) -> Result<JobId, RpcError> {
+) -> Result<StoredJob, RpcError> {
     let id = match stored {
         Err(ClientError::IdTaken(id)) if !has_files => id,
-        other => return context.told(has_key(&given), other).await,
+        other => {
+            let id = context.told(has_key(&given), other).await?;
+            return Ok(StoredJob { is_new: id == given.id, id });
+        }
     };
     match context.visible(&id).await {
-        Ok(known) if is_same(&known, given) => Ok(id),
+        Ok(known) if is_same(&known, given) => Ok(StoredJob { id, is_new: false }),
         _ => Err(ClientError::IdTaken(id).into()),
     }
 }
@@ -36,7 +64,7 @@ pub(super) async fn awaited_or_same(
             context.told(has_key(&given), Ok(job.id.clone())).await?;
             Ok(job)
         }
-        Err(error) => Ok(stored_or_same(context, given, has_files, Err(error)).await?.into()),
+        Err(error) => Ok(stored_or_same(context, given, has_files, Err(error)).await?.id.into()),
     }
 }
 

@@ -316,6 +316,7 @@ fn pages(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
 /// Returns the jobs that the end of the graph started.
 fn callbacks(graph: &JobDoc, links: &SiteLinks) -> Markup {
     let started = graph.get("callbacks").and_then(Value::as_object);
+    let state = |name: &str| graph.get("callback_states")?.get(name)?.as_str();
     html! {
         section #callbacks {
             @if let Some(started) = started.filter(|started| !started.is_empty()) {
@@ -323,7 +324,8 @@ fn callbacks(graph: &JobDoc, links: &SiteLinks) -> Markup {
                 dl.facts {
                     @for (name, job) in started {
                         @let id = job.as_str().unwrap_or_default();
-                        dt { (name) } dd { (id_link(id, &links.job(id))) }
+                        dt { (name) }
+                        dd { (id_link(id, &links.job(id))) @if let Some(state) = state(name) { " " (state) } }
                     }
                 }
             }

@@ -309,6 +309,9 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     callbacks: Dict[str, str]
     """The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the id of
     its job."""
+    callback_states: Dict[str, str]
+    """The states of the jobs of these callbacks, where one graph or batch is asked for; without a job that was
+    deleted or has expired."""
 
 
 class GraphProblem(TypedDict):
@@ -1392,6 +1395,15 @@ class SubmittedGraph(TypedDict):
     """The ids of the jobs, by their names."""
 
 
+class SubmittedId(TypedDict):
+    """The id of a submitted job."""
+    id: str
+    """The id of the job."""
+    created: bool
+    """False if no job was stored: the id names the job that holds its unique key, or one that was submitted before
+    with this id and the same content."""
+
+
 class Switched(TypedDict):
     """A periodic job that was enabled or disabled."""
     name: str
@@ -1711,9 +1723,9 @@ class Methods:
         answer: Id = self._call("job.clone", _given({"id": id, "changes": changes}))
         return answer
 
-    def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
+    def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
         """Stores a job without starting it; job.start does that."""
-        answer: Id = self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
+        answer: SubmittedId = self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     def job_delete(self, *, id: str) -> ToldJob:
@@ -1782,10 +1794,10 @@ class Methods:
         answer: ToldJob = self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
-    def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
+    def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
         """Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
         that is repeated with the same id and the same content returns that job."""
-        answer: Id = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
+        answer: SubmittedId = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
@@ -2077,9 +2089,9 @@ class AsyncMethods:
         answer: Id = await self._call("job.clone", _given({"id": id, "changes": changes}))
         return answer
 
-    async def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
+    async def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
         """Stores a job without starting it; job.start does that."""
-        answer: Id = await self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
+        answer: SubmittedId = await self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     async def job_delete(self, *, id: str) -> ToldJob:
@@ -2148,10 +2160,10 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
-    async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
+    async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
         """Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
         that is repeated with the same id and the same content returns that job."""
-        answer: Id = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
+        answer: SubmittedId = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     async def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
