@@ -49,7 +49,7 @@ fn process_reports_output_and_log_lines_and_malformed_ones_are_ignored() {
         // Lines that came into the log before the report were printed at once.
         .stdout("on standard output\n{\"a\":[1,2]}\n")
         .says("a line\n")
-        .says("2 lines on descriptor 3 were not messages to hero\n");
+        .says("2 lines on descriptor 3 were not messages to hero, first `garbage`: see hero exec --help\n");
 }
 
 #[test]

@@ -17,7 +17,7 @@
 //! standard output. `retry_in`, in seconds, `discard` and `wait` decide what the end of the script means: the
 //! last of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for
 //! answers (`answers.rs`).
-//! Other lines are counted, and the count is logged: a child that writes there by accident must not fail.
+//! Other lines are counted, and the count is logged with the first of them: a child that writes there by accident must not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
@@ -33,10 +33,12 @@ use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
 use crate::proto::job::{AskedOutput, AskedWait, KeptState, NewChildren};
 use crate::proto::json_text::compact;
-use crate::proto::text::counted;
+use crate::proto::text::{counted, shown};
 
 /// The bytes of a line beside its output: braces, the name, and escapes of a text; enough for a state as well.
 const LINE_EXTRA_BYTES: u64 = 256 * 1024;
+/// The bytes of a line that is no message that may be shown.
+const SHOWN_BYTES_MAX: usize = 400;
 /// The start of a line with an output.
 const OUTPUT: &[u8] = b"{\"output\"";
 /// The start of a line with a state.
@@ -160,6 +162,8 @@ struct Messages {
     /// True if the current line is too long, and the rest of it is skipped.
     skipping: bool,
     unread_lines: u64,
+    /// The beginning of the first of them.
+    first_unread: String,
     output: Option<String>,
     asked: Option<AskedEnd>,
     too_large: bool,
@@ -212,6 +216,7 @@ impl Messages {
             partial: Vec::new(),
             skipping: false,
             unread_lines: 0,
+            first_unread: String::new(),
             output: None,
             asked: None,
             too_large: false,
@@ -227,8 +232,9 @@ impl Messages {
             let lines = std::mem::take(&mut self.unread_lines);
             let one = format!("line on descriptor {CHANNEL_NUMBER} was no message to hero");
             let more = format!("lines on descriptor {CHANNEL_NUMBER} were not messages to hero");
-            let note = counted(lines, &one, &more);
-            log.line(Stream::Stderr, &note);
+            let (note, first) =
+                (counted(lines, &one, &more), std::mem::take(&mut self.first_unread));
+            log.line(Stream::Stderr, &format!("{note}, first `{first}`: see hero exec --help"));
         }
     }
 
@@ -262,7 +268,8 @@ impl Messages {
         } else if begins_with(&self.partial, INPUTS) {
             self.request(Err("the request is too long".to_owned()), log);
         } else {
-            self.unread_lines += 1;
+            let line = std::mem::take(&mut self.partial);
+            self.unread(&line);
         }
         self.partial = Vec::new();
     }
@@ -315,8 +322,17 @@ impl Messages {
             None if begins_with(line, INPUTS) => {
                 self.request(Err("the line is no request for an output".to_owned()), log);
             }
-            None => self.unread_lines += 1,
+            None => self.unread(line),
         }
+    }
+
+    /// Counts a line that is no message.
+    fn unread(&mut self, line: &[u8]) {
+        if self.unread_lines == 0 {
+            let begin = &line[..line.len().min(SHOWN_BYTES_MAX)];
+            self.first_unread = shown(&String::from_utf8_lossy(begin));
+        }
+        self.unread_lines += 1;
     }
 }
 

@@ -125,7 +125,12 @@ fn lines_that_are_not_messages_are_counted_and_logged_once() {
         "\u{1}\u{2}",
     ];
     let (messages, logged) = through(&[lines.join("\n").as_bytes()], 100);
-    assert_eq!(logged, ["Stderr 8 lines on descriptor 3 were not messages to hero"]);
+    assert_eq!(
+        logged,
+        [
+            "Stderr 8 lines on descriptor 3 were not messages to hero, first `garbage`: see hero exec --help"
+        ]
+    );
     assert!(!messages.too_large);
 }
 
