@@ -28,7 +28,8 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
                         jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
                         made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
                         DIR continues there: jobs that wait run, those that ran are run again. A changed configuration is taken\n\
-                        over at the next start. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets."
+                        over at the next start. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets, and\n\
+                        scripts with a name in DIR/scripts."
 )]
 pub(super) struct Dev {
     /// Print the log of the daemons

@@ -144,6 +144,8 @@ fn kept_folder_takes_over_nothing_of_another_whose_configuration_a_variable_name
     hero.run(&["dev", "--keep", &first, "--", "true"]).code(0);
     assert!(own(&first).contains(&setting(&first)), "{}", own(&first));
     assert!(own(&first).contains(&format!("dir = \"{first}/secrets\"")), "{}", own(&first));
+    let scripts = format!("scripts_dir = \"{first}/scripts\"");
+    assert!(own(&first).contains(&scripts), "{}", own(&first));
     // The outer one only sets the path where the shell finds this program.
     let run = "HERO_CONFIG=\"$0/hero.toml\" hero dev --keep \"$1\" -- true";
     let done = hero.run(&["dev", "--", "sh", "-c", run, &first, &second]).code(0);

@@ -82,6 +82,7 @@ pub(super) fn own_folders(config: &mut Config, folder: &Path) {
         (&mut config.job.cache_dir, default.job.cache_dir, "cache"),
         (&mut config.job.log_dir, default.job.log_dir, "logs"),
         (&mut config.supervisor.cron_dir, default.supervisor.cron_dir, "cron.d"),
+        (&mut config.supervisor.scripts_dir, default.supervisor.scripts_dir, "scripts"),
         (&mut config.secrets.dir, default.secrets.dir, "secrets"),
     ] {
         if *used == default {

@@ -133,7 +133,10 @@ impl Kept {
         let job = json!({ "cache_dir": config.job.cache_dir, "log_dir": config.job.log_dir });
         let settings = json!({
             "redis": { "url": redis.url }, "api": api, "job": job,
-            "supervisor": { "cron_dir": config.supervisor.cron_dir }, "secrets": { "dir": config.secrets.dir },
+            "supervisor": {
+                "cron_dir": config.supervisor.cron_dir, "scripts_dir": config.supervisor.scripts_dir,
+            },
+            "secrets": { "dir": config.secrets.dir },
         });
         let text = toml::to_string(&settings).map_err(|error| failed(io::Error::other(error)))?;
         DirBuilder::new().recursive(true).mode(0o700).create(&drop_ins).map_err(failed)?;
