@@ -67,7 +67,7 @@ impl BackupLine {
             Self::Paused(names) => names.iter().try_for_each(|name| {
                 if name.contains('*') { legal::<PauseRule>(name) } else { legal::<Queue>(name) }
             }),
-            Self::Cron(cron) => readable(cron.fields.values()),
+            Self::Cron(cron) => readable(cron.fields.values().chain(cron.ends.values())),
             Self::Graph(graph) => readable(graph.fields.values()),
             Self::Job(job) => {
                 let ids = job.pending.iter().map(|id| id.strip_prefix('?').unwrap_or(id));
@@ -203,6 +203,9 @@ pub struct CronCopy {
     pub name: CronName,
     /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
+    /// Its last success and failure.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ends: BTreeMap<String, Bytes>,
     /// The rest of the time that it is kept.
     pub ttl_ms: u64,
 }

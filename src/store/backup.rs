@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use redis::Value;
 
+use super::cron_marks::CronEnds;
 use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
@@ -200,14 +201,18 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
+        type Hash = Vec<(String, Vec<u8>)>;
         let key = self.keys.cron(name);
         let mut pipeline = redis::pipe();
         pipeline.atomic().cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
-        let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
+        pipeline.cmd("HGETALL").arg(self.keys.cron_ended(name));
+        let (fields, ttl, ends): (Hash, i64, Hash) =
             self.link.pipeline("backing up periodic jobs", &pipeline).await?;
         let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
-        let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
-        Ok(Some(CronCopy { name: name.clone(), fields, ttl_ms }))
+        let copied = |hash: Hash| hash.into_iter().map(|(name, value)| (name, value.into()));
+        let fields = copied(fields).collect();
+        let ends = copied(ends).filter(|(name, _)| CronEnds::is_of_end(name)).collect();
+        Ok(Some(CronCopy { name: name.clone(), fields, ends, ttl_ms }))
     }
 
     /// Copies the starts under each limit that holds jobs.

@@ -57,6 +57,13 @@ pub struct CronEnds {
     pub missed: u64,
 }
 
+impl CronEnds {
+    /// Returns true for a field of the hash that tells of an end, and not of the time until the next one.
+    pub(super) fn is_of_end(field: &str) -> bool {
+        ENDED_FIELDS.contains(&field) && field != "overdue_us"
+    }
+}
+
 /// A periodic job that a supervisor fires, as monitoring sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FiredCron {

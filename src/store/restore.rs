@@ -112,11 +112,15 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool, StoreError> {
-        let fields = cron.fields.iter();
-        let values = fields.flat_map(|(name, value)| {
-            [name.clone().into_bytes(), value.decode().unwrap_or_default()]
-        });
-        self.restore_key("cron", cron.name.as_str(), Some(cron.ttl_ms), values).await
+        let values = |fields: &BTreeMap<String, Bytes>| -> Vec<Vec<u8>> {
+            let of_field = |(name, value): (&String, &Bytes)| {
+                [name.clone().into_bytes(), value.decode().unwrap_or_default()]
+            };
+            fields.iter().flat_map(of_field).collect()
+        };
+        let (name, ttl_ms) = (cron.name.as_str(), Some(cron.ttl_ms));
+        self.restore_key("cron_ends", name, ttl_ms, values(&cron.ends).into_iter()).await?;
+        self.restore_key("cron", name, ttl_ms, values(&cron.fields).into_iter()).await
     }
 
     /// Restores the starts under a limit. Returns false if it has some.

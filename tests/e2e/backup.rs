@@ -57,6 +57,9 @@ fn shipped_access_rules_are_enough_for_a_backup_and_a_restore() {
     let _actor = hero.actor("osis-default-1").start();
     let supervisor = hero.supervisor().start();
     wait_until("the periodic job is known", || !redis.keys(&keys::cron("tick")).is_empty());
+    hero.run(&["cron", "run", "tick"]).code(0);
+    let ends = keys::keys().cron_ended(&"tick".parse().expect("legal"));
+    wait_until("it has succeeded", || redis.field(&ends, "succeeded_id").is_some());
     hero.run(&["exec", "-t", "osis", "-e", "print(1)"]).code(0);
     let object = "{\"type\":\"person\",\"object\":{\"id\":\"a\",\"age\":1}}\n";
     hero.run_with_input(&["osis", "import"], object).code(0);
@@ -111,6 +114,8 @@ fn shipped_access_rules_are_enough_for_a_backup_and_a_restore() {
         assert!(denied.is_empty(), "{denied:#?}");
     }
     assert_eq!(other.keys(&keys::cron("tick")).len(), 1);
+    assert_eq!(other.field(&ends, "succeeded_id"), redis.field(&ends, "succeeded_id"));
+    assert_eq!(other.field(&ends, "overdue_us"), None, "a supervisor decides that");
     assert_eq!(other.keys(&keys::keys().limit_starts("one")).len(), 1);
     let graph = keys::keys().graph(&"g".parse().expect("legal"));
     assert_eq!(other.field(&graph, "jobs").as_deref(), Some("1"));
