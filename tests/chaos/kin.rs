@@ -98,10 +98,13 @@ impl Kin<'_> {
             }
             Fault::PauseActor => {
                 let presence = keys::presence(&ACTORS[place].replace('-', ":"));
+                let presence: Option<String> = self.redis.get(&presence);
+                let presence: Value =
+                    serde_json::from_str(&presence.expect("it is alive")).expect("JSON");
+                let boot = presence["boot_id"].as_str().expect("an id");
                 self.actors[place].signal(Signal::SIGSTOP);
-                wait_until("its lease has ended", || {
-                    self.redis.get::<Option<String>>(&presence).is_none()
-                });
+                let boots = keys::keys().boots();
+                wait_until("its lease has ended", || self.redis.score(&boots, boot).is_none());
                 self.actors[place].signal(Signal::SIGCONT);
             }
             Fault::KillSupervisor => {
