@@ -127,9 +127,11 @@ fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
 	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration fuzz:: -- --nocapture
 
-chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) MESSAGES=20000 SEED=random
+chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) MESSAGES=20000 KIN_SEEDS=10 SEED=random
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 chaos::storm chaos::cluster chaos::shards
+	KIN_SEEDS=$${KIN_SEEDS:-10} SEED=$${SEED:-random} \
+	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 chaos::kin
 	AMQP_MESSAGES=$${MESSAGES:-20000} \
 	    $(CARGO) test --locked --test integration amqp::storm -- --nocapture
 	FIRINGS=$${FIRINGS:-60} \

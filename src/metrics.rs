@@ -268,6 +268,7 @@ fn jobs(text: &mut Exposition, types: &[&TypeState]) {
     each("hero_jobs_waiting_for_prerequisites", "Jobs that wait for others.", |of| of.waiting);
     each("hero_jobs_scheduled", "Jobs that wait for their time.", |of| of.scheduled);
     each("hero_jobs_due", "Scheduled jobs whose time has come.", |of| of.due);
+    each("hero_jobs_waiting", "Scheduled jobs whose scripts wait.", |of| of.waits);
     each("hero_dead_letters", "Jobs in the list of dead letters.", |of| of.dead);
 }
 

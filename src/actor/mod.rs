@@ -68,6 +68,8 @@ pub struct Actors {
     pub shards: usize,
     /// Takes the spans of attempts; `None` if none are made.
     pub tracer: Option<Tracer>,
+    /// The home shard, which has the published scripts.
+    pub home: Store,
 }
 
 /// The actors of one process, with their threads.
@@ -90,6 +92,7 @@ impl Actors {
             self.end,
             crew,
             self.tracer,
+            self.home,
         );
         Ok(RunningActors(Arc::new(process)))
     }

@@ -28,6 +28,8 @@ pub(super) struct ActorProcess {
     pub(super) crew: Crew,
     /// Takes the spans of attempts; `None` if none are made.
     pub(super) tracer: Option<Tracer>,
+    /// The home shard, which has the published scripts.
+    pub(super) home: Store,
     /// When the process started.
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
@@ -59,6 +61,7 @@ impl ActorProcess {
         end: watch::Sender<Shutdown>,
         crew: Crew,
         tracer: Option<Tracer>,
+        home: Store,
     ) -> Self {
         Self {
             settings,
@@ -66,6 +69,7 @@ impl ActorProcess {
             reports,
             end,
             tracer,
+            home,
             started_at: Timestamp::now(),
             is_overloaded: AtomicBool::new(false),
             drained: watch::Sender::new(vec![false; crew.workers.len()]),

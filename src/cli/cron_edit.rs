@@ -127,8 +127,11 @@ impl Add {
             }
             spec.script_type = Some(script_type);
         }
-        let new = self.options.change(Some(self.schedule.clone()), &spec);
         let client = crate::cli::author::open_client(config)?;
+        if let Some(used) = &spec.uses {
+            client.read_words(used, &mut spec.params, &self.options.given.words()).await?;
+        }
+        let new = self.options.change(Some(self.schedule.clone()), &spec);
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
         said(&self.name, "added", json)?;
         job_notes::print(&spec, config);
@@ -143,12 +146,22 @@ impl Edit {
             let script = ScriptSource::of(self.file.clone(), self.eval.clone());
             spec.script = script.read(config.job.script_size_max)?;
         }
+        let client = crate::cli::author::open_client(config)?;
+        let words = self.options.given.words();
+        if !words.is_empty() {
+            let used = match spec.uses.clone() {
+                None => client.script_of_periodic_job(&self.name).await?,
+                used => used,
+            };
+            if let Some(used) = used {
+                client.read_words(&used, &mut spec.params, &words).await?;
+            }
+        }
         let change = self.options.change(self.schedule.clone(), &spec);
         if change == CronChange::default() {
             let message = "nothing to change: give an option, such as --schedule, or a file";
             return Err(Error::new(Exit::Usage, message));
         }
-        let client = crate::cli::author::open_client(config)?;
         client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
         said(&self.name, "changed", json)?;
         job_notes::print(&spec, config);

@@ -58,8 +58,13 @@ pub(super) struct Exec {
 
 impl Exec {
     /// Runs the script of these options.
-    pub(super) fn of(options: JobOptions, signing: Signing, wait: Option<Duration>) -> Self {
-        Self { options, signing, wait, explain: false }
+    pub(super) fn of(
+        options: JobOptions,
+        signing: Signing,
+        wait: Option<Duration>,
+        explain: bool,
+    ) -> Self {
+        Self { options, signing, wait, explain }
     }
 
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {

@@ -15,16 +15,25 @@ use crate::proto::json_text::{refuse_wide_integers, without_mark};
 /// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
+/// A parameter as it was given.
+#[derive(Debug, Clone, PartialEq)]
+struct GivenParameter {
+    name: String,
+    value: Value,
+    /// True for NAME=TEXT.
+    is_word: bool,
+}
+
 /// The arguments, parameters and files of variables of one job.
 #[derive(Debug, Args)]
 pub(super) struct Given {
     /// The arguments of the script, after --
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
-    /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; may be
-    /// repeated
+    /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; a published
+    /// script that declares a number takes NAME=3 as well; may be repeated
     #[arg(long, value_name = "NAME=TEXT", value_parser = parameter, help_heading = WHAT)]
-    param: Vec<(String, Value)>,
+    param: Vec<GivenParameter>,
     /// A file with a JSON object: parameters of the script; --param wins
     #[arg(long, value_name = "FILE", help_heading = WHAT)]
     params: Option<PathBuf>,
@@ -37,13 +46,19 @@ impl Given {
     /// The ids of the options.
     pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
 
+    /// Returns the names of the parameters that were given as NAME=TEXT.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.param.iter().filter(|of| of.is_word).map(|of| of.name.clone()).collect()
+    }
+
     /// Returns the settings that they set.
     pub(super) fn spec(&self) -> Result<JobSpec, Error> {
         let mut spec = JobSpec { args: self.args.clone(), ..JobSpec::default() };
         if let Some(file) = &self.params {
             spec.params = parameters_of(file)?;
         }
-        spec.params.extend(self.param.iter().cloned());
+        let given = self.param.iter().cloned();
+        spec.params.extend(given.map(|GivenParameter { name, value, .. }| (name, value)));
         for file in &self.env_file {
             let text = read_bounded(file, FILE_SIZE_MAX)?;
             let variables = env_file::parse(&text)
@@ -79,22 +94,23 @@ fn bad(message: String) -> Error {
 }
 
 /// Reads NAME=TEXT, or NAME:=JSON.
-fn parameter(text: &str) -> Result<(String, Value), String> {
+fn parameter(text: &str) -> Result<GivenParameter, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("expected NAME=TEXT or NAME:=JSON".to_owned());
     };
-    let (name, value) = match name.strip_suffix(':') {
-        None => (name, Value::from(value)),
+    let (name, value, is_word) = match name.strip_suffix(':') {
+        None => (name, Value::from(value), true),
         Some(name) => {
             refuse_wide_integers(value.as_bytes())?;
             let read = serde_json::from_str(value);
-            (name, read.map_err(|error| format!("the value after := is not JSON: {error}"))?)
+            let why = |error| format!("the value after := is not JSON: {error}");
+            (name, read.map_err(why)?, false)
         }
     };
     if name.is_empty() {
         return Err("the name of the parameter is missing".to_owned());
     }
-    Ok((name.to_owned(), value))
+    Ok(GivenParameter { name: name.to_owned(), value, is_word })
 }
 
 #[cfg(test)]
@@ -110,7 +126,9 @@ mod tests {
             ("a=b:=c", "a", Value::from("b:=c")),
             ("a b:=[true]", "a b", serde_json::json!([true])),
         ] {
-            assert_eq!(parameter(text), Ok((name.to_owned(), value)), "{text}");
+            let given = parameter(text).expect(text);
+            assert_eq!((given.name.as_str(), given.value), (name, value), "{text}");
+            assert_eq!(given.is_word, !text.contains(":=") || text == "a=b:=c", "{text}");
         }
         for wrong in ["a", "=b", ":=5", "a:=x", "a:=", "a:=[100000000000000000000]"] {
             assert!(parameter(wrong).is_err(), "{wrong}");

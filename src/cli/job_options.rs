@@ -155,7 +155,8 @@ impl JobOptions {
         config: &Config,
     ) -> Result<Job, Error> {
         let mut job = self.job(config)?;
-        client.resolve_script(&mut job).await.map_err(of_option)?;
+        let words = self.further.given.words();
+        client.resolve_words(&mut job, &words).await.map_err(of_option)?;
         config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
         Ok(job)
     }

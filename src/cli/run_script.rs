@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, Args, CommandFactory};
 
 use super::exec::Exec;
 use super::job_options::{FurtherOptions, JobOptions};
-use super::sections::WHEN;
+use super::sections::{LIMITS, WHEN};
 use super::signing::Signing;
 use super::{Cli, Global, output, published};
 use crate::config::parse_duration;
@@ -19,12 +19,11 @@ use crate::proto::named_script::ScriptUse;
 #[command(override_usage = "hero run-script [OPTIONS] <NAME[@VERSION]> [-- <ARG>...]")]
 #[command(disable_help_flag = true)]
 #[command(mut_args(without_other_scripts))]
-#[command(
-    after_help = "Examples:\n  hero run-script deploy --param host=web1 --param count:=3\n  \
-                        hero run-script deploy@3 -- web1\n  hero run-script --help deploy\n\n\
+#[command(after_help = "Examples:\n  hero run-script deploy --param host=web1 --param count=3\n  \
+                        hero run-script deploy@3 -- web1\n  hero run-script --explain deploy --param host=web1\n  \
+                        hero run-script --help deploy\n\n\
                         It is hero exec --uses NAME; hero submit --uses NAME does not wait. The parameters of a script\n\
-                        are checked first."
-)]
+                        are checked first.")]
 pub(super) struct RunScript {
     /// The script, NAME or NAME@VERSION; by default its latest version
     #[arg(
@@ -40,6 +39,10 @@ pub(super) struct RunScript {
     /// Give up waiting after this time; the job goes on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = WHEN)]
     wait: Option<Duration>,
+    /// Print what the sandbox of the script allows on this machine, and afterwards what it refused
+    #[arg(long)]
+    #[arg(help_heading = LIMITS)]
+    explain: bool,
     /// Print help; with NAME, the parameters of the script
     #[arg(id = "help_of_script", short = 'h', long = "help", action = ArgAction::SetTrue)]
     help: bool,
@@ -72,6 +75,6 @@ impl RunScript {
             return Ok(ExitCode::SUCCESS);
         }
         let options = JobOptions::of_script(&used, self.further);
-        Box::pin(Exec::of(options, self.signing, self.wait).run(global)).await
+        Box::pin(Exec::of(options, self.signing, self.wait, self.explain).run(global)).await
     }
 }

@@ -195,18 +195,10 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
         }
         Unit::Actors(actors) => {
             let (live, settings) = watch::channel(Arc::new(actor_settings(config, actors, home)?));
-            let (end, shards) = (end.clone(), served.len());
-            (
-                PreparedRole::Actors(Actors {
-                    settings,
-                    beat_within,
-                    report,
-                    end,
-                    shards,
-                    tracer: None,
-                }),
-                LiveSettings::Actors(live),
-            )
+            let (end, shards, home) = (end.clone(), served.len(), home.clone());
+            let tracer = None;
+            let role = Actors { settings, beat_within, report, end, shards, tracer, home };
+            (PreparedRole::Actors(role), LiveSettings::Actors(live))
         }
     };
     Ok(PreparedUnit { role, live, system, served, end })

@@ -48,12 +48,16 @@ pub enum FailureCause {
     Crashed,
     /// Its hash could not be read, or broke a bound.
     Invalid,
+    /// Its signature ran out before it started.
+    SignatureExpired,
+    /// It has no signature that its actor accepts: none, one by an unknown key, or one of something else.
+    Unsigned,
     /// Its script failed.
     Script,
 }
 
 impl FailureCause {
-    const WORDS: [(&'static str, Self); 8] = [
+    const WORDS: [(&'static str, Self); 10] = [
         ("stopped", Self::Stopped),
         ("replaced", Self::Replaced),
         ("timeout", Self::Timeout),
@@ -61,6 +65,8 @@ impl FailureCause {
         ("prerequisite", Self::Prerequisite),
         ("crashed", Self::Crashed),
         ("invalid", Self::Invalid),
+        ("signature_expired", Self::SignatureExpired),
+        ("unsigned", Self::Unsigned),
         ("script", Self::Script),
     ];
 
@@ -76,6 +82,8 @@ impl FailureCause {
             _ if begins("expired: ") => Self::Expired,
             _ if begins(PREREQUISITE) => Self::Prerequisite,
             _ if begins("crashed: ") => Self::Crashed,
+            _ if begins("invalid job: signature ran out: ") => Self::SignatureExpired,
+            _ if begins("invalid job: signature ") => Self::Unsigned,
             _ if begins("invalid job: ") => Self::Invalid,
             _ => Self::Script,
         }
@@ -103,7 +111,8 @@ impl FromStr for FailureCause {
 
     fn from_str(word: &str) -> Result<Self, IllegalName> {
         let found = Self::WORDS.iter().find(|(known, _)| *known == word);
-        let form = "stopped, replaced, timeout, expired, prerequisite, crashed, invalid or script";
+        let form = "stopped, replaced, timeout, expired, prerequisite, crashed, invalid, signature_expired, \
+                    unsigned or script";
         let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
         found.map(|(_, cause)| *cause).ok_or_else(illegal)
     }
@@ -193,6 +202,15 @@ mod tests {
             ("prerequisite failed: a", "prerequisite"),
             ("crashed: 3 actors died running it", "crashed"),
             ("invalid job: script is missing", "invalid"),
+            (
+                "invalid job: signature ran out: the key ops has signed until 2026-12-24T18:00:00Z; …",
+                "signature_expired",
+            ),
+            (
+                "invalid job: signature is missing; jobs of bash must be signed by ops: …",
+                "unsigned",
+            ),
+            ("invalid job: signature is by the key dev; jobs of bash …", "unsigned"),
             ("timeout of the database", "script"),
         ] {
             assert_eq!(word.parse(), Ok(FailureCause::of(error)), "{error}");

@@ -439,6 +439,7 @@ mod tests {
             ),
             (keys.running(&boot), "hero:meta:boot:running:b7e151628aed4a6abf7158809cf4f3c7"),
             (keys.index(JobStatus::Finished, &osis), "hero:meta:job:index:finished:type:osis"),
+            (keys.waits(&osis), "hero:meta:job:index:waits:type:osis"),
             (keys.queues(), "hero:meta:queue:index"),
             (keys.probe(), "hero:job:!"),
             (keys.types(), "hero:meta:type:index"),

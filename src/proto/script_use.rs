@@ -16,7 +16,8 @@ name!(
 );
 
 /// A published script that a job names: its latest version, or one of its versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ScriptUse {
     /// Its name.
     pub name: ScriptName,
@@ -41,6 +42,20 @@ impl FromStr for ScriptUse {
         let name = name.parse().map_err(|_| illegal())?;
         let version = version.map(|version| version_of(version).ok_or_else(illegal)).transpose()?;
         Ok(Self { name, version })
+    }
+}
+
+impl TryFrom<String> for ScriptUse {
+    type Error = IllegalName;
+
+    fn try_from(text: String) -> Result<Self, IllegalName> {
+        text.parse()
+    }
+}
+
+impl From<ScriptUse> for String {
+    fn from(used: ScriptUse) -> Self {
+        used.to_string()
     }
 }
 

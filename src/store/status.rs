@@ -25,6 +25,8 @@ pub struct TypeState {
     pub scheduled: u64,
     /// Scheduled jobs whose time has come.
     pub due: u64,
+    /// Scheduled jobs whose scripts wait.
+    pub waits: u64,
     /// Dead letters.
     pub dead: u64,
     /// The counters of the last hour. `None` until a supervisor has sampled them.
@@ -34,7 +36,7 @@ pub struct TypeState {
 impl TypeState {
     /// Returns the state of a type without jobs.
     pub fn unused(script_type: ScriptType) -> Self {
-        Self { script_type, waiting: 0, scheduled: 0, due: 0, dead: 0, hour: None }
+        Self { script_type, waiting: 0, scheduled: 0, due: 0, waits: 0, dead: 0, hour: None }
     }
 
     /// Adds the jobs of the same type on another shard.
@@ -42,6 +44,7 @@ impl TypeState {
         self.waiting += other.waiting;
         self.scheduled += other.scheduled;
         self.due += other.due;
+        self.waits += other.waits;
         self.dead += other.dead;
         self.hour = match (self.hour, other.hour) {
             (Some(own), Some(other)) => Some(LastHour {
@@ -141,6 +144,7 @@ impl Store {
                 pipeline.cmd("ZCARD").arg(index(JobStatus::WaitingForPrerequisites));
                 pipeline.cmd("ZCARD").arg(&scheduled);
                 pipeline.cmd("ZCOUNT").arg(&scheduled).arg("-inf").arg(now_us);
+                pipeline.cmd("ZCARD").arg(self.keys.waits(of));
                 pipeline.cmd("LLEN").arg(self.keys.dead(of));
                 pipeline.cmd("HMGET").arg(self.keys.stats(of)).arg(&HOUR_COUNTERS);
                 pipeline.cmd("LINDEX").arg(self.keys.hour(of)).arg(0);
@@ -149,12 +153,13 @@ impl Store {
             for script_type in page {
                 // A key of a wrong type counts nothing.
                 let mut number = || answers.next().and_then(read).unwrap_or_default();
-                let (waiting, scheduled, due, dead) = (number(), number(), number(), number());
+                let (waiting, scheduled, due) = (number(), number(), number());
+                let (waits, dead) = (number(), number());
                 let counters: Vec<Option<u64>> = answers.next().and_then(read).unwrap_or_default();
                 let sample: Option<String> = answers.next().and_then(read).flatten();
                 let hour = sample.and_then(|sample| last_hour(&sample, &counters, now_us));
                 let script_type = script_type.clone();
-                states.push(TypeState { script_type, waiting, scheduled, due, dead, hour });
+                states.push(TypeState { script_type, waiting, scheduled, due, waits, dead, hour });
             }
         }
         Ok(states)

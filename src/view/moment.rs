@@ -334,6 +334,7 @@ pub(crate) mod tests {
                 waiting: 1,
                 scheduled: 4,
                 due: 1,
+                waits: 1,
                 dead: 0,
                 hour: None,
             }],

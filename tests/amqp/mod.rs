@@ -10,6 +10,7 @@ mod isolation;
 mod logs;
 mod outage;
 mod patterns;
+mod published;
 mod relational;
 mod repeats;
 mod seen;

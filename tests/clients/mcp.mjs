@@ -58,6 +58,14 @@ const functions = (await call('script_functions', {})).structuredContent.functio
 expect(functions.length, functions.some((one) => one.name === 'osis_get'));
 const checked = (await call('check_script', { script: 'let a = ;', script_type: 'osis' })).structuredContent;
 expect(checked, checked.errors.length === 1);
+const approval = `[ -n "$HERO_EVENT" ] || { echo '{"wait": {"event": "approved"}}' >&$HERO_FD; exit; }; echo "$HERO_EVENT"`;
+const waiting = (await call('submit_job', { script: approval, script_type: 'bash' })).structuredContent.id;
+const told = await call('tell_job', { id: waiting, event: 'approved', data: { until: 18 } });
+expect(told, !told.isError && ['told', 'kept'].includes(told.structuredContent.result));
+const approved = (await call('wait_job', { id: waiting })).structuredContent;
+expect(approved, approved.status === 'finished' && JSON.parse(approved.output).data.until === 18);
+const late = await call('tell_job', { id: waiting, event: 'approved' });
+expect(late, late.isError && late.text.includes('finished'));
 const greeted = await call('call_greet', { who: 'ann' });
 expect(greeted, greeted.text === 'hello ann 2' && !greeted.isError);
 const unknown = await call('call_greet', { who: 'ann', times: 'x' });

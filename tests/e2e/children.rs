@@ -235,3 +235,67 @@ fn script_that_never_reads_the_answers_does_not_block_its_actor() {
     assert!((1..=1000).contains(&number), "{number}");
     assert_eq!(hero.run(&["exec", "-t", "bash", "-e", "echo on"]).code(0).stdout, "on\n");
 }
+
+#[test]
+fn child_of_a_published_script_has_its_text_settings_and_checked_parameters() {
+    const PAGE: &str = "# /// hero\n# type = \"python\"\n# priority = 2\n# timeout = \"77s\"\n\
+        # [params.page]\n# type = \"integer\"\n# required = true\n# ///\nimport hero; print(hero.params['page'])\n";
+    let redis = Redis::start();
+    let hero = hero_on(&redis).set("job.retry_backoff", "\"1ms\"");
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("python-default-1").start();
+    let file = redis.folder().join("page.py");
+    let publish = |text: &str| {
+        std::fs::write(&file, text).expect("written");
+        hero.run(&["script", "publish", "page", file.to_str().expect("text")]).code(0);
+    };
+    publish(PAGE);
+    hero.run(&["script", "publish", "other", "-t", "bash", "-e", "true"]).code(0);
+    let script = "import hero\n\
+        hero.submit(uses='page', name='a', params={'page': 1})\n\
+        hero.submit([{'uses': 'page@1', 'params': {'page': n}} for n in (2, 3)])\n\
+        why = []\n\
+        for job in ({'uses': 'page', 'params': {'page': 'x'}}, {'uses': 'page', 'params': {}}, {'uses': 'pge'},\n\
+        \x20           {'uses': 'page@9', 'params': {'page': 1}}, {'uses': 'other'}, {'uses': 'page', 'script_digest': '0' * 64},\n\
+        \x20           {'uses': 'page', 'type': 'sal', 'params': {'page': 1}}):\n\
+        \x20   try: hero.submit(**job)\n\
+        \x20   except hero.Refused as error: why.append(str(error))\n\
+        hero.output(why)";
+    hero.run(&["exec", "-t", "python", "--id", "p", "-e", script]).code(0);
+    let why: Vec<String> =
+        serde_json::from_str(&hero.run(&["job", "output", "p"]).code(0).stdout).expect("JSON");
+    for (place, said) in [
+        "params of page@1: page: \"x\" is text: expected integer",
+        "params of page@1: page: is missing; it is required",
+        "`pge` is not a published script; did you mean `page`?",
+        "`page@9` is not kept",
+        "may not submit jobs of bash",
+        "is not the digest of page@1",
+        "script_type `sal` is not the type of page@1, which is python",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(why[place].contains(said), "{place}: {why:?}");
+    }
+    let ids = children(&redis, "p");
+    assert_eq!(ids.len(), 3);
+    for (place, id) in ids.iter().enumerate() {
+        until(&redis, id, "finished");
+        let of = |name: &str| field(&redis, id, name).unwrap_or_default();
+        assert_eq!((of("uses"), of("script_digest").len()), ("page@1".to_owned(), 64));
+        assert_eq!((of("timeout"), of("priority")), ("77".to_owned(), "2".to_owned()));
+        assert_eq!(of("output"), format!("{}", place + 1));
+        let name = if place == 0 { Some("a".to_owned()) } else { None };
+        assert_eq!(field(&redis, id, "name"), name, "the name that its parent gave it");
+    }
+    // The latest version is the one at the submission; a further attempt gets the same child.
+    publish(&PAGE.replace("print(", "print('page', "));
+    let twice = "import hero, os\n\
+        id = hero.submit(uses='page', name='b', params={'page': 4})\n\
+        hero.log(id)\n\
+        if os.environ['HERO_ATTEMPT'] == '1': raise SystemExit(1)";
+    hero.run(&["exec", "-t", "python", "--id", "q", "--retries", "1", "-e", twice]).code(0);
+    assert_eq!(children(&redis, "q").len(), 1);
+    assert_eq!(field(&redis, &children(&redis, "q")[0], "uses").as_deref(), Some("page@2"));
+}

@@ -48,21 +48,23 @@ fn retry_goes_on_from_the_state_of_the_attempt_before_in_every_language() {
     }
 }
 
-#[test]
-fn migration_of_1000_steps_resumes_after_its_state_after_each_death_of_its_actor() {
+/// Runs a migration of 1000 steps whose actor dies three times.
+#[track_caller]
+fn migrate(kind: &str, script: &str) {
     let redis = Redis::start();
     let hero = hero_on(&redis);
     let _supervisor = hero.supervisor().start();
-    let mut actor = hero.actor("python-default-1").start();
-    let script = example("migration.py");
-    hero.run(&["submit", "-t", "python", "--id", "m", "--timeout", "10m", &script]).code(0);
+    let unit = format!("{kind}-default-1");
+    let mut actor = hero.actor(&unit).start();
+    let script = example(script);
+    hero.run(&["submit", "-t", kind, "--id", "m", "--timeout", "10m", &script]).code(0);
     let step = || kept(&redis, "m")["step"].as_u64().unwrap_or_default();
     let mut least = Vec::new();
     for goal in [100, 400, 700] {
         wait_until("some steps are done", || step() >= goal);
         actor.kill();
         least.push(step());
-        actor = hero.actor("python-default-1").start();
+        actor = hero.actor(&unit).start();
     }
     until(&redis, "m", "finished");
     let output: Value =
@@ -74,6 +76,28 @@ fn migration_of_1000_steps_resumes_after_its_state_after_each_death_of_its_actor
     // The log of an attempt that was killed within its first second may lack its line. A script of a dead actor
     // may have kept one more state before it was killed.
     assert!(begins.is_sorted() && begins.last() >= least.last(), "{begins:?} {least:?}");
+}
+
+#[test]
+fn migration_of_1000_steps_resumes_after_its_state_after_each_death_of_its_actor() {
+    migrate("python", "migration.py");
+}
+
+#[test]
+fn migration_of_1000_steps_in_bash_resumes_after_each_death_of_its_actor() {
+    migrate("bash", "migration.sh");
+}
+
+#[test]
+fn migration_of_1000_steps_in_node_resumes_after_each_death_of_its_actor() {
+    if needs("node", || Path::new("/usr/bin/node").exists()) {
+        migrate("node", "migration.js");
+    }
+}
+
+#[test]
+fn migration_of_1000_steps_in_rhai_resumes_after_each_death_of_its_actor() {
+    migrate("sal", "migration.rhai");
 }
 
 #[test]

@@ -169,3 +169,37 @@ fn stats_show_ends_and_times_of_all_jobs_or_of_a_while() {
     assert_eq!(cells, ["osis", "0.0", "0.0", "0.0", "0.0", "-", "-", "-", "-", "-"]);
     hero.run(&["stats", "--for", "soon"]).code(2);
 }
+
+#[test]
+fn jobs_whose_scripts_wait_are_counted_until_their_wait_ends_in_any_way() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").start();
+    let script = "[ -n \"$HERO_EVENT\" ] || echo '{\"wait\": {\"event\": \"ok\"}}' >&$HERO_FD";
+    let waiting = || {
+        let text = hero.run(&["metrics"]).code(0).stdout;
+        let all = samples(&text);
+        let of = |name: &str| all[format!("{name}{{type=\"bash\"}}").as_str()];
+        (of("hero_jobs_waiting"), of("hero_jobs_scheduled"))
+    };
+    for id in ["told", "stopped", "deleted", "edited"] {
+        hero.run(&["submit", "-t", "bash", "--id", id, "-e", script]).code(0);
+    }
+    hero.run(&["submit", "-t", "bash", "--id", "later", "--delay", "1h", "-e", "true"]).code(0);
+    wait_until("four jobs wait", || waiting() == (4.0, 5.0));
+    let status = hero.run(&["--json", "status"]).code(0).stdout;
+    let status: Value = serde_json::from_str(&status).expect("JSON");
+    let types = status["types"].as_array().expect("types");
+    let bash = types.iter().find(|of| of["script_type"] == "bash").expect("a type");
+    assert_eq!((&bash["waits"], &bash["scheduled"]), (&4.into(), &5.into()));
+    for (command, left) in [
+        (&["job", "tell", "told", "ok"][..], 3.0),
+        (&["job", "stop", "stopped"], 2.0),
+        (&["job", "delete", "deleted"], 1.0),
+        (&["job", "edit", "edited", "--delay", "0s"], 0.0),
+    ] {
+        hero.run(command).code(0);
+        wait_until("one less waits", || waiting() == (left, left + 1.0));
+    }
+}

@@ -59,8 +59,8 @@ fn published_script_runs_with_its_settings_and_checked_parameters() {
         ),
         (&["--param", "who=ANN"], "who: \"ANN\" does not match"),
         (
-            &["--param", "who=ann", "--param", "times=3"],
-            "times: \"3\" is text: expected integer from 1 to 3",
+            &["--param", "who=ann", "--param", "times=x"],
+            "times: \"x\" is text: expected integer from 1 to 3",
         ),
         (&["--param", "who=ann", "--param", "times:=9"], "times: 9 is too large"),
         (
@@ -328,4 +328,64 @@ fn wrong_heads_and_options_are_rejected_with_their_place() {
     let index = keys::keys().scripts();
     let names: Vec<String> = redis.keys(index.trim_end_matches("index"));
     assert_eq!(names, Vec::<String>::new());
+}
+
+#[test]
+fn words_of_a_command_line_become_values_of_the_declared_types() {
+    const TYPED: &str = "# /// hero\n# type = \"bash\"\n# [params.count]\n# type = \"integer\"\n# maximum = 5\n\
+        # [params.share]\n# type = \"number\"\n# [params.dry]\n# type = \"boolean\"\n\
+        # [params.hosts]\n# type = \"array\"\n# [params.name]\n# ///\necho \"$HERO_PARAMS\"\n";
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let file = write(&redis, "typed.sh", TYPED);
+    hero.run(&["script", "publish", "typed", &file]).code(0);
+    let words = ["--param", "count=3", "--param", "share=0.5", "--param", "dry=true"];
+    let words = [&words[..], &["--param", "hosts=[\"a\",\"b\"]", "--param", "name=7"]].concat();
+    let values = "{\"count\":3,\"share\":0.5,\"dry\":true,\"hosts\":[\"a\",\"b\"],\"name\":\"7\"}";
+    let same = |text: &str| {
+        let (text, values) = (text.trim_end(), values.to_owned());
+        let of = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+        assert_eq!(of(text), of(&values));
+    };
+    same(&hero.run(&[&["run-script", "typed"], &words[..]].concat()).code(0).stdout);
+    same(&hero.run(&[&["exec", "--uses", "typed@1"], &words[..]].concat()).code(0).stdout);
+    hero.run(&[&["submit", "--uses", "typed", "--id", "s"], &words[..]].concat()).code(0);
+    same(&hero.run(&["job", "wait", "s"]).code(0).stdout);
+    let add = ["cron", "add", "nightly", "--schedule", "@daily", "--uses", "typed"];
+    hero.run(&[&add[..], &words[..]].concat()).code(0);
+    let of_cron = || {
+        let shown = json(&hero.run(&["--json", "cron", "show", "nightly"]).code(0));
+        shown.to_string()
+    };
+    assert!(of_cron().contains("\"count\":3"), "{}", of_cron());
+    hero.run(&["cron", "edit", "nightly", "--param", "count=4"]).code(0);
+    assert!(of_cron().contains("\"count\":4"), "{}", of_cron());
+    for (word, said) in [
+        ("count=x", "params of typed@1: count: \"x\" is text: expected integer of at most 5"),
+        ("count=6", "params of typed@1: count: 6 is too large: expected integer of at most 5"),
+        ("share=half", "params of typed@1: share: \"half\" is text: expected number"),
+        ("dry=yes", "params of typed@1: dry: \"yes\" is text: expected boolean"),
+        ("hosts=a,b", "params of typed@1: hosts: \"a,b\" is text: expected array"),
+    ] {
+        for entrance in [&["run-script", "typed"][..], &["submit", "--uses", "typed"]] {
+            hero.run(&[entrance, &["--param", word]].concat()).code(65).says(said);
+        }
+        hero.run(&["cron", "edit", "nightly", "--param", word]).code(65).says(said);
+    }
+    // JSON is taken as it is.
+    let json = ["run-script", "typed", "--param", "count:=\"3\""];
+    hero.run(&json).code(65).says("count: \"3\" is text: expected integer");
+}
+
+#[test]
+fn explained_run_of_a_published_script_says_what_its_sandbox_allows() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["script", "publish", "hi", "-t", "bash", "-e", "echo hi"]).code(0);
+    let done = hero.run(&["run-script", "--explain", "hi"]).code(0);
+    assert_eq!(done.stdout, "hi\n");
+    assert!(done.stderr.contains("what type bash allows on this machine"), "{}", done.stderr);
+    assert!(done.stderr.contains("no refusal is known"), "{}", done.stderr);
 }

@@ -417,3 +417,25 @@ fn shards_of_a_cluster_lie_on_several_nodes_and_jobs_of_all_run() {
     let status = hero.run(&["status"]).code(0).stdout;
     assert!(status.contains(&format!("shards  6, on {} servers", owners.len())), "{status}");
 }
+
+#[test]
+fn child_on_a_further_shard_has_the_published_script_of_the_home_shard() {
+    let redis = Redis::start();
+    let hero = with_shards(Hero::on(&redis), 3).set("type.osis.may_submit", "[\"osis\"]");
+    let system = System::on(&redis, 3);
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("osis-default-1").start();
+    hero.run(&["script", "publish", "double", "-t", "osis", "-e", "params.n * 2"]).code(0);
+    let script = "hero_submit(#{uses: \"double\", name: \"c\", params: #{n: 21}}).id";
+    let parents = ["p", "s1-p", "s2-p"];
+    system.submit(parents.iter().map(|id| job("osis", id, script)).collect());
+    for id in parents {
+        system.until(id, JobStatus::Finished);
+        let child = hero.run(&["job", "output", id]).code(0).stdout;
+        assert_eq!(child.starts_with("child-"), id == "p", "{child}");
+        system.until(&child, JobStatus::Finished);
+        hero.run(&["job", "output", &child]).code(0).stdout("42");
+        let uses = system.job(&child).and_then(|job| job.spec.uses).map(|uses| uses.to_string());
+        assert_eq!(uses.as_deref(), Some("double@1"));
+    }
+}

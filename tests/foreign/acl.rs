@@ -135,10 +135,12 @@ fn the_shipped_access_rules_are_enough_for_waits() {
     let _supervisor = supervisor.supervisor().start();
     let _actor = actor.actor("python-default-1").start();
     let script = "import hero\n\
-                  if hero.event is None:\n    hero.submit('1', name='c')\n    hero.wait(children=True)\n\
+                  if hero.event is None:\n    hero.submit('1', name='c')\n    hero.submit(uses='one', name='d')\n\
+                  \x20   hero.wait(children=True)\n\
                   if 'children' in hero.event: hero.wait('ok')\n\
                   if 'event' in hero.event: hero.wait('never', '10ms')\n\
                   print(hero.event['timeout'])";
+    client.run(&["script", "publish", "one", "-t", "python", "-e", "1"]).code(0);
     client.run(&["submit", "-t", "python", "--id", "a", "-e", script]).code(0);
     let waits = || redis.field(&keys::job("a"), "wait").is_some_and(|wait| wait.contains("ok"));
     wait_until("it waits for the event", waits);

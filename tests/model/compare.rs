@@ -44,6 +44,8 @@ struct Seen {
     ready: Lists,
     running: Lists,
     indexes: Sets,
+    /// The jobs that are counted as waiting, by type.
+    waits: Sets,
     unique: BTreeMap<String, String>,
     pending: Sets,
     dead: Lists,
@@ -58,6 +60,7 @@ pub(super) fn check(world: &World, model: &Model) {
     running_sets_hold_only_what_their_boot_started(&seen);
     unique_keys_are_held_only_by_jobs_on_their_way(&seen);
     ready_indexes_are_ordered_like_their_lists(&seen);
+    waiting_jobs_are_counted(&seen);
     agrees(&seen, model);
 }
 
@@ -119,6 +122,9 @@ impl Seen {
             "WORK" => _ = self.lists.insert(name, values),
             "READY" => _ = self.ready.insert(name, values),
             "RUNNING" => _ = self.running.insert(name, values),
+            "INDEX" if name.starts_with("waits:") => {
+                _ = self.waits.insert(name, values.into_iter().collect());
+            }
             "INDEX" => _ = self.indexes.insert(name, values.into_iter().collect()),
             "UNIQUE" => _ = self.unique.insert(name, values.concat()),
             "PENDING" => _ = self.pending.insert(name, values.into_iter().collect()),
@@ -206,6 +212,17 @@ fn each_job_stands_in_the_index_of_its_state(seen: &Seen) {
         };
         assert!(right, "{id} is {status} and stands in {stands}");
     }
+}
+
+/// Each job whose script waits stands once more in the index that counts such jobs, and no other job does.
+fn waiting_jobs_are_counted(seen: &Seen) {
+    let mut waits = Sets::new();
+    for id in seen.jobs.keys().filter(|id| !seen.field(id, "wait").is_empty()) {
+        assert_eq!(seen.field(id, "status"), "scheduled", "{id}, which waits");
+        let index = format!("waits:type:{}", seen.field(id, "script_type"));
+        waits.entry(index).or_default().insert(id.clone());
+    }
+    assert_eq!(seen.waits, waits, "the index of jobs that wait");
 }
 
 fn running_sets_hold_only_what_their_boot_started(seen: &Seen) {

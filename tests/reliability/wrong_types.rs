@@ -26,6 +26,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("INDEX", "finished:type:osis", "zset"),
     ("INDEX", "waiting_for_prerequisites:type:osis", "zset"),
     ("INDEX", "scheduled:type:osis", "zset"),
+    ("INDEX", "waits:type:osis", "zset"),
     ("QUEUES", "", "set"),
     ("TYPES", "", "set"),
     ("ACTORS", "", "zset"),

@@ -348,7 +348,10 @@ impl World {
         let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut link = self.redis.link();
         for kind in ["READY", "HELD", "RUNNING", "INDEX"] {
-            for key in self.redis.keys(&self.prefix(kind)) {
+            // Scheduled jobs whose scripts wait are counted beside their index.
+            let waits = format!("{}waits:", self.prefix("INDEX"));
+            let keys = self.redis.keys(&self.prefix(kind));
+            for key in keys.into_iter().filter(|key| !key.starts_with(&waits)) {
                 let members: Vec<String> = redis::cmd("ZRANGE")
                     .arg(&key)
                     .arg(0)

@@ -11,6 +11,7 @@ use crate::proto::job::{
     ChildName, GENERATIONS_MAX, Job, JobId, child_id, shown_place, unique_scope,
 };
 use crate::proto::report::JOB_COURSE;
+use crate::proto::target::Priority;
 use crate::store::{ChildSubmitted, StoreError, Submitted};
 
 /// Submits them one after the other. Returns the answer as JSON, or the reason why one was refused; those before
@@ -24,7 +25,11 @@ pub(super) async fn submit(
     boot: &Boot,
 ) -> Result<WorkResult, StoreError> {
     let settings = boot.settings();
-    let jobs = match to_store(asked, &run.job, boot, &settings) {
+    let new = match with_scripts(asked, boot).await? {
+        Ok(new) => new,
+        Err(why) => return Ok(Err(why)),
+    };
+    let jobs = match to_store((asked, new), &run.job, boot, &settings) {
         Ok(jobs) => jobs,
         Err(why) => return Ok(Err(why)),
     };
@@ -57,19 +62,39 @@ pub(super) async fn submit(
     Ok(Ok(Some(answer.to_string())))
 }
 
+/// Returns the children of a request with the published scripts that they name, each as it is now, or the reason why
+/// one cannot have its script.
+async fn with_scripts(
+    asked: &AskedChildren,
+    boot: &Boot,
+) -> Result<Result<Vec<Job>, String>, StoreError> {
+    let mut jobs = asked.new.jobs.clone();
+    let specs = jobs.iter_mut().map(|job| &mut job.spec);
+    match Box::pin(boot.process.home.resolve_scripts(specs)).await {
+        Ok(Ok(())) => Ok(Ok(jobs)),
+        Ok(Err((place, why))) => Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list)))),
+        Err(error) if error.is_outage() => Err(error),
+        Err(error) => {
+            warn!("cannot read the published script of a child: {error}");
+            Ok(Err(format!("the published script cannot be read: {error}")))
+        }
+    }
+}
+
 /// Returns the children as they are stored, or the reason why one of them may not be.
 fn to_store(
-    request: &AskedChildren,
+    (request, jobs): (&AskedChildren, Vec<Job>),
     parent: &Job,
     boot: &Boot,
     settings: &ActorSettings,
 ) -> Result<Vec<Job>, String> {
     let mut unnamed = request.unnamed_before;
-    let mut jobs = Vec::new();
-    for (place, asked) in request.new.jobs.iter().enumerate() {
+    let mut done = Vec::new();
+    for (place, (mut job, asked)) in jobs.into_iter().zip(&request.new.jobs).enumerate() {
         let at = |why: String| format!("{}{why}", shown_place(place, request.new.is_list));
-        allowed(parent, asked, settings).map_err(at)?;
-        let mut job = asked.clone();
+        allowed(parent, &job, settings).map_err(at)?;
+        // The name is the one that the script gives, not the one of a published script.
+        job.spec.name.clone_from(&asked.spec.name);
         let name = if let Some(name) = &asked.spec.name {
             ChildName::Named(name.as_str())
         } else {
@@ -82,7 +107,9 @@ fn to_store(
         job.spec.context_id.clone_from(&parent.spec.context_id);
         // The parent may have none because it has no key. Its script takes no key of others.
         job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
-        if request.new.without_priority.contains(&place) {
+        // The settings of a published script may have a priority.
+        let is_open = job.spec.priority == Priority::default();
+        if is_open && request.new.without_priority.contains(&place) {
             job.spec.priority = parent.spec.priority;
         }
         job.spec.unique_key = job.spec.key_of_content().or(job.spec.unique_key.take());
@@ -91,9 +118,9 @@ fn to_store(
         if job.spec.replaces() {
             return Err(at("invalid job: on_duplicate cannot replace a job".to_owned()));
         }
-        jobs.push(job);
+        done.push(job);
     }
-    Ok(jobs)
+    Ok(done)
 }
 
 /// Checks that the type of a parent may submit a job.

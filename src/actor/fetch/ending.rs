@@ -152,8 +152,10 @@ mod tests {
         let settings = watch::Sender::new(settings).subscribe();
         let reports = Reports::new(Arc::new(|_| {}), 2);
         let end = watch::Sender::new(Shutdown::No);
-        let process = Arc::new(ActorProcess::new(settings, None, reports, end, crew, None));
         let store = Store::open(&RedisConfig::default()).expect("legal settings");
+        let home = store.clone();
+        let process = ActorProcess::new(settings, None, reports, end, crew, None, home);
+        let process = Arc::new(process);
         Arc::new(Boot::new(&process, 0, &store))
     }
 

@@ -162,17 +162,21 @@ impl Dispatcher {
                     Err(failure) => self.refuse(delivery, Some(message), failure),
                 },
                 Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
-                Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
-                    Ok(job) => {
-                        let taken = Repeat { delivery, message, route: place };
-                        if route.ack == AckMode::Handoff {
-                            jobs.push((taken, job));
-                        } else {
-                            self.run_job(taken, job);
+                Ok(Served::Job(place, route)) => {
+                    match shared.job_of(place, route, &message).await {
+                        // The process ends: others get the message.
+                        None => {}
+                        Some(Ok(job)) => {
+                            let taken = Repeat { delivery, message, route: place };
+                            if route.ack == AckMode::Handoff {
+                                jobs.push((taken, job));
+                            } else {
+                                self.run_job(taken, job);
+                            }
                         }
+                        Some(Err(failure)) => self.refuse(delivery, Some(message), failure),
                     }
-                    Err(failure) => self.refuse(delivery, Some(message), failure),
-                },
+                }
                 Err(failure) => self.refuse(delivery, Some(message), failure),
             }
         }

@@ -11,7 +11,7 @@ use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::client::{AwaitedJob, ClientError};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{Job, JobFiles, JobId, JobSpec, TraceParent};
+use crate::proto::job::{Job, JobFiles, JobId, JobSpec, Params, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{hexadecimal, shown};
 use crate::store::{Backoff, MessageEnd};
@@ -73,19 +73,53 @@ fn refused(error: &ClientError) -> MessageFailure {
     MessageFailure::lasting(code, error.to_string())
 }
 
+/// Returns the parameters of a published script: the data of a message.
+fn parameters_of(message: &AmqpMessage) -> Result<Params, MessageFailure> {
+    match &message.data {
+        Value::Null => Ok(Params::new()),
+        Value::Object(data) => Ok(data.clone().into_iter().collect()),
+        _ => {
+            let why = "the data must be an object: they are the parameters of a published script";
+            Err(MessageFailure::invalid(why))
+        }
+    }
+}
+
 impl Shared {
     /// Returns the job of a message by a route.
     ///
     /// # Errors
-    /// [`MessageFailure`] that lasts: the job breaks a bound of the configuration.
-    pub(super) fn job_of(
+    /// [`MessageFailure`] that lasts: the job breaks a bound of the configuration, or does not fit its published script.
+    /// `None` if this process is to end before Redis has answered which script that is.
+    pub(super) async fn job_of(
         &self,
         place: usize,
         route: &RouteConfig,
         message: &AmqpMessage,
-    ) -> Result<Job, MessageFailure> {
+    ) -> Option<Result<Job, MessageFailure>> {
+        let mut job = Job::from(self.spec_of(place, route, message));
+        if route.uses.is_some() {
+            match parameters_of(message) {
+                Ok(params) => job.spec.params = params,
+                Err(failure) => return Some(Err(failure)),
+            }
+            let resolve = || async {
+                let mut job = job.clone();
+                self.client.resolve_script(&mut job).await.map(|()| job)
+            };
+            match self.until_redis_answers(resolve).await? {
+                Ok(resolved) => job = resolved,
+                Err(error) => return Some(Err(refused(&error))),
+            }
+        }
+        Some(self.finished_job(job, route, message))
+    }
+
+    /// Returns the settings of the job of a message by a route.
+    fn spec_of(&self, place: usize, route: &RouteConfig, message: &AmqpMessage) -> JobSpec {
         let script = self.settings.scripts.get(place).cloned().unwrap_or_default();
         let mut spec = JobSpec::new(script.as_ref());
+        spec.uses.clone_from(&route.uses);
         spec.id = Some(job_id(&self.scope, message));
         spec.script_type.clone_from(&route.script_type);
         spec.group.clone_from(&route.group);
@@ -98,7 +132,16 @@ impl Shared {
         let trace = message.traceparent.as_deref();
         spec.traceparent = trace.and_then(TraceParent::inherited);
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
-        let mut job = Job::from(spec);
+        spec
+    }
+
+    /// Gives a job its message, and the way to its answer.
+    fn finished_job(
+        &self,
+        mut job: Job,
+        route: &RouteConfig,
+        message: &AmqpMessage,
+    ) -> Result<Job, MessageFailure> {
         self.client.check(&job).map_err(|error| refused(&error.into()))?;
         let text = serde_json::to_string(message)
             .map_err(|error| MessageFailure::lasting("invalid_message", error.to_string()))?;

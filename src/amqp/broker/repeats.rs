@@ -128,7 +128,7 @@ impl Shared {
         let Some(of_route) = self.settings.amqp.routes.get(route) else {
             return Some(Err(MessageFailure::lasting("no_route", "its route is gone")));
         };
-        let job = match self.job_of(route, of_route, message) {
+        let job = match self.job_of(route, of_route, message).await? {
             Ok(job) => job,
             Err(failure) => return Some(Err(failure)),
         };

@@ -70,8 +70,8 @@ pub(super) struct JobFilters {
     /// Only jobs whose error is of this kind: as hero job errors prints it, or an error of the kind
     #[arg(long, value_name = "TEXT")]
     pub(super) kind: Option<String>,
-    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that ended because
-    /// they were stopped or replaced: stopped, replaced
+    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, `signature_expired`, unsigned
+    /// or script; or that ended because they were stopped or replaced: stopped, replaced
     #[arg(long, value_name = "WORD")]
     pub(super) failed_because: Option<String>,
     /// Only jobs that were stopped or replaced

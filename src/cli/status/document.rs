@@ -83,6 +83,7 @@ fn types(moment: &Moment) -> Vec<Value> {
                 "waiting_for_prerequisites": of.waiting,
                 "scheduled": of.scheduled,
                 "due": of.due,
+                "waits": of.waits,
                 "held": moment.held(&of.script_type),
                 "dead_letters": of.dead,
                 "last_hour": of.hour.map(last_hour),

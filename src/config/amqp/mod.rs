@@ -300,7 +300,13 @@ mod tests {
         for (text, expected) in [
             ("key = \"rec..read\"", "2:7: amqp.route[0].key must be words joined by dots"),
             ("key = \"rec.r*\"", "amqp.route[0].key must be words"),
-            ("key = \"log\"", "1:1: amqp.route[0].type needs a type with a script, or a builtin"),
+            ("key = \"log\"", "1:1: amqp.route[0].type needs a type with a script, uses, or"),
+            (
+                "uses = \"bill\"\ntype = \"osis\"",
+                "2:8: amqp.route[0].type cannot be set beside uses",
+            ),
+            ("uses = \"bill\"\nscript = \"1\"", "amqp.route[0].script cannot be set beside uses"),
+            ("uses = \"Bill\"", "NAME or NAME@VERSION"),
             ("type = \"ruby\"\nscript = \"1\"", "2:8: amqp.route[0].type must be a configured"),
             ("type = \"osis\"", "amqp.route[0].script needs either a script or a script_file"),
             ("builtin = \"ping\"\nscript = \"1\"", "amqp.route[0].script cannot be set beside"),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::nodes::BrokerName;
 use crate::config::error::{Fault, KeyPath};
 use crate::config::{TypeConfig, units};
+use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Group, ScriptType};
 
 /// When a delivery is acknowledged.
@@ -91,6 +92,9 @@ pub struct RouteConfig {
     /// The file of the script, in place of its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_file: Option<PathBuf>,
+    /// The published script, in place of a type with a script. The data of a message are its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<ScriptUse>,
     /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<AmqpDelay>,
@@ -120,8 +124,21 @@ impl RouteConfig {
         }
         let scripts =
             usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());
+        if self.uses.is_some() {
+            let beside = [
+                ("type", self.script_type.is_some()),
+                ("builtin", self.built_in.is_some()),
+                ("script", scripts > 0),
+            ];
+            let beside = beside.iter().find(|(_, is_set)| *is_set);
+            return beside.map_or(Ok(()), |(key, _)| {
+                fault(key, "cannot be set beside uses, which names a published script".to_owned())
+            });
+        }
         match (&self.script_type, self.built_in) {
-            (None, None) => fault("type", "needs a type with a script, or a builtin".to_owned()),
+            (None, None) => {
+                fault("type", "needs a type with a script, uses, or a builtin".to_owned())
+            }
             (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type".to_owned()),
             (None, Some(_)) if scripts > 0 => {
                 fault("script", "cannot be set beside a builtin".to_owned())

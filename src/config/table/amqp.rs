@@ -86,11 +86,12 @@ key_table! {
 
 key_table! {
     /// The routes of messages: who serves which. The first route that takes a message wins; without one, the key
-    /// decides. A route has a type with a script or a script_file, or a builtin.
+    /// decides. A route has a type with a script or a script_file, uses, or a builtin.
     ///
     ///     amqp.route = [
     ///         { key = "rec.*", operation = "write", template = "bill", type = "python", group = "io", script_file = "/etc/hero/bill.py", timeout = "10s", ack = "end" },
     ///         { key = "adm", type = "osis", script = "INPUTS.message" },
+    ///         { key = "adm", operation = "deploy", uses = "deploy@3" },
     ///         { key = "log", broker = "adminGraphBroker", builtin = "journal" },
     ///     ]
     ROUTE = "amqp.route", list;
@@ -119,6 +120,10 @@ key_table! {
     /// The text of the script, or its file. The message is its input `message`.
     script: Text;
     script_file: File;
+
+    /// The published script of the job, in place of its type and script: `NAME@3`, or `NAME` for its latest version. The data of a
+    /// message are the parameters, checked as the script declares them.
+    uses: Text;
 
     /// `handoff`, by default: a message is acknowledged once its job is stored. `end`: once it has ended; `timeout`
     /// must be below `consumer_timeout`.

@@ -24,12 +24,10 @@ const PREFIX: &str = "child-";
 /// The digits behind it.
 const DIGITS: usize = 32;
 /// The settings that a child has from its parent, or from nobody.
-const NOT_OF_A_CHILD: [(&str, &str); 6] = [
+const NOT_OF_A_CHILD: [(&str, &str); 4] = [
     ("id", "follows from the name: give a `name`"),
     ("caller_id", "is the one of the job that submits it"),
     ("context_id", "is the one of the job that submits it"),
-    ("uses", "is for submitters outside of jobs: give the child a script"),
-    ("script_digest", "is for submitters outside of jobs"),
     ("debounce", "is for submitters outside of jobs"),
 ];
 
@@ -103,7 +101,8 @@ fn job_of(child: &Map<String, Value>) -> Result<Job, String> {
         }
     }
     let mut job = Job::from_json(child).map_err(|error| error.to_string())?;
-    if job.spec.script_type.is_none() {
+    // A published script has its type.
+    if job.spec.script_type.is_none() && job.spec.uses.is_none() {
         return Err("invalid job: script_type is missing".to_owned());
     }
     // Nobody waits for a child by its reply list.
@@ -233,6 +232,7 @@ mod tests {
             (many.as_str(), "from 1 to 50 children, not 51"),
             (large.as_str(), "more than 262144 bytes"),
             (r#"{"script": "1"}"#, "script_type is missing"),
+            (r#"{"uses": "Deploy"}"#, "NAME@VERSION"),
             (r#"{"type": "bash", "script": "1", "id": "x"}"#, "id follows from the name"),
             (r#"{"type": "bash", "script": "1", "caller": "x"}"#, "caller is the one of the job"),
             (

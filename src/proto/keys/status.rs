@@ -24,4 +24,9 @@ impl Keys {
     pub fn hour(&self, script_type: &ScriptType) -> String {
         self.key(format_args!("meta:queue:hour:type:{script_type}"))
     }
+
+    /// Sorted set: scheduled jobs whose scripts wait, by the time when their wait ends anyway.
+    pub fn waits(&self, script_type: &ScriptType) -> String {
+        self.key(format_args!("meta:job:index:waits:type:{script_type}"))
+    }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
 use crate::proto::job::Params;
+use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
 /// The maximum number of parameters of a script.
@@ -66,6 +67,14 @@ impl ParameterKind {
             Self::Array => value.is_array(),
             Self::Object => value.is_object(),
         }
+    }
+
+    /// Reads a word; `None` if it is no value of this type, or is text anyway.
+    fn of_word(self, word: &str) -> Option<Value> {
+        if self == Self::String || refuse_wide_integers(word.as_bytes()).is_err() {
+            return None;
+        }
+        serde_json::from_str(word).ok().filter(|value| self.has(value))
     }
 
     fn is_number(self) -> bool {
@@ -152,6 +161,19 @@ impl Parameters {
         missing.map_or(Ok(()), |(name, of)| {
             Err(format!("{name}: is missing; it is required: expected {}", of.expected()))
         })
+    }
+
+    /// Reads the values that are words, as a command line has them, by the declared types: `3` is a number where one is
+    /// declared, and lists and objects are JSON. A word that is no value of its type stays text, which the check refuses.
+    pub fn read_words(&self, given: &mut Params, words: &[String]) {
+        for name in words {
+            let Some(parameter) = self.0.get(name) else { continue };
+            if let Some(Value::String(word)) = given.get(name)
+                && let Some(value) = parameter.kind.of_word(word)
+            {
+                given.insert(name.clone(), value);
+            }
+        }
     }
 
     /// Gives a job the defaults of what it leaves out, and checks its parameters.
@@ -455,6 +477,52 @@ mod tests {
         {
             assert!(serde_json::from_value::<Parameters>(wrong).is_err());
         }
+    }
+
+    #[test]
+    fn words_become_values_of_the_declared_types() {
+        let all = declared(json!({
+            "count": { "type": "integer", "maximum": 5 }, "share": { "type": "number" }, "dry": { "type": "boolean" },
+            "hosts": { "type": "array" }, "labels": { "type": "object" }, "name": {},
+        }));
+        let read = |words: &[(&str, &str)]| {
+            let mut given: Params =
+                words.iter().map(|(name, word)| ((*name).to_owned(), json!(word))).collect();
+            let names: Vec<String> = words.iter().map(|(name, _)| (*name).to_owned()).collect();
+            all.read_words(&mut given, &names);
+            all.check(&given).map(|()| json!(given))
+        };
+        let words = [
+            ("count", "3"),
+            ("share", "0.5"),
+            ("dry", "true"),
+            ("hosts", "[\"a\"]"),
+            ("labels", "{\"a\":1}"),
+            ("name", "3"),
+        ];
+        let values = json!({
+            "count": 3, "share": 0.5, "dry": true, "hosts": ["a"], "labels": { "a": 1 }, "name": "3",
+        });
+        assert_eq!(read(&words), Ok(values));
+        for (name, word, said) in [
+            ("count", "x", "count: \"x\" is text: expected integer of at most 5"),
+            ("count", "2.5", "count: \"2.5\" is text: expected integer"),
+            ("count", "6", "count: 6 is too large"),
+            ("count", "100000000000000000000", "is text: expected integer"),
+            ("count", "", "count: \"\" is text"),
+            ("share", "half", "share: \"half\" is text: expected number"),
+            ("dry", "yes", "dry: \"yes\" is text: expected boolean"),
+            ("hosts", "a,b", "hosts: \"a,b\" is text: expected array"),
+            ("labels", "[]", "labels: \"[]\" is text: expected object"),
+            ("cuont", "3", "`cuont` is an unknown parameter; did you mean `count`?"),
+        ] {
+            let error = read(&[(name, word)]).expect_err(word);
+            assert!(error.contains(said), "{error}");
+        }
+        // A value that is no word stays as it is.
+        let mut given: Params = [("count".to_owned(), json!("3"))].into_iter().collect();
+        all.read_words(&mut given, &[]);
+        assert_eq!(given["count"], json!("3"));
     }
 
     #[test]

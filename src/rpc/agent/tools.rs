@@ -39,7 +39,7 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 14] = [
+const TOOLS: [AgentTool; 15] = [
     AgentTool {
         name: RUN,
         description: "Runs a script and returns its output, or its error and log. If it takes longer than \
@@ -110,6 +110,15 @@ const TOOLS: [AgentTool; 14] = [
         name: "stop_job",
         description: "Stops a job, waiting or running.",
         method: "job.stop",
+        reads: false,
+        settings: &[],
+    },
+    AgentTool {
+        name: "tell_job",
+        description: "Tells a job an event that its script waits for, such as an approval: list_jobs with the status \
+                      `waiting` shows jobs that wait, get_job the event in `wait`. Approve nothing that you were \
+                      not asked to approve.",
+        method: "job.tell",
         reads: false,
         settings: &[],
     },

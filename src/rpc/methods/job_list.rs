@@ -39,9 +39,9 @@ pub(super) struct ListJobs {
     error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
     text: Option<String>,
-    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid or script; or that
-    /// ended because they were stopped or replaced: stopped, replaced.
-    #[schemars(extend("enum" = ["stopped", "replaced", "timeout", "expired", "prerequisite", "crashed", "invalid", "script", null]))]
+    /// Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, `signature_expired`, unsigned or
+    /// script; or that ended because they were stopped or replaced: stopped, replaced.
+    #[schemars(extend("enum" = ["stopped", "replaced", "timeout", "expired", "prerequisite", "crashed", "invalid", "signature_expired", "unsigned", "script", null]))]
     failed_because: Option<Spelled<FailureCause>>,
     /// Only jobs of this queue, as queue.list names it.
     queue: Option<Spelled<Queue>>,

@@ -20,7 +20,7 @@ for _, script_type in ipairs(some_types(at)) do
     if f[1] == 'scheduled' and queue and look then
       redis.call('ZADD', index, integer(look), id)
     elseif f[1] == 'scheduled' and queue then
-      if event then end_wait(id, event, at) end
+      if event then end_wait(id, script_type, event, at) end
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
       -- A foreign actor leaves no boot id: with the boot id of the last attempt, the job would look as if
@@ -30,6 +30,8 @@ for _, script_type in ipairs(some_types(at)) do
       push_back(id, queue, at)
       dispatched = dispatched + 1
       note(id, script_type, 'is due: dispatched to queue ' .. queue)
+    else
+      redis.call('ZREM', index_of('waits', script_type), id)
     end
   end
   local first = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')

@@ -46,6 +46,7 @@ local function run_later(id, script_type, kind, text, exit_code, delay_us)
   end
   local event, look = nil, due
   if wait then event, look = rarely().begin_wait(id, wait, due, at) end
+  if wait and not event then redis.call('ZADD', index_of('waits', script_type), integer(due), id) end
   log_event(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))

@@ -65,6 +65,7 @@ local function wait_on(wait, ends)
     return 'dispatched'
   end
   enter('scheduled', script_type, id, look)
+  redis.call('ZADD', index_of('waits', script_type), integer(ends), id)
   return 'scheduled'
 end
 

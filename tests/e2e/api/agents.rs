@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::support::http::Answer;
-use crate::support::{Hero, Redis, Served, needs, pypi};
+use crate::support::{Hero, Redis, Served, keys, needs, pypi, until, wait_until};
 
 /// Sends a message of an agent with its headers.
 fn send(api: &Served, token: &str, headers: &[(&str, &str)], message: &Value) -> Answer {
@@ -60,6 +60,65 @@ fn agent_has_the_rights_of_its_token_over_http() {
     let old = send(&api, &agent, &[("mcp-protocol-version", "1999-01-01")], &hello);
     assert_eq!((old.status, error(&old)), (400, -32022));
     assert_eq!(error(&send(&api, &agent, &[], &json!([hello]))), -32600);
+}
+
+#[test]
+fn agent_tells_events_to_jobs_within_its_bounds_alone() {
+    let redis = Redis::start();
+    let api = Served::with(Hero::on(&redis), &redis);
+    let _actors =
+        [api.hero.actor("bash-default-1").start(), api.hero.actor("osis-default-1").start()];
+    let (reader, agent, operator) = (
+        token(&api, "reader", &["--scope", "read"]),
+        token(&api, "agent", &["--scope", "read,submit", "--type", "bash"]),
+        token(&api, "operator", &["--scope", "read,submit,operate", "--type", "bash"]),
+    );
+    let bash = |who: &str| {
+        format!(
+            "[ -n \"$HERO_EVENT\" ] && echo \"$HERO_EVENT\" || echo '{{\"wait\": {{\"event\": \"ok\"{who}}}}}' >&$HERO_FD"
+        )
+    };
+    let osis = "let came = event(); if came == () { wait(#{event: \"ok\"}); } came.who";
+    let field = |id: &str, name: &str| redis.field(&keys::job(id), name);
+    let submit = |id: &str, kind: &str, caller: &str, script: &str| {
+        let args = ["submit", "-t", kind, "--id", id, "--caller", caller, "-e", script];
+        api.hero.run(&args).code(0);
+        wait_until("it waits", || field(id, "wait").is_some());
+    };
+    submit("own", "bash", "agent", &bash(""));
+    submit("other", "bash", "ann", &bash(""));
+    submit("named", "bash", "agent", &bash(", \"who\": [\"ann\"]"));
+    submit("osis", "osis", "agent", osis);
+    let tell = |token: &str, id: &str| {
+        let arguments = json!({ "id": id, "event": "ok", "data": { "n": 1 } });
+        let params = json!({ "name": "tell_job", "arguments": arguments });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+        let version = [("mcp-protocol-version", "2025-06-18")];
+        send(&api, token, &version, &call).json()["result"].take()
+    };
+    for (who, token, id) in [
+        ("a reader", &reader, "own"),
+        ("an agent, a job of another caller", &agent, "other"),
+        ("an agent whom the wait does not name", &agent, "named"),
+        ("an agent, a job beyond its types", &agent, "osis"),
+        ("an operator, a job beyond its types", &operator, "osis"),
+        ("an agent, no job", &agent, "none"),
+    ] {
+        let told = tell(token, id);
+        assert_eq!(told["isError"], true, "{who}: {told}");
+    }
+    for id in ["own", "other", "named", "osis"] {
+        assert!(field(id, "wait").is_some() && field(id, "told_events").is_none(), "{id}");
+    }
+    for (token, id, who) in [(&agent, "own", "agent"), (&operator, "other", "operator")] {
+        let told = tell(token, id);
+        assert_eq!(told["structuredContent"]["result"], "told", "{told}");
+        until(&redis, id, "finished");
+        let output = api.hero.run(&["job", "output", id]).code(0).stdout;
+        let came: Value = serde_json::from_str(&output).expect("JSON");
+        assert_eq!((&came["who"], &came["data"]), (&json!(who), &json!({ "n": 1 })));
+        assert_eq!(tell(token, id)["isError"], true, "it has ended");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 --               HELD..queue                   likewise, if a limit holds the job
 --   started     RUNNING..boot                 by start
 --   the others  INDEX..status..':type:'..type by the time that matters to the state
+-- Scheduled jobs whose scripts wait stand in INDEX..'waits:type:'..type as well, by the end of their wait: they are counted there.
 -- needs: time
 
 -- Entries of expired jobs that one call removes.

@@ -32,6 +32,7 @@ local function leave_index(id, status, script_type, fields)
     if present(fields.boot_id) then redis.call('ZREM', RUNNING .. fields.boot_id, id) end
   elseif legal_type(script_type) then
     redis.call('ZREM', index_of(status, script_type), id)
+    if status == 'scheduled' then redis.call('ZREM', index_of('waits', script_type), id) end
     if status == 'finished' or status == 'error' then
       -- A job that a foreign actor ended stays in its index until a sweep has noticed.
       redis.call('ZREM', index_of('started', script_type), id)

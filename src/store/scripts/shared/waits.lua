@@ -8,7 +8,8 @@ local WAIT_LOOK_US = 3600000000
 local LOOKED_MAX, looked = 4000, 0
 
 -- Gives a job the event that its wait ends with.
-local function end_wait(id, event, at)
+local function end_wait(id, script_type, event, at)
+  redis.call('ZREM', index_of('waits', script_type), id)
   redis.call('HDEL', JOB .. id, 'wait')
   redis.call('HSET', JOB .. id, 'event', event, 'wait_ended_at', rfc3339(at))
   redis.call('DEL', PENDING .. id)
@@ -17,7 +18,7 @@ end
 -- Sends a job that waits to its queue, with an event.
 local function wake_waiting(id, script_type, queue, event, at)
   redis.call('ZREM', index_of('scheduled', script_type), id)
-  end_wait(id, event, at)
+  end_wait(id, script_type, event, at)
   log_event(id, 'dispatched', script_type)
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
   redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress', 'progress_text', 'unfinished_line')

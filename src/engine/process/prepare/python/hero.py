@@ -99,7 +99,8 @@ def checkpoint(state):
 def submit(script=None, *, file=None, **settings):
     """Submits a job, a child of this one, and returns its id once it is kept.
 
-    The script is a text, or is read from a file. A line of a batch has the same settings: name, type, params, after, timeout...
+    The script is a text, or is read from a file; uses="NAME@3" names a published one in place of both. A line of a batch has
+    the same settings: name, type, params, after, timeout...
     Without a type the file's extension tells it, else it is python. A further attempt that submits the same name gets the same
     job. A list of dicts instead of the script submits all of them, and returns their ids. Raises Refused.
     """
@@ -120,6 +121,8 @@ def _job(script=None, *, file=None, **settings):
     if file is not None:
         with open(file, encoding="utf-8") as text:
             script = text.read()
+    if "uses" in settings and script is None:
+        return settings
     if "type" not in settings and "script_type" not in settings:
         settings["type"] = kinds.get(os.path.splitext(file or "")[1], "python")
     return {**settings, "script": script}
