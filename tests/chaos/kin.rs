@@ -4,8 +4,6 @@
 //!
 //! `KIN_SEEDS` says over how many seeds, `SEED` replays one.
 
-#![expect(clippy::print_stderr, reason = "a storm that fails must have named its seed")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,7 +18,9 @@ const TURNS: usize = 8;
 const STEPS: usize = 5;
 const PARENTS: [&str; 3] = ["a", "b", "c"];
 /// The states that a parent keeps: one for each child, and one for each wait.
-const STATES: usize = TURNS * STEPS + TURNS;
+const STATES: u64 = (TURNS * STEPS + TURNS) as u64;
+/// The most states between two faults.
+const PAUSE_MAX: u64 = STATES * PARENTS.len() as u64 / FAULTS.len() as u64 + 4;
 const ACTORS: [&str; 3] = ["python-default-1", "python-default-2", "sal-default-1"];
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chaos/kin.py");
 
@@ -55,12 +55,12 @@ struct Kin<'h> {
     supervisor: Process,
     actors: Vec<Process>,
     /// The number of the last state that was seen, by parent.
-    seen: [usize; PARENTS.len()],
+    seen: [u64; PARENTS.len()],
     /// After the processes, whose files are in its folder: fields end in their order.
     redis: Redis,
 }
 
-fn start<'h>(hero: &'h Hero, unit: &str) -> Process {
+fn start(hero: &Hero, unit: &str) -> Process {
     hero.actor(unit).tasks(4).start()
 }
 
@@ -74,12 +74,12 @@ impl Kin<'_> {
     }
 
     /// Returns how many states the parents have kept. Fails if one went back.
-    fn progress(&mut self) -> usize {
+    fn progress(&mut self) -> u64 {
         for (place, id) in PARENTS.iter().enumerate() {
             let kept = self.field(id, "kept_state");
             // A job that has finished keeps none.
             let now = match kept.and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
-                Some(state) => state["number"].as_u64().map_or(0, |number| number as usize),
+                Some(state) => state["number"].as_u64().unwrap_or_default(),
                 None if self.has_ended(id) => STATES,
                 None => 0,
             };
@@ -125,8 +125,8 @@ impl Kin<'_> {
         let mut faults = FAULTS;
         self.random.shuffle(&mut faults);
         for fault in faults {
-            let more = self.random.usize(1..STATES * PARENTS.len() / FAULTS.len() + 4);
-            let goal = (self.progress() + more).min(STATES * PARENTS.len());
+            let goal = self.progress() + self.random.u64(1..PAUSE_MAX);
+            let goal = goal.min(STATES * PARENTS.len() as u64);
             wait_until("the parents go on", || self.progress() >= goal);
             self.strike(fault);
         }

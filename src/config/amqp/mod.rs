@@ -303,7 +303,7 @@ mod tests {
             ("key = \"log\"", "1:1: amqp.route[0].type needs a type with a script, uses, or"),
             (
                 "uses = \"bill\"\ntype = \"osis\"",
-                "2:8: amqp.route[0].type cannot be set beside uses",
+                "3:8: amqp.route[0].type cannot be set beside uses",
             ),
             ("uses = \"bill\"\nscript = \"1\"", "amqp.route[0].script cannot be set beside uses"),
             ("uses = \"Bill\"", "NAME or NAME@VERSION"),

@@ -859,7 +859,7 @@ class ListJobs(TypedDict, total=False):
     text: Optional[str]
     """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
     failed_because: Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]
-    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, signature_expired,
+    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, `signature_expired`,
     unsigned or script; or that ended because they were stopped or replaced: stopped, replaced."""
     queue: Optional[str]
     """Only jobs of this queue, as queue.list names it."""
