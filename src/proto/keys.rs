@@ -180,6 +180,11 @@ impl Keys {
         self.key(format_args!("meta:type:index"))
     }
 
+    /// Hash: the times that jobs of a script type have unless they say, in seconds, by setting and type.
+    pub fn type_times(&self) -> String {
+        self.key(format_args!("meta:type:times"))
+    }
+
     /// Sorted set: identities of actors, by their last heartbeat.
     pub fn actors(&self) -> String {
         self.key(format_args!("meta:actor:index"))
@@ -442,6 +447,7 @@ mod tests {
             (keys.queues(), "hero:meta:queue:index"),
             (keys.probe(), "hero:job:!"),
             (keys.types(), "hero:meta:type:index"),
+            (keys.type_times(), "hero:meta:type:times"),
             (keys.actors(), "hero:meta:actor:index"),
             (keys.foreign_actors(), "hero:meta:actor:foreign"),
             (keys.supervisor(&boot), "hero:meta:supervisor:inst:b7e151628aed4a6abf7158809cf4f3c7"),

@@ -14,6 +14,7 @@ use crate::config::{
 };
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
+use crate::proto::job::TypeTimes;
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
@@ -42,6 +43,8 @@ pub struct SupervisorSettings {
     /// The farthest that jobs of a script type may fall back unless they say; only the types where
     /// they may.
     pub fallbacks: BTreeMap<ScriptType, Fallback>,
+    /// The times that jobs of a script type have unless they say.
+    pub times: Arc<TypeTimes>,
     /// The notifications.
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
     /// The rules by which problems are told.

@@ -28,6 +28,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("INDEX", "scheduled:type:osis", "zset"),
     ("QUEUES", "", "set"),
     ("TYPES", "", "set"),
+    ("TYPE_TIMES", "", "hash"),
     ("ACTORS", "", "zset"),
     ("FOREIGN_ACTORS", "", "zset"),
     ("SUPERVISOR", "0", "string"),
