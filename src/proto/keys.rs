@@ -473,6 +473,7 @@ mod tests {
             (keys.audit(), "hero:meta:api:audit"),
             (keys.notify_events(), "hero:meta:notify:events"),
             (keys.notify_wanted(), "hero:meta:notify:wanted"),
+            (keys.notify_failing(), "hero:meta:notify:failing"),
             (keys.notify_state(), "hero:meta:notify:state"),
             (keys.notify_messages(), "hero:meta:notify:messages"),
             (keys.notify_due(), "hero:meta:notify:due"),

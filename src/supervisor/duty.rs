@@ -12,9 +12,9 @@ use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
 };
+use crate::proto::job::TypeTimes;
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
-use crate::proto::job::TypeTimes;
 use crate::proto::shard::Shard;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;

@@ -56,7 +56,7 @@ impl Heartbeat<'_> {
                     continue;
                 }
             }
-            let in_force = cron.read(self.settings).await;
+            let in_force = cron.read(self.settings, self.counts.crontab.latest()).await;
             match self.beat(started_at, in_force).await {
                 Ok(supervisors) => {
                     backoff.succeeded();

@@ -67,7 +67,7 @@ fn job_is_late_by_the_time_of_its_type_by_every_entrance_before_any_claim() {
     assert!(field(&redis, "hour", "late_at").is_none(), "its time begins in an hour");
     assert!(field(&redis, "bash", "expect_within").is_none(), "its type has no time");
     let shown = hero.run(&["job", "show", "pushed"]).code(0).stdout;
-    assert!(shown.contains("Late after:") && shown.contains("100ms"), "{shown}");
+    assert!(shown.contains("expect_within  100ms") && shown.contains("late_at"), "{shown}");
     assert!(hero.run(&["job", "list"]).code(0).stdout.contains("dispatched, late"));
 }
 

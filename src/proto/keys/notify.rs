@@ -13,6 +13,11 @@ impl Keys {
         self.key(format_args!("meta:notify:wanted"))
     }
 
+    /// Hash, TTL: the jobs of which the last one failed, by type and name or group, each with its time.
+    pub fn notify_failing(&self) -> String {
+        self.key(format_args!("meta:notify:failing"))
+    }
+
     /// Hash: the state of each notification, and how far each shard's events are read.
     pub fn notify_state(&self) -> String {
         self.key(format_args!("meta:notify:state"))
