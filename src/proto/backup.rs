@@ -52,7 +52,7 @@ pub enum BackupLine {
     Graph(GraphCopy),
     /// Jobs of the graph before.
     GraphJobs(GraphJobsCopy),
-    /// What notifications have to tell.
+    /// Messages and events that notifications have to tell.
     Notify(NotifyCopy),
     /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),

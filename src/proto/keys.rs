@@ -180,11 +180,6 @@ impl Keys {
         self.key(format_args!("meta:type:index"))
     }
 
-    /// Hash: the times that jobs of a script type have unless they say, in seconds, by setting and type.
-    pub fn type_times(&self) -> String {
-        self.key(format_args!("meta:type:times"))
-    }
-
     /// Sorted set: identities of actors, by their last heartbeat.
     pub fn actors(&self) -> String {
         self.key(format_args!("meta:actor:index"))

@@ -28,10 +28,11 @@ fn job_is_late_by_the_time_of_its_type_by_every_entrance_before_any_claim() {
     fs::create_dir_all(&cron).expect("a folder");
     let daily = "[cron.daily]\nschedule = \"@yearly\"\ntype = \"osis\"\nscript = \"1\"\n";
     fs::write(cron.join("own.toml"), daily).expect("writing a file");
+    let legacy = format!("{}old", keys::prefix("LEGACY_WORK"));
     let hero = expecting(&redis, "osis")
         .set("supervisor.cron_dir", &format!("\"{}\"", cron.display()))
         .set("supervisor.migration", "\"dual\"")
-        .set("supervisor.legacy_queues", r#"[{ legacy = "hero:work_queue:old", type = "osis" }]"#);
+        .set("supervisor.legacy_queues", &format!("[{{ legacy = {legacy:?}, type = \"osis\" }}]"));
     let _supervisor = hero.supervisor().start();
     published(&redis, "expect_within:osis", Some("0.1"));
     hero.run(&["submit", "--id", "plain", "-t", "osis", "-e", "1"]).code(0);
@@ -53,7 +54,7 @@ fn job_is_late_by_the_time_of_its_type_by_every_entrance_before_any_claim() {
     redis.set_job("own-pushed", "expect_within 3600");
     let fired = hero.run(&["cron", "run", "daily"]).code(0).stdout.trim().to_owned();
     redis.set_job("old", "id old status dispatched script 1");
-    redis.push("hero:work_queue:old", &["old"]);
+    redis.push(&legacy, &["old"]);
     let all = ["plain", "waits", "line", "whole", "g", "pushed", &fired, "old"];
     for id in all {
         wait_until(&format!("{id} is late"), || field(&redis, id, "late_at").is_some());

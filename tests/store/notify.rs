@@ -196,7 +196,9 @@ async fn ends_events_and_messages_stay_within_their_bounds() {
 async fn key_of_another_type_stops_no_later_message() {
     let all = keys::keys();
     let messages_key = all.notify_messages();
-    for spoilt in [all.notify_due(), messages_key.clone(), all.notify_recent(), all.notify_trouble()] {
+    for spoilt in
+        [all.notify_due(), messages_key.clone(), all.notify_recent(), all.notify_trouble()]
+    {
         let world = World::new();
         planned(&world, &["1-0"]).await;
         let taken = take(&world, HOUR).await;

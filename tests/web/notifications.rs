@@ -34,7 +34,9 @@ fn page_shows_what_was_delivered_and_what_fails_until_it_is_delivered() {
     }
     // The overview has read the namespace some moments ago.
     let overview = || send(&site, "GET", "/", &cookie, "").body.to_lowercase();
-    wait_until("the overview has it", || overview().contains("notification ops cannot be delivered"));
+    wait_until("the overview has it", || {
+        overview().contains("notification ops cannot be delivered")
+    });
     for args in [&["status"][..], &["doctor"]] {
         let said = site.hero.run(args).stdout;
         assert!(said.contains("notification ops cannot be delivered"), "{args:?}: {said}");

@@ -1,8 +1,13 @@
-//! The keys of notifications.
+//! The keys of notifications, and of the times that they tell.
 
 use super::Keys;
 
 impl Keys {
+    /// Hash: the times that jobs of a script type have unless they say, in seconds, by setting and type.
+    pub fn type_times(&self) -> String {
+        self.key(format_args!("meta:type:times"))
+    }
+
     /// Stream, capped: events for notifications, written by the scripts that end jobs.
     pub fn notify_events(&self) -> String {
         self.key(format_args!("meta:notify:events"))

@@ -58,7 +58,7 @@ struct ConfiguredNotification {
 struct DeliveryList {
     /// The notifications that are configured here.
     configured: Vec<ConfiguredNotification>,
-    /// What is held until the `every` of a notification has passed.
+    /// Messages that are held until the `every` of a notification has passed.
     held: Vec<HeldMessage>,
     /// The ends of deliveries, the newest first.
     deliveries: Vec<DeliveryRecord>,

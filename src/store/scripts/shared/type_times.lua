@@ -1,4 +1,4 @@
--- The times that supervisors want for jobs of a script type which have none of their own.
+-- The times that supervisors want for jobs of a script type without a time of their own.
 
 local type_times = {}
 
