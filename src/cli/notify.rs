@@ -24,7 +24,8 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
 #[command(after_help = "Examples:\n  hero notify list\n  hero notify test ops\n\n\
                         A notification is a table of /etc/hero/hero.toml on the machines of the supervisors:\n  \
                         [notify.ops]\n  webhook = \"https://example.org/hook\"   # or mail, command, journal\n  \
-                        on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow\n  \
+                        on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow,\n  \
+                        \u{20}                                       # held, no_actor, cron_late\n  \
                         types = [\"bash\"]                         # or groups, callers, tags, crons\n  \
                         every = \"5m\"                            # at most one message in this time: what comes\n  \
                         \u{20}                                       # meanwhile is told together after it\n\n\

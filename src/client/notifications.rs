@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Client, ClientError};
@@ -19,9 +20,10 @@ pub struct LatestDeliveries {
 }
 
 /// A message that gathers events until it may be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeldMessage {
     /// The notification.
+    #[schemars(with = "String")]
     pub notification: NotifyName,
     /// The number of events that it tells so far.
     pub events: u64,

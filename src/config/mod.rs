@@ -95,7 +95,7 @@ pub use source::Source;
 pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
 pub use trace::TraceConfig;
-pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TypeConfig};
+pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TimesConfig, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use unit_config::{Role, UnitActor, UnitConfig};
 pub use user::UserFolders;

@@ -3,6 +3,7 @@
 mod hooks;
 mod kinds;
 mod rhai_limits;
+mod times;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub use self::hooks::HooksConfig;
 pub use self::kinds::{DeadLetters, EngineKind};
 pub use self::rhai_limits::RhaiLimits;
 use self::rhai_limits::usual_extension;
+pub use self::times::TimesConfig;
+use self::times::TypeTime;
 use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
@@ -55,6 +58,8 @@ pub struct TypeConfig {
     pub require_signature: Vec<KeyName>,
     /// The scripts that run before and after each attempt of its jobs.
     pub hooks: HooksConfig,
+    /// The times that its jobs have unless they say.
+    pub times: TimesConfig,
 }
 
 /// The folders of `modules` where none are configured.
@@ -123,6 +128,10 @@ pub(super) struct TypeLayer {
     after: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hook_timeout: Option<HookTimeout>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expect_within: Option<TypeTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow_after: Option<TypeTime>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -157,6 +166,8 @@ impl From<TypeConfig> for TypeLayer {
             before: Some(config.hooks.before),
             after: Some(config.hooks.after),
             hook_timeout: Some(HookTimeout(config.hooks.timeout)),
+            expect_within: Some(TypeTime(config.times.expect_within)),
+            slow_after: Some(TypeTime(config.times.slow_after)),
         }
     }
 }
@@ -176,8 +187,10 @@ pub(super) fn resolve(
         check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
         let require_signature = layer.require_signature.clone().unwrap_or_default();
         let hooks = HooksConfig::of(&layer.before, &layer.after, layer.hook_timeout);
+        let times = TimesConfig::of(layer.expect_within, layer.slow_after);
         let merged = merge(&name, types.get(&name), layer)?;
-        let config = TypeConfig { dead_letters, may_submit, require_signature, hooks, ..merged };
+        let config =
+            TypeConfig { dead_letters, may_submit, require_signature, hooks, times, ..merged };
         types.insert(name, config);
     }
     Ok(types)
@@ -200,6 +213,7 @@ fn plain(engine: EngineKind) -> TypeConfig {
         may_submit: Vec::new(),
         require_signature: Vec::new(),
         hooks: HooksConfig::default(),
+        times: TimesConfig::default(),
     }
 }
 

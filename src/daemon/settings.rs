@@ -7,9 +7,10 @@ use tracing::{error, info};
 
 use crate::actor;
 use crate::amqp::broker::BrokerSettings;
-use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig};
+use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig, TimesConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit, reason};
+use crate::proto::job::TypeTimes;
 use crate::proto::keys::Keys;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
@@ -42,11 +43,21 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
             .filter(|(_, of_type)| of_type.fallback != Fallback::None)
             .map(|(name, of_type)| (name.clone(), of_type.fallback))
             .collect(),
+        times: Arc::new(type_times(config)),
         notify: Arc::new(config.notify.clone()),
         health: HealthRules::from(config),
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),
     }
+}
+
+/// Returns the times that jobs of a script type have unless they say.
+fn type_times(config: &Config) -> TypeTimes {
+    let of_types = config.types.iter().flat_map(|(name, of_type)| {
+        let TimesConfig { expect_within, slow_after } = of_type.times;
+        [("expect_within", name, expect_within), ("slow_after", name, slow_after)]
+    });
+    of_types.collect()
 }
 
 /// Returns the settings of a unit's actors, with one engine per script type.

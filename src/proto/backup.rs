@@ -2,6 +2,8 @@
 //!
 //! The format has no value of one version of Redis, so that a backup can be restored into any other.
 
+mod notify_copy;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -17,6 +19,7 @@ use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
 use super::queue::Queue;
 use super::target::ScriptType;
+pub use notify_copy::NotifyCopy;
 
 /// The version of the format that this program writes and reads.
 pub const FORMAT: u32 = 1;
@@ -49,6 +52,8 @@ pub enum BackupLine {
     Graph(GraphCopy),
     /// Jobs of the graph before.
     GraphJobs(GraphJobsCopy),
+    /// Messages and events that notifications have to tell.
+    Notify(NotifyCopy),
     /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),
     /// An object.
@@ -82,6 +87,7 @@ impl BackupLine {
                 }
                 readable(fields.iter())
             }),
+            Self::Notify(notify) => notify.check(),
             Self::Indexes(indexes) => legal::<Context>(&indexes.context),
             Self::Object(object) => {
                 legal::<Context>(&object.context)?;

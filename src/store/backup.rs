@@ -306,7 +306,7 @@ fn copied(id: &JobId, parts: Vec<Value>) -> Option<CopiedJob> {
     Some(CopiedJob { job, log, log_until })
 }
 
-fn log_entries(entries: Value) -> Option<Vec<(String, Vec<Bytes>)>> {
+pub(super) fn log_entries(entries: Value) -> Option<Vec<(String, Vec<Bytes>)>> {
     let entries: Vec<(String, Vec<Vec<u8>>)> = read(entries)?;
     let bytes = |fields: Vec<Vec<u8>>| fields.into_iter().map(Bytes::from).collect();
     Some(entries.into_iter().map(|(id, fields)| (id, bytes(fields))).collect())

@@ -49,6 +49,7 @@ mod newest;
 mod node;
 mod notes;
 mod notifications;
+mod notify_backup;
 mod objects;
 mod older;
 mod outage;

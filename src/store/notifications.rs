@@ -12,6 +12,7 @@ use super::{Store, StoreError};
 use crate::proto::notification::{
     DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState,
 };
+use crate::proto::shard::Shard;
 
 /// The time for which supervisors want events after they have last said so.
 const WANTED_FOR_MS: u64 = 7 * 24 * 3_600_000;
@@ -51,6 +52,18 @@ pub struct ReadEvents {
 /// The word by which scripts know that the events of jobs which name a notification are wanted.
 pub fn wanted_if_named(kind: &str) -> String {
     format!("{kind} named")
+}
+
+/// Returns the field of the state that has the place up to which the events of a shard are read.
+fn read_field(shard: Shard) -> String {
+    format!("read:{}", shard.number())
+}
+
+impl NotifyLook {
+    /// Returns the start of the events of a shard that are not read, as XRANGE takes it.
+    pub(super) fn unread_of(&self, shard: Shard) -> String {
+        self.read.get(&read_field(shard)).map_or_else(|| "-".to_owned(), |read| format!("({read}"))
+    }
 }
 
 impl Store {
@@ -96,8 +109,8 @@ impl Store {
         wanted: &[String],
         limit: usize,
     ) -> Result<ReadEvents, StoreError> {
-        let field = format!("read:{}", self.shard.number());
-        let from = look.read.get(&field).map_or_else(|| "-".to_owned(), |read| format!("({read}"));
+        let field = read_field(self.shard);
+        let from = look.unread_of(self.shard);
         let mut pipeline = redis::pipe();
         let events = pipeline.cmd("XRANGE").arg(self.keys.notify_events());
         events.arg(from).arg("+").arg("COUNT").arg(limit);

@@ -7,7 +7,7 @@ use redis::Value;
 use super::listing::read;
 use super::presence::PRESENCE_TTL_SECS;
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, JobStatus};
+use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::target::ScriptType;
 
@@ -81,9 +81,13 @@ impl Store {
         &self,
         id: &BootId,
         presence: &SupervisorPresence,
+        times: &TypeTimes,
     ) -> Result<u64, StoreError> {
         let mut script = self.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
+        for (field, seconds) in times.fields() {
+            script.arg(field).arg(seconds);
+        }
         self.invoke("renewing the presence of a supervisor", &script).await
     }
 

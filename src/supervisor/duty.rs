@@ -12,6 +12,7 @@ use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
 };
+use crate::proto::job::TypeTimes;
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
 use crate::proto::shard::Shard;
@@ -42,6 +43,8 @@ pub struct SupervisorSettings {
     /// The farthest that jobs of a script type may fall back unless they say; only the types where
     /// they may.
     pub fallbacks: BTreeMap<ScriptType, Fallback>,
+    /// The times that jobs of a script type have unless they say.
+    pub times: Arc<TypeTimes>,
     /// The notifications.
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
     /// The rules by which problems are told.

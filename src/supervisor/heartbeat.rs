@@ -56,7 +56,7 @@ impl Heartbeat<'_> {
                     continue;
                 }
             }
-            let in_force = cron.read(self.settings).await;
+            let in_force = cron.read(self.settings, self.counts.crontab.latest()).await;
             match self.beat(started_at, in_force).await {
                 Ok(supervisors) => {
                     backoff.succeeded();
@@ -96,7 +96,8 @@ impl Heartbeat<'_> {
             types: self.settings.borrow().crontab.rules.type_names(),
             cron: Some(cron),
         };
-        let renewed = self.store.supervise(&self.id, &presence);
+        let times = Arc::clone(&self.settings.borrow().times);
+        let renewed = self.store.supervise(&self.id, &presence, &times);
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {
             Err(StoreError::Unreachable {
                 address: self.store.address().to_string(),

@@ -30,6 +30,11 @@ impl WholeCrontab {
         lock(&self.0).as_ref().is_some_and(|read| read.is_of(files, revision))
     }
 
+    /// Returns all that were last read.
+    pub(super) fn latest(&self) -> Option<Arc<Crontab>> {
+        lock(&self.0).as_ref().map(|read| Arc::clone(&read.whole))
+    }
+
     /// Returns them all.
     ///
     /// # Errors

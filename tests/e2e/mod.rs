@@ -66,6 +66,7 @@ mod tls;
 mod tokens;
 mod top;
 mod traces;
+mod type_times;
 mod unfinished;
 mod unique;
 mod user_folders;

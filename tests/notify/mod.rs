@@ -2,6 +2,8 @@
 
 mod attacks;
 mod hostile;
+mod kept;
+mod kills;
 mod problems;
 mod situations;
 mod tls;
@@ -61,7 +63,7 @@ impl Receiver {
     }
 
     /// Sets what it answers.
-    fn answers(&self, text: &str) {
+    pub(crate) fn answers(&self, text: &str) {
         std::fs::write(self.folder.join("answer"), text).expect("written");
     }
 

@@ -10,7 +10,7 @@ use super::{Receiver, fail};
 use crate::support::{Hero, Redis, keys, wait_until};
 
 /// Returns what was told so far: `NOTIFICATION EVENT SUBJECT`, and what is over.
-fn told(receiver: &Receiver) -> Vec<String> {
+pub(super) fn told(receiver: &Receiver) -> Vec<String> {
     let word = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
     // A supervisor that is killed may not have recorded its delivery: the same message comes again.
     let mut messages = receiver.messages();
@@ -20,7 +20,9 @@ fn told(receiver: &Receiver) -> Vec<String> {
         let events = message["events"].as_array().expect("events").clone();
         let name = word(message, "notification");
         events.into_iter().map(move |of| {
-            let subject = [word(&of, "queue"), word(&of, "cron"), word(&of, "job")].concat();
+            let named = ["queue", "cron", "graph", "job"].map(|key| word(&of, key));
+            // A job of a graph has both.
+            let subject = named.into_iter().rfind(|name| !name.is_empty()).unwrap_or_default();
             let line = format!("{name} {} {subject} {}", word(&of, "event"), word(&of, "ended"));
             line.trim_end().to_owned()
         })

@@ -12,10 +12,13 @@ fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
     let authority = Authority::new(redis.folder(), "tls");
     let receiver = Receiver::start(&redis, "receiver.py");
     let url = format!("https://127.0.0.1:{}", receiver.port);
+    let stranger = Authority::new(redis.folder(), "stranger");
     let hero = Hero::on(&redis).add(&format!(
         "[notify.ops]\nwebhook = \"{url}/hook\"\ntls_ca_file = {}\n\
-         [notify.other]\nwebhook = \"{url}/other\"\n",
-        authority.quoted("ca.pem")
+         [notify.other]\nwebhook = \"{url}/other\"\n\
+         [notify.wrong]\nwebhook = \"{url}/wrong\"\ntls_ca_file = {}\n",
+        authority.quoted("ca.pem"),
+        stranger.quoted("ca.pem")
     ));
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
@@ -23,7 +26,12 @@ fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
     fail(&hero, &["--id", "bad"]);
     receiver.awaits(1);
     let listed = || hero.run(&["notify", "list"]).code(0).stdout;
-    wait_until("the other is refused", || listed().contains("certificate"));
+    for what_to_do in [
+        "set tls_ca_file of [notify.other] to its certificate",
+        "tls_ca_file of [notify.wrong], does not have its authority",
+    ] {
+        wait_until(what_to_do, || listed().contains(what_to_do));
+    }
     let posts = receiver.received();
     assert_eq!((posts.len(), &posts[0]["path"]), (1, &"/hook".into()), "{posts:?}");
 }
@@ -55,7 +63,8 @@ fn mail_goes_to_servers_with_tls_by_both_ways_with_its_password() {
     fail(&hero, &["--id", "bad"]);
     server.awaits(2);
     let listed = || hero.run(&["notify", "list"]).code(0).stdout;
-    wait_until("the stranger is refused", || listed().contains("certificate"));
+    let what_to_do = "set tls_ca_file of [notify.stranger] to its certificate";
+    wait_until("the stranger is refused", || listed().contains(what_to_do));
     let received = server.received();
     assert_eq!(received.len(), 2, "{received:?}");
     for mail in received {
@@ -63,6 +72,28 @@ fn mail_goes_to_servers_with_tls_by_both_ways_with_its_password() {
         assert_eq!((&mail["user"], &mail["password"]), (&"hero".into(), &"hunter2".into()));
         assert!(mail["body"].as_str().expect("text").contains("broken disk"), "{mail}");
     }
+}
+
+#[test]
+fn authority_that_the_machine_trusts_needs_no_setting() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "tls");
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let server = Receiver::start(&redis, "tls_mail_server.py");
+    let hero = Hero::on(&redis).add(&format!(
+        "[notify.ops]\nwebhook = \"https://127.0.0.1:{}/hook\"\n\
+         [notify.post]\nmail = [\"ops@example.org\"]\nfrom = \"hero@example.org\"\nsmtp = \"smtp://127.0.0.1:{}\"\n",
+        receiver.port, server.port
+    ));
+    let _osis = hero.actor("osis-default-1").start();
+    // The authorities of the machine, as update-ca-certificates makes them.
+    let trusted = std::path::PathBuf::from(authority.file("ca.pem"));
+    let _supervisor = hero.supervisor().env("SSL_CERT_FILE", &trusted).start();
+    wanted(&redis, &["failed"]);
+    fail(&hero, &["--id", "bad"]);
+    receiver.awaits(1);
+    server.awaits(1);
+    assert_eq!(server.received()[0]["way"], "starttls");
 }
 
 #[test]

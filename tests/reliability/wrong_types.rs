@@ -29,6 +29,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("INDEX", "waits:type:osis", "zset"),
     ("QUEUES", "", "set"),
     ("TYPES", "", "set"),
+    ("TYPE_TIMES", "", "hash"),
     ("ACTORS", "", "zset"),
     ("FOREIGN_ACTORS", "", "zset"),
     ("SUPERVISOR", "0", "string"),

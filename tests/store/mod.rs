@@ -23,6 +23,7 @@ mod listing;
 mod look;
 mod lua;
 mod moves;
+mod notify;
 mod one_system;
 mod outage;
 mod pause;

@@ -9,6 +9,7 @@ mod frozen;
 mod graphs;
 mod jobs;
 mod links;
+mod notifications;
 mod operators;
 mod pages;
 mod periodic_jobs;

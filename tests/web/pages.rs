@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 38] = [
+const PAGES: [&str; 39] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -46,6 +46,7 @@ const PAGES: [&str; 38] = [
     "/brokers",
     "/records",
     "/records?root=r1",
+    "/notifications",
     "/nowhere",
     "/login",
 ];

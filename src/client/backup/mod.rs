@@ -92,7 +92,9 @@ impl Client {
             backup.queues_and_limits().await?;
             backup.jobs().await?;
             backup.graphs().await?;
+            backup.events().await?;
         }
+        backup.messages().await?;
         backup.objects().await?;
         writer.end()?;
         Ok(())
@@ -224,6 +226,29 @@ impl<W: Write> BackupRun<'_, W> {
                 return Ok(());
             }
         }
+    }
+
+    /// Copies what is not told yet. An event that a supervisor reads meanwhile is copied as a message of the same id too.
+    async fn events(&mut self) -> Result<(), BackupError> {
+        let (store, mut after) = (self.store, None);
+        let look = self.client.store.notify_look().await?;
+        loop {
+            let copy = store.backup_events(&look, after.as_deref()).await?;
+            let Some((last, _)) = copy.events.last() else { break };
+            after = Some(last.clone());
+            self.writer.write(&BackupLine::Notify(copy))?;
+        }
+        for copy in store.backup_failing().await? {
+            self.writer.write(&BackupLine::Notify(copy))?;
+        }
+        Ok(())
+    }
+
+    async fn messages(&mut self) -> Result<(), BackupError> {
+        for copy in self.client.store.backup_messages().await? {
+            self.writer.write(&BackupLine::Notify(copy))?;
+        }
+        Ok(())
     }
 
     async fn objects(&mut self) -> Result<(), BackupError> {

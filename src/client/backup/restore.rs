@@ -162,6 +162,12 @@ impl RestoreRun<'_> {
             BackupLine::Log(log) => {
                 self.client.of(&log.id)?.restore_log(&log, self.log_ttl_ms).await?;
             }
+            BackupLine::Notify(copy) => {
+                // Messages are on the home shard.
+                let home = &self.client.store;
+                let store = if copy.messages.is_empty() { store } else { home };
+                store.restore_notify(&copy).await?;
+            }
             BackupLine::Indexes(indexes) => {
                 self.write_objects().await?;
                 self.indexed = Some(indexes);

@@ -1,6 +1,6 @@
 //! The keys of `[type.NAME]` and of its packages and limits.
 
-use super::row::{ANY, DAY, GIB, MIB, SECOND, TIB, key_table};
+use super::row::{ANY, DAY, GIB, MIB, SECOND, TEN_YEARS, TIB, key_table};
 
 key_table! {
     /// Script types. A table with the name of a type that comes with Hero changes that type; a missing key keeps
@@ -54,6 +54,15 @@ key_table! {
 
     /// The longest time of one such script. `before` counts towards the timeout of the job as well.
     hook_timeout: Duration(10, DAY);
+
+    /// The time after its submission, or after its `run_at`, within which a job of the type is expected to end, unless it
+    /// has an `expect_within` of its own. One that takes longer is marked as late, told to notifications, and runs on. The
+    /// supervisors' configuration counts, and gives it to each job when it is submitted or adopted. `0s`: none.
+    expect_within: Duration(0, TEN_YEARS);
+
+    /// The time of an attempt after which a job of the type is marked as slow and told to notifications, unless it has a
+    /// `slow_after` of its own. The supervisors' configuration counts, for each job that an actor claims. `0s`: none.
+    slow_after: Duration(0, TEN_YEARS);
 
     /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
     /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of

@@ -58,6 +58,10 @@ fn configs() -> impl Strategy<Value = Config> {
                         timeout: Duration::from_millis(10 + operations % 100_000),
                         ..HooksConfig::default()
                     },
+                    times: TimesConfig {
+                        expect_within: Duration::from_millis(operations % 100_000),
+                        ..TimesConfig::default()
+                    },
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
@@ -78,6 +82,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     may_submit: Vec::new(),
                     require_signature: Vec::new(),
                     hooks: HooksConfig::default(),
+                    times: TimesConfig::default(),
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);

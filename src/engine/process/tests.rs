@@ -56,6 +56,7 @@ fn engine_of(
         may_submit: Vec::new(),
         require_signature: Vec::new(),
         hooks: crate::config::HooksConfig::default(),
+        times: crate::config::TimesConfig::default(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };

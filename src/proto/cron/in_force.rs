@@ -23,18 +23,28 @@ pub struct CronInForce {
     /// The mistakes that keep periodic jobs out of force; at most five.
     #[serde(default)]
     pub refused: Vec<String>,
+    /// The periodic jobs that name a notification which the supervisor's configuration does not have, also jobs in
+    /// Redis; at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
 }
 
 impl CronInForce {
     /// Returns the part that a presence has room for.
-    pub fn new(jobs: BTreeMap<String, String>, changed: Vec<String>, refused: Vec<String>) -> Self {
+    pub fn new(
+        jobs: BTreeMap<String, String>,
+        changed: Vec<String>,
+        refused: Vec<String>,
+        unheard: Vec<String>,
+    ) -> Self {
         let bytes: usize = jobs.iter().map(|(name, digest)| name.len() + digest.len() + 6).sum();
         let lines = |lines: Vec<String>| {
             let cut = |line: String| line.chars().take(LINE_CHARS_MAX).collect();
             lines.into_iter().take(LINES_MAX).map(cut).collect()
         };
         let jobs = (bytes <= JOBS_BYTES_MAX).then_some(jobs);
-        Self { jobs, changed: lines(changed), refused: lines(refused) }
+        let (changed, refused, unheard) = (lines(changed), lines(refused), lines(unheard));
+        Self { jobs, changed, refused, unheard }
     }
 }
 
@@ -47,9 +57,10 @@ mod tests {
         let jobs = |number: usize| -> BTreeMap<String, String> {
             (0..number).map(|n| (format!("job-{n}"), "0123456789abcdef".to_owned())).collect()
         };
-        let few = CronInForce::new(jobs(20), vec!["é".repeat(900); 9], Vec::new());
+        let few = CronInForce::new(jobs(20), vec!["é".repeat(900); 9], Vec::new(), Vec::new());
         assert_eq!(few.jobs.as_ref().map(BTreeMap::len), Some(20));
         assert_eq!((few.changed.len(), few.changed[0].chars().count()), (5, 200));
-        assert_eq!(CronInForce::new(jobs(1000), Vec::new(), Vec::new()).jobs, None);
+        let many = CronInForce::new(jobs(1000), Vec::new(), Vec::new(), vec![String::new(); 9]);
+        assert_eq!((many.jobs, many.unheard.len()), (None, 5));
     }
 }

@@ -8,6 +8,7 @@ impl Keys {
         let types = [
             ("meta:queue:index", "set"),
             ("meta:type:index", "set"),
+            ("meta:type:times", "hash"),
             ("meta:actor:index", "zset"),
             ("meta:actor:foreign", "zset"),
             ("meta:supervisor:index", "zset"),

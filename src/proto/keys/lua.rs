@@ -18,6 +18,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("INDEX", "meta:job:index:"),
     ("QUEUES", "meta:queue:index"),
     ("TYPES", "meta:type:index"),
+    ("TYPE_TIMES", "meta:type:times"),
     ("ACTORS", "meta:actor:index"),
     ("FOREIGN_ACTORS", "meta:actor:foreign"),
     ("SUPERVISOR", "meta:supervisor:inst:"),

@@ -1,8 +1,13 @@
-//! The keys of notifications.
+//! The keys of notifications, and of the times that they tell.
 
 use super::Keys;
 
 impl Keys {
+    /// Hash: the times that jobs of a script type have unless they say, in seconds, by setting and type.
+    pub fn type_times(&self) -> String {
+        self.key(format_args!("meta:type:times"))
+    }
+
     /// Stream, capped: events for notifications, written by the scripts that end jobs.
     pub fn notify_events(&self) -> String {
         self.key(format_args!("meta:notify:events"))
@@ -11,6 +16,11 @@ impl Keys {
     /// Hash, TTL: the kinds of events that supervisors want, each with the time until which, in ms since 1970.
     pub fn notify_wanted(&self) -> String {
         self.key(format_args!("meta:notify:wanted"))
+    }
+
+    /// Hash, TTL: the jobs of which the last one failed, by type and name or group, each with its time.
+    pub fn notify_failing(&self) -> String {
+        self.key(format_args!("meta:notify:failing"))
     }
 
     /// Hash: the state of each notification, and how far each shard's events are read.

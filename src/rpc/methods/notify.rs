@@ -9,7 +9,7 @@ use super::super::caller::Scope;
 use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
 use super::params::{Spelled, page_size};
-use crate::client::LatestDeliveries;
+use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
 /// The most deliveries of one call.
@@ -22,7 +22,7 @@ pub(super) fn methods() -> [Method; 2] {
         Method::new(
             "notify.list",
             Scope::Admin,
-            "Lists the latest deliveries of notifications, the newest first, and the notifications that fail.",
+            "Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the latest deliveries, the newest first.",
             list,
         ),
         Method::new(
@@ -42,9 +42,24 @@ struct DeliveriesToList {
     limit: Option<usize>,
 }
 
-/// The latest deliveries of notifications.
+/// A notification of the configuration.
+#[derive(Serialize, JsonSchema)]
+struct ConfiguredNotification {
+    /// Its name, `[notify.NAME]`.
+    name: String,
+    /// The ways by which it tells: `webhook`, `mail`, `command`, `journal`.
+    ways: Vec<&'static str>,
+    /// The events that it tells, such as `failed`, `held` or `cron_late`.
+    on: Vec<&'static str>,
+}
+
+/// The notifications and their latest deliveries.
 #[derive(Serialize, JsonSchema)]
 struct DeliveryList {
+    /// The notifications that are configured here.
+    configured: Vec<ConfiguredNotification>,
+    /// Messages that are held until the `every` of a notification has passed.
+    held: Vec<HeldMessage>,
     /// The ends of deliveries, the newest first.
     deliveries: Vec<DeliveryRecord>,
     /// The latest attempt of each notification whose latest attempt failed.
@@ -55,7 +70,13 @@ async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryL
     context.needs_no_bounds("read deliveries of notifications")?;
     let limit = page_size(given.limit, DELIVERIES_MAX)?;
     let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
-    Ok(DeliveryList { deliveries: recent, failing })
+    let configured = context.config.notify.iter().map(|(name, notify)| ConfiguredNotification {
+        name: name.to_string(),
+        ways: notify.ways(),
+        on: notify.on.iter().map(|kind| kind.as_str()).collect(),
+    });
+    let (configured, held) = (configured.collect(), context.client.held_messages().await?);
+    Ok(DeliveryList { configured, held, deliveries: recent, failing })
 }
 
 /// A notification to test.

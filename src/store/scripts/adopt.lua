@@ -11,7 +11,7 @@
 --                some: call again after a moment; else 0
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
--- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake
+-- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake type_times
 -- rarely: foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
@@ -115,6 +115,7 @@ local function place(id, f, queue)
       add_dependent(id, pending)
     end
     keep_all_for(id, over)
+    give_type_time(id, 'expect_within', f.script_type)
     note_latest_times(id)
   end
   local run_at = microseconds(f.run_at)

@@ -17,7 +17,7 @@
 --       fenced     1 if the boot holds no lease: nothing is claimed, as no sweep would recover it
 --       time       of the claim, in us
 --       unadopted  lists with ids that have no ready entry
--- needs: wrong_type time names routing job owner counters index events legacy wake
+-- needs: wrong_type time names routing job owner counters index events legacy wake type_times
 -- rarely: foreign_start claim_limits other_copies pauses expiring
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
@@ -114,12 +114,14 @@ local function take(id, list, queue)
     return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
   end
   if f.expires then redis.pcall('ZREM', EXPIRING, id) end
-  if f.slow_after then rarely().note_slow_time(id, f.slow_after, at) end
+  local slow_after = f.slow_after or type_time('slow_after', own_type)
+  if slow_after then rarely().note_slow_time(id, slow_after, at) end
   attempt = attempt + 1
   log_event(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
+  if slow_after and not f.slow_after then redis.call('HSET', JOB .. id, 'slow_after', slow_after) end
   if limited then under_limits.take_slots(id, attempt, limited) end
   local claimed_at = at + 2 * #jobs + (is_ahead and 1 or 0)
   claims[#claims + 1] = integer(claimed_at)

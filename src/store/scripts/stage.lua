@@ -17,7 +17,7 @@
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the batch has expired
--- needs: wrong_type time names routing unique reserved waiting
+-- needs: wrong_type time names routing unique reserved waiting type_times
 
 local batch, ttl_s, kept_s = STAGED .. ARGV[1], ARGV[2], ARGV[3]
 local before, number = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -78,11 +78,14 @@ end
 
 for _, job in ipairs(jobs) do
   local key = batch .. ':' .. job.id
-  local expires = false
+  local expected = type_time('expect_within', job.script_type)
+  local expires = expected ~= nil
   for place = job.fields[1], job.fields[2], 2 do
     expires = expires or ARGV[place] == 'expires' or ARGV[place] == 'expect_within'
   end
   ARGV[job.fields[2]] = when
+  if expected then redis.call('HSET', key, 'expect_within', expected) end
+  -- One of its own wins.
   redis.call('HSET', key, unpack(ARGV, job.fields[1], job.fields[2]))
   redis.call('EXPIRE', key, kept_s)
   local entry = {

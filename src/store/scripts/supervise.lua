@@ -1,6 +1,6 @@
--- Renews the presence of a supervisor.
+-- Renews the presence of a supervisor, and the times that jobs of a script type have unless they say.
 --
--- ARGV: 1 id of its start  2 presence JSON  3 presence TTL in s
+-- ARGV: 1 id of its start  2 presence JSON  3 presence TTL in s  then these times: setting and type, seconds
 -- returns how many supervisors are live
 -- needs: wrong_type time sweep
 
@@ -9,4 +9,20 @@ despite_full_memory()
 redis.call('SET', SUPERVISOR .. ARGV[1], ARGV[2], 'EX', ARGV[3])
 redis.call('ZADD', SUPERVISORS, integer(at), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', SUPERVISORS, '-inf', integer(at - ttl_us))
+
+-- An access list of an older version does not permit the key.
+local function renew_times()
+  local number = (#ARGV - 3) / 2
+  local length = redis.pcall('HLEN', TYPE_TIMES)
+  if type(length) ~= 'number' then return end
+  local is_other = length ~= number
+  for place = 4, #ARGV, 2 do
+    is_other = is_other or redis.call('HGET', TYPE_TIMES, ARGV[place]) ~= ARGV[place + 1]
+  end
+  if not is_other then return end
+  redis.call('DEL', TYPE_TIMES)
+  for place = 4, #ARGV, 2 do redis.call('HSET', TYPE_TIMES, ARGV[place], ARGV[place + 1]) end
+end
+
+renew_times()
 return redis.call('ZCARD', SUPERVISORS)

@@ -17,7 +17,10 @@ use crate::proto::notification::{NotifyMessage, NotifyName};
 pub(super) async fn deliver(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
     let mut failures = Vec::new();
     let mut note = |way: &str, ended: Result<(), String>| {
-        failures.extend(ended.err().map(|reason| format!("{way}: {reason}")));
+        failures.extend(ended.err().map(|reason| {
+            let what_to_do = trust(&reason, notify, &message.to);
+            format!("{way}: {reason}{what_to_do}")
+        }));
     };
     if notify.webhook.is_some() {
         note("webhook", in_time(notify, webhook::post(notify, message)).await);
@@ -33,6 +36,22 @@ pub(super) async fn deliver(notify: &NotifyConfig, message: &NotifyMessage) -> R
         warn!(target: "hero::notify", notification = %message.to, message_id = %message.id, "{title}\n{text}");
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// Returns what to do if the certificate of a server is of an authority that is not trusted.
+fn trust(reason: &str, notify: &NotifyConfig, name: &NotifyName) -> String {
+    if !reason.contains("UnknownIssuer") {
+        return String::new();
+    }
+    match &notify.tls_ca_file {
+        Some(file) => {
+            let file = file.display();
+            format!("; {file}, tls_ca_file of [notify.{name}], does not have its authority")
+        }
+        None => format!(
+            "; if its authority is one of your own, set tls_ca_file of [notify.{name}] to its certificate"
+        ),
+    }
 }
 
 async fn in_time(

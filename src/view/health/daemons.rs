@@ -1,6 +1,7 @@
 //! Supervisors and actors: too few, failing, holding, of other versions.
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
+use crate::proto::cron::CronInForce;
 use crate::proto::text::counted;
 use crate::view::{ActorCount, Moment, start_of};
 
@@ -58,7 +59,26 @@ pub(super) fn periodic_jobs(moment: &Moment, found: &mut Found) {
                 "mend the file, test it with hero check, and reload the supervisor",
             );
         }
+        unheard(cron, (&of.unit, &of.hostname), found);
     }
+}
+
+/// Periodic jobs that name notifications which a supervisor does not have.
+fn unheard(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
+    let Some(first) = cron.unheard.first() else { return };
+    let job = first.split(':').next().unwrap_or_default();
+    found.add(
+        (ProblemKind::CronUnheard, Severity::Warning),
+        Subject::Supervisor(unit.to_owned(), host.to_owned()),
+        format!(
+            "nobody is told of periodic jobs: supervisor {unit} on {host} has no such notification: {}",
+            cron.unheard.join("; ")
+        ),
+        format!(
+            "add the table [notify.NAME] to hero.toml on {host} and reload the supervisor, or name another one: \
+             hero cron show {job}"
+        ),
+    );
 }
 
 /// Actors that claim no jobs. If others of their type do, that is worth a note.

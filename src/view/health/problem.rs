@@ -84,6 +84,8 @@ kinds! {
     CronChanged = "cron_changed",
     /// A periodic job is not in force because of a mistake.
     CronRefused = "cron_refused",
+    /// A periodic job names a notification that a supervisor does not have.
+    CronUnheard = "cron_unheard",
     /// A periodic job has not succeeded for twice its interval.
     CronOverdue = "cron_overdue",
     /// Redis is a replica, which refuses writes.

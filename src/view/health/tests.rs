@@ -34,7 +34,7 @@ fn healthy_moment_has_no_problems() {
 /// The periodic jobs in force of a supervisor.
 fn cron(changed: &[&str], refused: &[&str]) -> CronInForce {
     let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect();
-    CronInForce::new(BTreeMap::new(), lines(changed), lines(refused))
+    CronInForce::new(BTreeMap::new(), lines(changed), lines(refused), Vec::new())
 }
 
 fn failing_notification() -> DeliveryRecord {
@@ -389,4 +389,19 @@ fn every_kind_and_severity_has_one_word_everywhere() {
     for severity in Severity::ALL {
         assert_eq!(serde_json::json!(severity), severity.as_str());
     }
+}
+
+#[test]
+fn notification_that_a_supervisor_does_not_have_is_told_with_its_periodic_job() {
+    let health = health(
+        |moment| {
+            let unheard = vec!["backup: opps".to_owned(), "report: mail, chat".to_owned()];
+            let cron = CronInForce::new(BTreeMap::new(), Vec::new(), Vec::new(), unheard);
+            moment.supervisors[0].cron = Some(cron);
+        },
+        &HealthRules::default(),
+    );
+    let problem = health.problem(ProblemKind::CronUnheard).expect("a problem");
+    assert!(problem.text.ends_with("has no such notification: backup: opps; report: mail, chat"));
+    assert!(problem.remedy.ends_with("hero cron show backup"), "{}", problem.remedy);
 }

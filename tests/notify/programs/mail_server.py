@@ -9,11 +9,9 @@ FOLDER = sys.argv[1]
 
 
 class Server(smtpd.SMTPServer):
-    number = 0
-
     def process_message(self, peer, sender, recipients, data, **options):
-        name = os.path.join(FOLDER, "%06d" % Server.number)
-        Server.number += 1
+        number = len([name for name in os.listdir(FOLDER) if name.endswith(".json")])
+        name = os.path.join(FOLDER, "%06d" % number)
         with open(name, "w") as file:
             json.dump({"from": sender, "to": recipients, "body": data.decode()}, file)
         os.rename(name, name + ".json")

@@ -83,6 +83,16 @@ class ChangedPeriodicJob(TypedDict):
     """Its name."""
 
 
+class ConfiguredNotification(TypedDict):
+    """A notification of the configuration."""
+    name: str
+    """Its name, `[notify.NAME]`."""
+    ways: List[str]
+    """The ways by which it tells: `webhook`, `mail`, `command`, `journal`."""
+    on: List[str]
+    """The events that it tells, such as `failed`, `held` or `cron_late`."""
+
+
 class Deleted(TypedDict):
     """A number of deleted things."""
     deleted: int
@@ -96,7 +106,11 @@ class DeletedScript(TypedDict):
 
 
 class DeliveryList(TypedDict):
-    """The latest deliveries of notifications."""
+    """The notifications and their latest deliveries."""
+    configured: List[ConfiguredNotification]
+    """The notifications that are configured here."""
+    held: List[HeldMessage]
+    """What is held until the `every` of a notification has passed."""
     deliveries: List[DeliveryRecord]
     """The ends of deliveries, the newest first."""
     failing: List[DeliveryRecord]
@@ -320,6 +334,16 @@ class GraphProblem(TypedDict):
     """The id of the job."""
     problem: str
     """The reason."""
+
+
+class HeldMessage(TypedDict):
+    """A message that gathers events until it may be sent."""
+    notification: str
+    """The notification."""
+    events: int
+    """The number of events that it tells so far."""
+    due: str
+    """The time when it is sent, RFC 3339."""
 
 
 class Id(TypedDict):
@@ -1539,25 +1563,26 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
-job is not in force because of a mistake. cron_overdue: A periodic job has not succeeded for twice its interval.
-redis_replica: Redis is a replica, which refuses writes. redis_old: Redis is too old. redis_unknown: Redis does not
-tell its state. redis_cannot_append: Redis cannot write its append-only file. redis_cannot_save: Redis cannot write
-its snapshot. redis_forgets: Redis may lose accepted jobs. redis_named_alone: Redis is a node of a cluster that is
-named alone. redis_memory: Redis uses much of its memory. wrong_type: A key of the namespace is used by another
-program. clock_differs: The clock of a machine differs from Redis's. queue_depth: A queue is deep.
-queue_without_actor: A queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a script type that is
-not configured, and no actor. queue_wait: The first job of a queue waits for long. queue_held: Limits hold jobs of a
-queue. queue_held_long: Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused.
-jobs_failed: Jobs failed in the last hour. dead_letters: Jobs became dead letters in the last hour.
-dead_letters_kept: Dead letters are kept. failures_rise: The share of failures has risen. jobs_due: Scheduled jobs
-are due, and nobody dispatches them. actors_hold: Actors claim no jobs, as their machines are overloaded or full.
-broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or
-MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead
-letters. log_events_lost: A broker has lost log events. notification_fails: A notification cannot be delivered.
-versions_differ: Daemons have other versions than this program."""
+job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
+not have. cron_overdue: A periodic job has not succeeded for twice its interval. redis_replica: Redis is a replica,
+which refuses writes. redis_old: Redis is too old. redis_unknown: Redis does not tell its state.
+redis_cannot_append: Redis cannot write its append-only file. redis_cannot_save: Redis cannot write its snapshot.
+redis_forgets: Redis may lose accepted jobs. redis_named_alone: Redis is a node of a cluster that is named alone.
+redis_memory: Redis uses much of its memory. wrong_type: A key of the namespace is used by another program.
+clock_differs: The clock of a machine differs from Redis's. queue_depth: A queue is deep. queue_without_actor: A
+queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a script type that is not configured, and no
+actor. queue_wait: The first job of a queue waits for long. queue_held: Limits hold jobs of a queue.
+queue_held_long: Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused. jobs_failed: Jobs
+failed in the last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters
+are kept. failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches
+them. actors_hold: Actors claim no jobs, as their machines are overloaded or full. broker_gone: A broker of RabbitMQ
+does not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers:
+Dispatchers of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A
+broker has lost log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have
+other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
@@ -1817,7 +1842,8 @@ class Methods:
         return answer
 
     def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
-        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        """Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the
+        latest deliveries, the newest first."""
         answer: DeliveryList = self._call("notify.list", _given({"limit": limit}))
         return answer
 
@@ -2183,7 +2209,8 @@ class AsyncMethods:
         return answer
 
     async def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
-        """Lists the latest deliveries of notifications, the newest first, and the notifications that fail."""
+        """Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the
+        latest deliveries, the newest first."""
         answer: DeliveryList = await self._call("notify.list", _given({"limit": limit}))
         return answer
 

@@ -1,6 +1,6 @@
 -- Adopts jobs that older programs pushed into a legacy queue. The copy there stays the right to run the job:
 -- an old worker may still pop it, and a claim removes it.
--- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue pauses
+-- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue pauses expiring type_times
 
 -- Takes the list, window and at of the call, and its functions skip, push_again and count_adopted. Returns true
 -- if there may be more. Older clients push to the head alone, so the oldest of their jobs stands at the end.
@@ -84,6 +84,9 @@ local function adopt_legacy(call)
       prerequisites[#prerequisites + 1] = prerequisite
     end
     redis.call('HSET', JOB .. id, 'legacy', list, 'script_type', own_type)
+    redis.call('HSETNX', JOB .. id, 'created_at', when)
+    give_type_time(id, 'expect_within', own_type)
+    note_latest_times(id)
     if waits_for_prerequisites(id, prerequisites) then return 'gone' end
     return enqueue(id, f)
   end

@@ -1,5 +1,5 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: wrong_type time names routing job counters index events reserved legacy wake
+-- needs: wrong_type time names routing job counters index events reserved legacy wake type_times
 -- rarely: unique ending prerequisites waiting awaited expiring graph_start
 
 local function submit_jobs(args)
@@ -78,8 +78,12 @@ local function submit_jobs(args)
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-      if code ~= 'error' and (has_field(first, last, 'expires') or has_field(first, last, 'expect_within')) then
-        rarely().note_latest_times(id)
+      if code ~= 'error' then
+        give_type_time(id, 'expect_within', script_type)
+        if has_field(first, last, 'expires') or has_field(first, last, 'expect_within')
+          or type_time('expect_within', script_type) then
+          rarely().note_latest_times(id)
+        end
       end
       if newest then rarely().note_looked_at(id, newest, at) end
       if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end

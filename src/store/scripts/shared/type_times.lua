@@ -1,0 +1,20 @@
+-- The times that supervisors want for jobs of a script type without a time of their own.
+
+local type_times = {}
+
+-- Returns such a time of a type, in seconds; nil if it has none. An access list of an older version does not permit the key.
+local function type_time(name, script_type)
+  local field = name .. ':' .. (script_type or '')
+  if type_times[field] == nil then
+    local text = redis.pcall('HGET', TYPE_TIMES, field)
+    -- Another text would make the job invalid.
+    type_times[field] = type(text) == 'string' and string.find(text, '^%d+%.?%d*$') and text or false
+  end
+  return type_times[field] or nil
+end
+
+-- Gives a job this time, unless it has one.
+local function give_type_time(id, name, script_type)
+  local text = type_time(name, script_type)
+  if text and redis.pcall('HEXISTS', JOB .. id, name) == 0 then redis.call('HSET', JOB .. id, name, text) end
+end
