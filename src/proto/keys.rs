@@ -148,6 +148,11 @@ impl Keys {
         self.key(format_args!("meta:queue:stats:type:{script_type}"))
     }
 
+    /// Hash: the spans of traces that no receiver got, by the service that made them.
+    pub fn spans_dropped(&self) -> String {
+        self.key(format_args!("meta:queue:stats:spans_dropped"))
+    }
+
     /// Stream, capped, TTL: live log lines of a job.
     pub fn log(&self, id: &JobId) -> String {
         self.key(format_args!("meta:job:log:{id}"))
@@ -431,6 +436,7 @@ mod tests {
             (keys.dead(&osis), "hero:q:dead:type:osis"),
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),
             (keys.stats(&osis), "hero:meta:queue:stats:type:osis"),
+            (keys.spans_dropped(), "hero:meta:queue:stats:spans_dropped"),
             (keys.log(&id), "hero:meta:job:log:job-1"),
             (keys.files(&id), "hero:meta:job:files:job-1"),
             (

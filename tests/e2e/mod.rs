@@ -65,7 +65,7 @@ mod terminal;
 mod tls;
 mod tokens;
 mod top;
-mod traces;
+pub(crate) mod traces;
 mod unfinished;
 mod unique;
 mod user_folders;

@@ -24,7 +24,7 @@ pub(super) async fn submit(
     boot: &Boot,
 ) -> Result<WorkResult, StoreError> {
     let settings = boot.settings();
-    let jobs = match to_store(asked, &run.job, boot, &settings) {
+    let jobs = match to_store(asked, run, boot, &settings) {
         Ok(jobs) => jobs,
         Err(why) => return Ok(Err(why)),
     };
@@ -42,7 +42,8 @@ pub(super) async fn submit(
         };
         if done == ChildSubmitted::Accepted {
             let child = &job.id;
-            info!(target: JOB_COURSE, job_id = %child, parent = %id, "job {child} is submitted by job {id}");
+            let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
+            info!(target: JOB_COURSE, job_id = %child, parent = %id, trace_id, "job {child} is submitted by job {id}");
         }
         if let Some(why) = why_not(done, most) {
             return Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list))));
@@ -60,10 +61,11 @@ pub(super) async fn submit(
 /// Returns the children as they are stored, or the reason why one of them may not be.
 fn to_store(
     request: &AskedChildren,
-    parent: &Job,
+    run: &RunningJob,
     boot: &Boot,
     settings: &ActorSettings,
 ) -> Result<Vec<Job>, String> {
+    let parent = &run.job;
     let mut unnamed = request.unnamed_before;
     let mut jobs = Vec::new();
     for (place, asked) in request.new.jobs.iter().enumerate() {
@@ -80,6 +82,7 @@ fn to_store(
         job.has_fixed_id = true;
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
+        job.spec.traceparent = job.spec.traceparent.or(run.traceparent);
         // The parent may have none because it has no key. Its script takes no key of others.
         job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
         if request.new.without_priority.contains(&place) {
