@@ -15,6 +15,7 @@ mod lua;
 mod notify;
 mod objects;
 mod outputs;
+mod statistics;
 mod status;
 
 use std::fmt;
@@ -148,11 +149,6 @@ impl Keys {
         self.key(format_args!("meta:queue:stats:type:{script_type}"))
     }
 
-    /// Hash: the spans of traces that no receiver got, by the service that made them.
-    pub fn spans_dropped(&self) -> String {
-        self.key(format_args!("meta:queue:stats:spans_dropped"))
-    }
-
     /// Stream, capped, TTL: live log lines of a job.
     pub fn log(&self, id: &JobId) -> String {
         self.key(format_args!("meta:job:log:{id}"))
@@ -228,16 +224,6 @@ impl Keys {
     /// Hash: throughput of a script type, as last sampled.
     pub fn rate(&self, script_type: &ScriptType) -> String {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
-    }
-
-    /// List: samples of the counters of all types, one a minute of the last hour, JSON.
-    pub fn samples(&self) -> String {
-        self.key(format_args!("meta:queue:samples"))
-    }
-
-    /// List: one of these samples an hour, of the last 30 days.
-    pub fn hours(&self) -> String {
-        self.key(format_args!("meta:queue:hour:samples"))
     }
 
     /// Set: names of the queues whose first job waits for long.

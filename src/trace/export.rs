@@ -103,8 +103,8 @@ impl SpanExport {
         match self.poster.post(&[], body.to_string().into()).await {
             Ok(answer) => Ok(rejected(&answer)),
             Err(error) if error.is_of_unknown_authority => Err(format!(
-                "{error}; add its authority to those of this machine (update-ca-certificates), or name its file in \
-                 the environment variable SSL_CERT_FILE of this process"
+                "{error}; let this machine trust its authority (update-ca-certificates), or name the file of its \
+                 authority in the environment variable SSL_CERT_FILE of this process"
             )),
             Err(error) => Err(error.to_string()),
         }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::collector::{TRACE, attribute, is_below, of, place, sending, span_of, spans};
 use super::until;
 use crate::notify::Receiver;
-use crate::support::{Hero, Redis, Served, wait_until};
+use crate::support::{Hero, Redis, Served, keys, wait_until};
 
 #[test]
 fn call_that_submits_is_a_span_between_its_header_and_its_job() {
@@ -105,10 +106,10 @@ fn invalid_field_of_a_foreign_program_never_reaches_a_script() {
     let script = "printf %s \"${TRACEPARENT:-none}\"";
     let giant = "0".repeat(1 << 20);
     for (id, trace) in [("a", "00-x\nLD_PRELOAD=/x"), ("b", "$(id)"), ("c", giant.as_str())] {
-        let key = format!("hero:job:{id}");
+        let key = keys::job(id);
         let fields = ["script", script, "status", "dispatched", "traceparent", trace];
         redis.ask_with::<u64, _>(&format!("HSET {key}"), &fields);
-        redis.ask::<u64>(&format!("LPUSH hero:q:work:type:bash {id}"));
+        redis.ask::<u64>(&format!("LPUSH {} {id}", keys::work("type:bash")));
         wait_until("it has ended", || {
             let status = redis.field(&key, "status");
             status.is_some_and(|status| status == "finished" || status == "error")
@@ -185,12 +186,15 @@ fn child_is_in_the_trace_of_its_parent_below_the_attempt_that_submitted_it() {
     let script = "printf '{\"submit\": {\"type\": \"bash\", \"name\": \"child\", \"script\": \"true\"}}\\n' \
                   >&\"$HERO_FD\"; read -r answer <&\"$HERO_FD_IN\"";
     let run = |hero: &Hero, id: &str| {
-        let _actor = hero.actor("bash-default-1").start();
+        let actor = hero.actor("bash-default-1").start();
         let exec = ["exec", "-t", "bash", "--id", id, "--traceparent", &place(8), "-e", script];
         hero.run(&exec).code(0);
-        let children = redis.field(&crate::support::keys::job(id), "children").expect("a child");
+        let children = redis.field(&keys::job(id), "children").expect("a child");
         let children: Vec<String> = serde_json::from_str(&children).expect("JSON");
         until(&redis, &children[0], "finished");
+        // It sends the rest when it ends.
+        actor.signal(Signal::SIGTERM);
+        actor.ends().code(0);
         children[0].clone()
     };
     let plain = Hero::on(&redis).set("type.bash.may_submit", "[\"bash\"]");
