@@ -1,7 +1,7 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, sandbox, artifacts → engine → client → view → metrics → trace → actor, supervisor, amqp → rpc → web → daemon → cli
+//! error → proto → config → store, sandbox, artifacts → engine → client → view → metrics → http → trace → actor, supervisor, amqp → rpc → web → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
@@ -16,6 +16,7 @@ pub mod daemon;
 pub use hero_engine as engine;
 pub use hero_error as error;
 pub mod failpoint;
+pub mod http;
 pub mod metrics;
 pub use hero_proto as proto;
 pub mod rpc;

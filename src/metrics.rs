@@ -42,6 +42,8 @@ const COUNTERS: [(&str, &str, &str); 12] = [
 ];
 /// The reasons of failed jobs, as counters name them after `failed_`.
 const REASONS: [&str; 5] = ["script", "timeout", "expired", "invalid", "discarded"];
+/// The services whose dropped spans are counted.
+const SERVICES: [&str; 2] = ["hero-actor", "hero-supervisor"];
 /// The counter of older versions: there stopped jobs counted as failed.
 const STOPPED: &str = "failed_stopped";
 
@@ -52,6 +54,8 @@ pub struct Metrics {
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
     /// The number of attempts to deliver each notification, by their end, by `NAME STATE`.
     notifications: BTreeMap<String, u64>,
+    /// The number of spans that no receiver got, by service.
+    dropped_spans: BTreeMap<String, u64>,
 }
 
 impl Metrics {
@@ -77,7 +81,9 @@ impl Metrics {
         let counters = types.into_iter().zip(counters).collect();
         // An access list of an older version does not permit the key.
         let notifications = client.notification_counts().await.unwrap_or_default();
-        Ok(Self { moment, health, counters, notifications })
+        // Nor would a key of a wrong type be a reason to tell nothing else.
+        let dropped_spans = client.dropped_spans().await.unwrap_or_default();
+        Ok(Self { moment, health, counters, notifications, dropped_spans })
     }
 
     /// Writes them. The bounds of the configuration keep the number of samples small.
@@ -92,6 +98,7 @@ impl Metrics {
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
         notifications::write(&mut text, &self.notifications, bounds.queues_max);
+        self.spans(&mut text);
         crons::write(&mut text, &self.moment, bounds.queues_max);
         brokers::write(&mut text, &self.moment, bounds.queues_max);
         text.finish()
@@ -249,6 +256,15 @@ impl Metrics {
                 text.part("_sum", &[own], times.sum.as_secs_f64());
                 text.part("_count", &[own], float(times.number));
             }
+        }
+    }
+
+    fn spans(&self, text: &mut Exposition) {
+        let help = "Spans of traces that no receiver got, by service.";
+        text.metric("hero_trace_spans_dropped", Kind::Counter, help);
+        for service in SERVICES {
+            let number = self.dropped_spans.get(service).copied().unwrap_or_default();
+            text.sample(&[("service", service)], float(number));
         }
     }
 

@@ -6,6 +6,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::hexadecimal;
 
@@ -13,8 +14,6 @@ use crate::proto::text::hexadecimal;
 pub const ROOT: &str = "root";
 /// The header with the chain of a message.
 pub const CHAIN: &str = "chain";
-/// The header of W3C's trace context.
-pub const TRACEPARENT: &str = "traceparent";
 /// The header with the routing key of a message that returns from a retry lane to its queue directly.
 pub const KEY: &str = "x-hero-key";
 /// The header that counts failed deliveries.
@@ -179,7 +178,10 @@ impl AmqpMessage {
             correlation_id: properties.correlation_id.clone(),
             root: header(ROOT),
             chain: header(CHAIN),
-            traceparent: header(TRACEPARENT),
+            // As the standard wants, an invalid one is as if it were not there.
+            traceparent: header(TraceParent::HEADER)
+                .and_then(|text| TraceParent::inherited(&text))
+                .map(|trace| trace.to_string()),
             attempt,
             run,
         })
@@ -212,7 +214,8 @@ impl AmqpMessage {
     /// Returns the properties, as they are published again.
     pub fn properties(&self) -> Properties {
         let mut headers = BTreeMap::new();
-        let traced = [(ROOT, &self.root), (CHAIN, &self.chain), (TRACEPARENT, &self.traceparent)];
+        let traced =
+            [(ROOT, &self.root), (CHAIN, &self.chain), (TraceParent::HEADER, &self.traceparent)];
         for (name, value) in traced {
             if let Some(value) = value {
                 headers.insert(name.to_owned(), value.clone());
@@ -352,17 +355,27 @@ mod tests {
 
     #[test]
     fn a_message_survives_its_way_through_a_job_and_a_retry_lane() {
-        let headers =
-            [(ROOT, "r"), (CHAIN, "c"), (TRACEPARENT, "00-1"), (ATTEMPT, "2"), (KEY, "log")];
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let traced = (TraceParent::HEADER, trace);
+        let headers = [(ROOT, "r"), (CHAIN, "c"), traced, (ATTEMPT, "2"), (KEY, "log")];
         let given = properties("write", &headers);
         let body = br#"{"template":"Logger","data":{"a":[1]}}"#;
         let message = parse(body, &given, true).expect("legal");
         assert_eq!((message.key.as_str(), message.attempt), ("log", 2));
         assert_eq!((message.root.as_deref(), message.chain.as_deref()), (Some("r"), Some("c")));
+        assert_eq!(message.traceparent.as_deref(), Some(trace));
         let text = serde_json::to_string(&message).expect("text");
         assert_eq!(serde_json::from_str::<AmqpMessage>(&text).expect("read"), message);
         let again = parse(&message.body(), &message.properties(), true).expect("legal");
         assert_eq!(again, message);
+    }
+
+    #[test]
+    fn an_invalid_place_in_a_trace_goes_no_further() {
+        for wrong in ["00-1", "\n$(reboot)", &"0".repeat(1000), &"é".repeat(30)] {
+            let given = properties("ping", &[(TraceParent::HEADER, wrong)]);
+            assert_eq!(parse(b"", &given, false).expect("legal").traceparent, None, "{wrong}");
+        }
     }
 
     #[test]

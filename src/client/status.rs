@@ -166,4 +166,17 @@ impl Client {
         }
         Ok(all)
     }
+
+    /// Returns the number of spans of traces that no receiver got, by service.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, ClientError> {
+        let mut all = BTreeMap::new();
+        for (service, number) in self.shards.each(Store::dropped_spans).await?.into_iter().flatten()
+        {
+            *all.entry(service).or_default() += number;
+        }
+        Ok(all)
+    }
 }

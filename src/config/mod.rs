@@ -94,7 +94,7 @@ pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
 pub use table::{KEY_TABLES, KeyKind, KeyRow, KeyTable};
 pub use thresholds::CheckConfig;
-pub use trace::TraceConfig;
+pub use trace::{TraceConfig, TraceReceiver};
 pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TimesConfig, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use unit_config::{Role, UnitActor, UnitConfig};

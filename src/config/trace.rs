@@ -14,6 +14,18 @@ pub struct TraceConfig {
     pub sample: f64,
 }
 
+/// The receiver of spans.
+pub struct TraceReceiver<'a> {
+    /// The URL to which spans are posted.
+    pub url: String,
+    /// Its host.
+    pub host: &'a str,
+    /// Its port.
+    pub port: u16,
+    /// True with TLS.
+    pub is_tls: bool,
+}
+
 // A checked sample is a number.
 impl Eq for TraceConfig {}
 
@@ -24,15 +36,18 @@ impl Default for TraceConfig {
 }
 
 impl TraceConfig {
-    /// Returns host, port and path of the receiver; `None` without one.
-    pub fn receiver(&self) -> Option<(&str, u16, &str)> {
-        let rest = self.endpoint.strip_prefix("http://")?;
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    /// Returns the receiver; `None` without one.
+    pub fn receiver(&self) -> Option<TraceReceiver<'_>> {
+        let plain = self.endpoint.strip_prefix("http://").map(|rest| (false, rest));
+        let (is_tls, rest) =
+            plain.or_else(|| Some((true, self.endpoint.strip_prefix("https://")?)))?;
+        let authority = rest.find('/').map_or(rest, |at| &rest[..at]);
         let (host, port) = authority.rsplit_once(':')?;
         let host = host.trim_matches(['[', ']']);
         let is_legal = |text: &str| text.bytes().all(|b| b.is_ascii_graphic() && b != b'@');
         let port = port.parse().ok().filter(|port| *port > 0)?;
-        (!host.is_empty() && is_legal(rest)).then_some((host, port, path.trim_end_matches('/')))
+        let url = format!("{}/v1/traces", self.endpoint.trim_end_matches('/'));
+        (!host.is_empty() && is_legal(rest)).then_some(TraceReceiver { url, host, port, is_tls })
     }
 
     /// Checks its values.
@@ -41,7 +56,7 @@ impl TraceConfig {
         if !self.endpoint.is_empty() && self.receiver().is_none() {
             return wrong(
                 "endpoint",
-                "must be a url http://HOST:PORT, as of a collector on this machine",
+                "must be a url http://HOST:PORT or https://HOST:PORT, as of a collector on this machine",
             );
         }
         if !(0.0..=1.0).contains(&self.sample) {

@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::config::{ApiConfig, Config};
 use crate::proto::report::Shutdown;
 use crate::rpc::{ApiService, Bounds, Caller, Logins, Scope, Scopes, TokenCheck, Tokens, listen};
+use crate::trace::Tracer;
 use crate::web::{self, Site, SiteSettings};
 
 /// The time that the end of the thread may take.
@@ -28,12 +29,15 @@ pub(super) struct Api {
 
 impl Api {
     /// Starts it; `None` if it is switched off, or the machine has no thread for it.
-    pub(super) fn start(config: watch::Receiver<Arc<Config>>) -> Option<Self> {
+    pub(super) fn start(
+        config: watch::Receiver<Arc<Config>>,
+        tracer: Option<Tracer>,
+    ) -> Option<Self> {
         if config.borrow().api.listen.is_empty() {
             return None;
         }
         let (shutdown, asked) = watch::channel(Shutdown::No);
-        let run = move || run(config, asked);
+        let run = move || run(config, tracer, asked);
         match std::thread::Builder::new().name("hero-api".to_owned()).spawn(run) {
             Ok(thread) => Some(Self { thread, shutdown }),
             Err(error) => {
@@ -61,7 +65,11 @@ impl Api {
     }
 }
 
-fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>) {
+fn run(
+    config: watch::Receiver<Arc<Config>>,
+    tracer: Option<Tracer>,
+    shutdown: watch::Receiver<Shutdown>,
+) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -88,7 +96,7 @@ fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>
         };
         tokio::spawn(follow_login(client.clone(), config.clone()));
         let check = token_check(Tokens::new(client.clone()));
-        let service = ApiService::new(client, config.clone(), check, logins);
+        let service = ApiService::new(client, config.clone(), check, logins, tracer);
         let pages = web::pages(site(&service, config));
         listen::serve(service, pages, shutdown).await;
     });

@@ -94,15 +94,16 @@ pub fn run(
             Reload { file, unit, config, live, in_force, logging, system, is_sandboxed }
                 .run(hangups),
         );
+        let tracing = role.service().and_then(|service| Tracer::start(&spans, service));
+        let tracer = tracing.as_ref().map(|(tracer, _)| tracer.clone());
         // Before Redis answers: the page says that it does not.
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
-        let api = if is_supervisor { Api::start(of_api) } else { None };
-        let is_actors = matches!(role, PreparedRole::Actors(_));
-        let tracing = is_actors.then(|| Tracer::start(&spans, "hero-actor")).flatten();
+        let api = if is_supervisor { Api::start(of_api, tracer.clone()) } else { None };
         let role = match role {
-            PreparedRole::Supervisor(supervisor) => ServingRole::Supervisor(supervisor.start()),
+            PreparedRole::Supervisor(supervisor) => {
+                ServingRole::Supervisor(Supervisor { tracer, ..supervisor }.start())
+            }
             PreparedRole::Actors(actors) => {
-                let tracer = tracing.as_ref().map(|(tracer, _)| tracer.clone());
                 ServingRole::Actors(Actors { tracer, ..actors }.start()?)
             }
             PreparedRole::Broker(broker) => ServingRole::Broker(broker),
@@ -110,11 +111,11 @@ pub fn run(
         let ended =
             Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
 
-        if let Some((_, sending)) = tracing {
-            sending.end().await;
-        }
         if let Some(api) = api {
             api.end().await;
+        }
+        if let Some((_, sending)) = tracing {
+            sending.end().await;
         }
         ended
     })
@@ -144,6 +145,18 @@ enum PreparedRole {
     Supervisor(Supervisor),
     Actors(Actors),
     Broker(Box<Broker>),
+}
+
+impl PreparedRole {
+    /// Returns the name by which its spans are known; `None` if it makes none.
+    fn service(&self) -> Option<&'static str> {
+        match self {
+            Self::Supervisor(_) => Some("hero-supervisor"),
+            Self::Actors(_) => Some("hero-actor"),
+            // The spans of a message's job are in the trace of its publisher.
+            Self::Broker(_) => None,
+        }
+    }
 }
 
 /// Everything that a unit needs.
@@ -182,7 +195,8 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
         Unit::Supervisor => {
             let (live, settings) = watch::channel(Arc::new(supervisor_settings(config)));
             let (unit, system) = (unit.to_owned(), system.clone());
-            let role = Supervisor { unit, system, served: shards, settings, report, beat_within };
+            let (served, tracer) = (shards, None);
+            let role = Supervisor { unit, system, served, settings, report, beat_within, tracer };
             (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
         Unit::Broker(node) => {

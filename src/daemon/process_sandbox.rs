@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::{info, warn};
 
-use crate::config::{Config, DEFAULT_FILE, EngineKind, RedisConfig, Unit};
+use crate::config::{Config, DEFAULT_FILE, EngineKind, RedisConfig, TraceReceiver, Unit};
 use crate::sandbox::Rights;
 use crate::store::{Reach, StoreError};
 
@@ -75,7 +75,8 @@ impl ProcessSandbox {
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));
         let (mut ports, mut by_name) = ports(&config.redis)?;
-        if let Some((host, port, _)) = config.trace.receiver() {
+        let receiver = config.trace.receiver();
+        if let Some(TraceReceiver { host, port, .. }) = receiver {
             let is_name = host.parse::<std::net::IpAddr>().is_err();
             by_name |= is_name;
             ports = ports.map(|of| {
@@ -85,7 +86,7 @@ impl ProcessSandbox {
         if by_name {
             reads(&RESOLVER_FOLDERS);
         }
-        if config.redis.has_tls() {
+        if config.redis.has_tls() || receiver.is_some_and(|receiver| receiver.is_tls) {
             reads(&AUTHORITIES);
             let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(std::env::var_os);
             let named: Vec<PathBuf> =

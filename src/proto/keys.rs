@@ -15,6 +15,7 @@ mod lua;
 mod notify;
 mod objects;
 mod outputs;
+mod statistics;
 mod status;
 
 use std::fmt;
@@ -225,16 +226,6 @@ impl Keys {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
     }
 
-    /// List: samples of the counters of all types, one a minute of the last hour, JSON.
-    pub fn samples(&self) -> String {
-        self.key(format_args!("meta:queue:samples"))
-    }
-
-    /// List: one of these samples an hour, of the last 30 days.
-    pub fn hours(&self) -> String {
-        self.key(format_args!("meta:queue:hour:samples"))
-    }
-
     /// Set: names of the queues whose first job waits for long.
     pub fn slow_queues(&self) -> String {
         self.key(format_args!("meta:queue:slow"))
@@ -431,6 +422,7 @@ mod tests {
             (keys.dead(&osis), "hero:q:dead:type:osis"),
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),
             (keys.stats(&osis), "hero:meta:queue:stats:type:osis"),
+            (keys.spans_dropped(), "hero:meta:queue:stats:spans_dropped"),
             (keys.log(&id), "hero:meta:job:log:job-1"),
             (keys.files(&id), "hero:meta:job:files:job-1"),
             (

@@ -21,8 +21,9 @@ use super::error::{RpcError, code};
 use super::guard::refusal;
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
+use super::request_trace::TRACE;
 use super::service::ApiService;
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
 
 const VERSION: &str = "mcp-protocol-version";
@@ -74,7 +75,8 @@ pub(super) async fn call(
         service.agent_calls().begin(AgentCall::of(&caller.name, session, &id));
     // In the versions with sessions a client that goes away may come back.
     let reader = is_modern.then(|| running.cancelled_by_drop());
-    let call = HttpCall { server: AgentServer::of(&service, caller), running, cancelled };
+    let server = AgentServer::of(&service, caller);
+    let call = HttpCall { server, running, cancelled, trace: sender.trace };
     if streams(&headers, &params) {
         return told(call, reader, id, method, params);
     }
@@ -97,6 +99,8 @@ struct HttpCall {
     server: AgentServer,
     running: RunningCall,
     cancelled: watch::Receiver<bool>,
+    /// The place of the request in a trace.
+    trace: Option<TraceParent>,
 }
 
 impl HttpCall {
@@ -108,7 +112,9 @@ impl HttpCall {
         params: Value,
     ) -> Option<Result<Value, RpcError>> {
         let course = CallCourse { notices, cancelled: self.cancelled };
-        let result = self.server.answer_in(course, &method, params).await;
+        let answer = self.server.answer_in(course, &method, params);
+        // It runs in a task of its own.
+        let result = TRACE.scope(self.trace.into(), answer).await;
         drop(self.running);
         result
     }

@@ -13,9 +13,9 @@ use super::caller::Caller;
 use super::error::{RpcError, code, shown};
 use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
+use super::request_trace::{TRACE, trace_of_headers};
 use super::service::ApiService;
 use crate::config::ApiConfig;
-use crate::proto::job::TraceParent;
 
 /// A connection, put into the extensions of its requests by the listener.
 #[derive(Clone)]
@@ -91,8 +91,7 @@ pub(super) async fn guard(
         },
     };
     let is_secure = connection.is_secure || forwarded.is_secure;
-    let trace = request.headers().get(TraceParent::HEADER);
-    let trace = trace.and_then(|trace| TraceParent::inherited(trace.to_str().ok()?));
+    let trace = trace_of_headers(request.headers());
     let extensions = request.extensions_mut();
     extensions.insert(Arrival { peer: Arc::clone(&peer), is_secure });
     let (socket, caller_of_calls) = (None, caller.clone());
@@ -101,7 +100,7 @@ pub(super) async fn guard(
     if let Some(caller) = caller {
         extensions.insert(caller);
     }
-    PEER.scope(peer, next.run(request)).await
+    PEER.scope(peer, TRACE.scope(trace.into(), next.run(request))).await
 }
 
 /// The word of a trusted proxy about a request.

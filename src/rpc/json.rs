@@ -188,7 +188,7 @@ pub(super) async fn call(
         return result;
     }
     let call = service.call(Arc::clone(caller), method, params);
-    PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace, call)).await
+    PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace.into(), call)).await
 }
 
 /// The refusal of a caller that is not known.

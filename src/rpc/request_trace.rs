@@ -1,13 +1,83 @@
-//! The place in a trace of the request that a task answers.
+//! The place in a trace of the request that a task answers, and the span of a request that submits jobs.
 
+use std::cell::Cell;
+use std::time::Instant;
+
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::error::RpcError;
 use crate::proto::job::TraceParent;
+use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
 
 tokio::task_local! {
-    /// The place of a request in a trace.
-    pub(super) static TRACE: Option<TraceParent>;
+    /// The request that a task answers.
+    pub(super) static TRACE: RequestTrace;
 }
 
-/// Returns the place in a trace of the request that this task answers.
+/// A request, as far as traces know it.
+pub(super) struct RequestTrace {
+    place: Option<TraceParent>,
+    /// True once a job got the place.
+    is_used: Cell<bool>,
+}
+
+impl From<Option<TraceParent>> for RequestTrace {
+    fn from(place: Option<TraceParent>) -> Self {
+        Self { place, is_used: Cell::new(false) }
+    }
+}
+
+/// Returns the place that the headers of a request name. Several headers name none.
+pub(super) fn trace_of_headers(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut all = headers.get_all(TraceParent::HEADER).iter();
+    let one = all.next().filter(|_| all.next().is_none())?;
+    TraceParent::inherited(one.to_str().ok()?)
+}
+
+/// Returns the place in a trace of the request that this task answers, for its jobs.
 pub(super) fn trace_of_request() -> Option<TraceParent> {
-    TRACE.try_with(|trace| *trace).ok().flatten()
+    let place = TRACE.try_with(|trace| {
+        trace.is_used.set(true);
+        trace.place
+    });
+    place.ok().flatten()
+}
+
+/// Answers a call as a span of its own, which is sent if the call gave its place to jobs.
+pub(super) async fn traced(
+    tracer: &Tracer,
+    method: &'static str,
+    call: impl Future<Output = Result<Value, RpcError>>,
+) -> Result<Value, RpcError> {
+    let above = TRACE.try_with(|trace| trace.place).ok().flatten();
+    let own = above.or_else(|| tracer.new_trace()).map(|place| place.below(new_span()));
+    let (begin, begun) = (Timestamp::now(), Instant::now());
+    let answered = async {
+        let result = call.await;
+        (result, TRACE.with(|trace| trace.is_used.get()))
+    };
+    let (result, is_used) = TRACE.scope(own.into(), answered).await;
+    if let Some(own) = own.filter(|own| is_used && own.is_sampled()) {
+        let submitted = result.as_ref().ok().and_then(id_of);
+        tracer.send(JobSpan {
+            own,
+            parent: above.map(|above| above.span_id()),
+            name: method.to_owned(),
+            kind: SpanKind::Server,
+            begin,
+            took: begun.elapsed(),
+            error: result.as_ref().err().map(ToString::to_string),
+            attributes: submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect(),
+        });
+    }
+    result
+}
+
+/// Returns the id of what a call has submitted, if its result is about one thing.
+fn id_of(result: &Value) -> Option<String> {
+    let named = ["id", "job_id", "graph_id", "batch_id"];
+    let id = named.iter().find_map(|name| result.get(name)).or(Some(result))?;
+    id.as_str().map(str::to_owned)
 }

@@ -20,6 +20,7 @@ use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
+use crate::trace::Tracer;
 use crate::view::HealthRules;
 
 /// The maximum age of a reading of metrics that is served again.
@@ -43,14 +44,16 @@ struct Parts {
 }
 
 impl ApiService {
-    /// Creates the service of a namespace. The configuration may change while it runs.
+    /// Creates the service of a namespace. The configuration may change while it runs. The tracer takes the spans of
+    /// calls that submit jobs.
     pub fn new(
         client: Client,
         config: watch::Receiver<Arc<Config>>,
         check: TokenCheck,
         logins: Logins,
+        tracer: Option<Tracer>,
     ) -> Self {
-        let table = Arc::new(MethodTable::new());
+        let table = Arc::new(MethodTable::new().traced(tracer));
         let address = config.borrow().redis.redacted_url().into();
         let login = TokenLogin::new(check, logins);
         let changes = |scope: Option<Scope>| scope.is_some_and(|scope| scope != Scope::Read);

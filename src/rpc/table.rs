@@ -9,7 +9,8 @@ use super::error::{RpcError, code, shown};
 use super::follow::Following;
 use super::method::{CallContext, Method};
 use super::rest_paths::PATHS;
-use super::{methods, openapi, openrpc};
+use super::{methods, openapi, openrpc, request_trace};
+use crate::trace::Tracer;
 
 /// All methods, by their names.
 pub struct MethodTable {
@@ -17,6 +18,7 @@ pub struct MethodTable {
     /// The names of the methods by the same with an underscore for the dot.
     identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
+    tracer: Option<Tracer>,
 }
 
 impl MethodTable {
@@ -29,7 +31,13 @@ impl MethodTable {
             methods::all().into_iter().map(|method| (method.name, method)).collect();
         let dotted = methods.keys().filter(|name| name.contains('.'));
         let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
-        Self { methods, identifiers, document: OnceLock::new() }
+        Self { methods, identifiers, document: OnceLock::new(), tracer: None }
+    }
+
+    /// Lets each call that submits jobs be a span.
+    #[must_use]
+    pub fn traced(self, tracer: Option<Tracer>) -> Self {
+        Self { tracer, ..self }
     }
 
     /// The methods, in the order of their names.
@@ -68,7 +76,11 @@ impl MethodTable {
             return Ok(self.document().clone());
         }
         let method = self.permitted(&context, name)?;
-        (method.call)(context, method.named(params)?).await
+        let call = (method.call)(context, method.named(params)?);
+        match &self.tracer {
+            Some(tracer) => request_trace::traced(tracer, method.name, call).await,
+            None => call.await,
+        }
     }
 
     /// Returns what a subscription follows. Its method is called as any other.

@@ -98,6 +98,26 @@ impl Store {
         command.arg(self.keys.stats(script_type));
         Ok(numbers(self.link.query("reading statistics", &command).await?))
     }
+
+    /// Counts spans of traces that no receiver got.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HINCRBY");
+        command.arg(self.keys.spans_dropped()).arg(service).arg(number);
+        self.link.query("counting dropped spans", &command).await
+    }
+
+    /// Returns the number of spans of traces that no receiver got, by service.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.spans_dropped());
+        Ok(numbers(self.link.query("reading statistics", &command).await?))
+    }
 }
 
 fn numbers(fields: Vec<(String, String)>) -> BTreeMap<String, u64> {

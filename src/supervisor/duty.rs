@@ -22,6 +22,7 @@ use crate::proto::units::brief;
 use crate::store::{
     Backoff, Outage, Outlook, Recovered, RedisState, Shards, Store, StoreError, WorkKind,
 };
+use crate::trace::Tracer;
 use crate::view::HealthRules;
 
 /// The shortest time between two warnings of one duty.
@@ -55,10 +56,21 @@ pub struct SupervisorSettings {
     pub scripts: Arc<ScriptFiles>,
 }
 
-/// One round of a duty: the store of its shard, the stores of the whole system, and the settings of this round.
+/// The means of a duty.
+pub(super) struct DutyMeans {
+    /// The store of its shard.
+    pub(super) store: Store,
+    /// The stores of the whole system.
+    pub(super) system: Shards,
+    /// Takes spans; `None` if none are made.
+    pub(super) tracer: Option<Tracer>,
+}
+
+/// One round of a duty: its means, and the settings of this round.
 pub(super) struct Round {
     pub(super) store: Store,
     pub(super) system: Shards,
+    pub(super) tracer: Option<Tracer>,
     pub(super) settings: Arc<SupervisorSettings>,
 }
 
@@ -302,8 +314,7 @@ pub(super) trait Duty: Send + 'static {
 
 /// Repeats a duty until the task is dropped; a failed round is retried with backoff.
 pub(super) async fn repeat<D: Duty>(
-    store: Store,
-    system: Shards,
+    DutyMeans { store, system, tracer }: DutyMeans,
     settings: watch::Receiver<Arc<SupervisorSettings>>,
     counts: Arc<DutyCounts>,
 ) {
@@ -317,8 +328,9 @@ pub(super) async fn repeat<D: Duty>(
             away = false;
             tokio::time::sleep(D::AFTER_OUTAGE).await;
         }
-        let (store, system) = (store.clone(), system.clone());
-        let round = Round { store, system, settings: Arc::clone(&settings.borrow()) };
+        let settings = Arc::clone(&settings.borrow());
+        let (store, system, tracer) = (store.clone(), system.clone(), tracer.clone());
+        let round = Round { store, system, tracer, settings };
         let next = match D::round(&round, &counts).await {
             Ok(next) => {
                 backoff.succeeded();

@@ -17,6 +17,7 @@ use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::report::{Reporter, ServiceReport};
 use crate::store::{Backoff, Store, StoreError};
+use crate::trace::Tracer;
 
 /// The longest time between two heartbeats, and the longest wait for an answer to one: a third of the
 /// time that presence lasts. The duties share the connection, so a heartbeat may wait for their
@@ -35,6 +36,8 @@ pub(super) struct Heartbeat<'a> {
     pub(super) settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
     /// The counters of all shards, for the status line.
     pub(super) all: &'a [Arc<DutyCounts>],
+    /// Counts the spans that no receiver got.
+    pub(super) tracer: Option<&'a Tracer>,
 }
 
 impl Heartbeat<'_> {
@@ -64,6 +67,9 @@ impl Heartbeat<'_> {
                         self.counts.redis_answered();
                     }
                     debug!(supervisors, "heartbeat");
+                    if let Some(tracer) = self.tracer {
+                        tracer.count_dropped(self.store).await;
+                    }
                 }
                 Err(error) if error.is_outage() => {
                     self.counts.redis_failed("renewing presence", &error);

@@ -13,6 +13,7 @@ mod durability;
 mod duty;
 mod expired_jobs;
 mod fallbacks;
+mod firing_span;
 mod foreign_actors;
 mod foreign_jobs;
 mod foreign_pops;
@@ -51,7 +52,8 @@ use crate::proto::job::BootId;
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::proto::shard::Shard;
 use crate::store::{Shards, Store};
-use duty::{Duty, DutyCounts, repeat};
+use crate::trace::Tracer;
+use duty::{Duty, DutyCounts, DutyMeans, repeat};
 use heartbeat::{BEAT, Heartbeat};
 
 /// A supervisor before it starts.
@@ -68,6 +70,8 @@ pub struct Supervisor {
     pub report: Reporter,
     /// The longest time between two reports that systemd's watchdog allows.
     pub beat_within: Option<Duration>,
+    /// Takes the spans of firings; `None` if none are made.
+    pub tracer: Option<Tracer>,
 }
 
 /// A supervisor. It has the duties of each shard that it serves.
@@ -122,6 +126,7 @@ impl RunningSupervisor {
             counts: &counts[place],
             settings: &of.settings,
             all: counts,
+            tracer: of.tracer.as_ref(),
         };
         tokio::select! {
             () = heartbeat.run(of.beat_within.unwrap_or(BEAT)) => {}
@@ -141,6 +146,7 @@ impl RunningSupervisor {
             store,
             system: &self.0.of.system,
             settings: &self.0.of.settings,
+            tracer: &self.0.of.tracer,
             counts,
         };
         duties.start::<awaited_jobs::AwaitedJobs>();
@@ -174,6 +180,7 @@ struct Duties<'a> {
     store: &'a Store,
     system: &'a Shards,
     settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
+    tracer: &'a Option<Tracer>,
     counts: &'a Arc<DutyCounts>,
 }
 
@@ -208,8 +215,11 @@ impl Duties<'_> {
     }
 
     fn start<D: Duty>(&mut self) {
-        let (store, system) = (self.store.clone(), self.system.clone());
-        let duty = repeat::<D>(store, system, self.settings.clone(), Arc::clone(self.counts));
-        self.all.spawn(duty);
+        let means = DutyMeans {
+            store: self.store.clone(),
+            system: self.system.clone(),
+            tracer: self.tracer.clone(),
+        };
+        self.all.spawn(repeat::<D>(means, self.settings.clone(), Arc::clone(self.counts)));
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::duty::{Duty, DutyCounts, Next, Round};
+use super::firing_span::FiringSpan;
 use crate::config::CronEntry;
 use crate::proto::report::JOB_COURSE;
 use crate::proto::text::counted;
@@ -94,6 +95,8 @@ async fn fire(
     due: Timestamp,
 ) -> Result<bool, StoreError> {
     let mut job = entry.job(due);
+    let span = round.tracer.as_ref().and_then(|tracer| FiringSpan::begin(tracer, entry, due));
+    job.spec.traceparent = span.as_ref().map(|span| span.own);
     let retention = round.settings.job.kept();
     let rules = (entry.overlap, entry.catch_up);
     // The version of a published script is the one of this moment. Its settings meet the bounds that the job meets.
@@ -105,7 +108,11 @@ async fn fire(
         Fired::Job(id) => {
             counts.fired.fetch_add(1, Ordering::Relaxed);
             let name = &entry.name;
-            info!(target: JOB_COURSE, job_id = %id, cron = %name, "job {id} of the periodic job {name}, due {due}, is submitted");
+            let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
+            if let Some((tracer, span)) = round.tracer.as_ref().zip(span) {
+                span.end(tracer, &id);
+            }
+            info!(target: JOB_COURSE, job_id = %id, cron = %name, trace_id, "job {id} of the periodic job {name}, due {due}, is submitted");
         }
         Fired::Past => {}
         Fired::Waits(_) => return Ok(false),

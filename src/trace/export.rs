@@ -1,21 +1,16 @@
 //! Sends spans to a receiver, some at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::Request;
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tracing::{info, warn};
 
+use super::dropped::DroppedSpans;
 use super::span::{JobSpan, attributes};
 use crate::config::TraceConfig;
+use crate::http::HttpPoster;
 use crate::proto::text::counted;
 
 /// The most spans of one request.
@@ -27,28 +22,25 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The task that sends spans.
 pub(super) struct SpanExport {
-    host: String,
-    port: u16,
-    path: String,
+    /// Host and port of the receiver, for the log.
+    place: String,
+    poster: HttpPoster,
     resource: Value,
-    pub(super) dropped: Arc<AtomicU64>,
+    pub(super) dropped: Arc<DroppedSpans>,
     is_away: bool,
 }
 
 impl SpanExport {
     /// Returns what sends to the receiver of the configuration, if there is one.
     pub(super) fn new(config: &TraceConfig, service: &'static str) -> Option<Self> {
-        let (host, port, path) = config.receiver()?;
+        let receiver = config.receiver()?;
+        let poster = HttpPoster::new(&receiver.url, REQUEST_MAX);
+        let place = format!("{} port {}", receiver.host, receiver.port);
+        let poster = poster.inspect_err(|why| warn!("cannot send spans to {place}: {why}")).ok()?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let known = [("service.name", service.to_owned()), ("service.version", version)];
-        Some(Self {
-            host: host.to_owned(),
-            port,
-            path: format!("{path}/v1/traces"),
-            resource: json!({ "attributes": attributes(&known) }),
-            dropped: Arc::default(),
-            is_away: false,
-        })
+        let resource = json!({ "attributes": attributes(&known) });
+        Some(Self { place, poster, resource, dropped: Arc::default(), is_away: false })
     }
 
     /// Sends until no tracer is left.
@@ -65,27 +57,10 @@ impl SpanExport {
             if number == 0 {
                 return;
             }
-            let sent = tokio::time::timeout(REQUEST_MAX, self.send(&spans)).await;
-            let sent = sent.unwrap_or_else(|_| Err("it has not answered in time".to_owned()));
-            let number = spans.len() as u64;
+            let sent = self.send(&spans).await;
             spans.clear();
-            let Err(reason) = sent else {
-                if std::mem::take(&mut self.is_away) {
-                    let dropped =
-                        counted(self.dropped.load(Ordering::Relaxed), "span was", "spans were");
-                    info!("the receiver of spans takes them again; {dropped} dropped");
-                }
-                continue;
-            };
-            let dropped = self.dropped.fetch_add(number, Ordering::Relaxed) + number;
-            if !std::mem::replace(&mut self.is_away, true) {
-                let (host, port) = (&self.host, self.port);
-                warn!(
-                    dropped,
-                    "cannot send spans to {host} port {port}: {reason}; they are dropped until it takes them"
-                );
-            }
-            if !waiting.is_closed() {
+            self.note(sent, number as u64);
+            if self.is_away && !waiting.is_closed() {
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE) => {}
                     () = closing.notified() => waiting.close(),
@@ -94,26 +69,73 @@ impl SpanExport {
         }
     }
 
-    async fn send(&self, spans: &[JobSpan]) -> Result<(), String> {
+    /// Counts the spans that were not taken, and logs the start and the end of an outage.
+    fn note(&mut self, sent: Result<u64, String>, number: u64) {
+        let place = &self.place;
+        match sent {
+            Ok(rejected) => {
+                self.dropped.add(rejected);
+                if std::mem::take(&mut self.is_away) {
+                    let dropped = counted(self.dropped.all(), "span was", "spans were");
+                    info!("the receiver of spans at {place} takes them again; {dropped} dropped");
+                }
+            }
+            Err(reason) => {
+                self.dropped.add(number);
+                if !std::mem::replace(&mut self.is_away, true) {
+                    let dropped = self.dropped.all();
+                    warn!(
+                        dropped,
+                        "cannot send spans to {place}: {reason}; they are dropped until it takes them"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Returns the number of spans that the receiver has rejected.
+    async fn send(&mut self, spans: &[JobSpan]) -> Result<u64, String> {
         let spans: Vec<Value> = spans.iter().map(JobSpan::document).collect();
         let scope = json!({ "name": "hero", "version": env!("CARGO_PKG_VERSION") });
         let scopes = json!([{ "scope": scope, "spans": spans }]);
         let body =
             json!({ "resourceSpans": [{ "resource": self.resource, "scopeSpans": scopes }] });
-        let request = Request::post(&self.path)
-            .header("host", format!("{}:{}", self.host, self.port))
-            .header("content-type", "application/json")
-            .header("user-agent", concat!("hero/", env!("CARGO_PKG_VERSION")))
-            .body(Full::new(Bytes::from(body.to_string())))
-            .map_err(|error| error.to_string())?;
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
-        let stream = TokioIo::new(stream.map_err(|error| error.to_string())?);
-        let (mut sender, connection) =
-            http1::handshake(stream).await.map_err(|error| error.to_string())?;
-        let connection = tokio::spawn(connection);
-        let answer = sender.send_request(request).await.map_err(|error| error.to_string());
-        connection.abort();
-        let status = answer?.status();
-        if status.is_success() { Ok(()) } else { Err(format!("the answer is {status}")) }
+        match self.poster.post(&[], body.to_string().into()).await {
+            Ok(answer) => Ok(rejected(&answer)),
+            Err(error) if error.is_of_unknown_authority => Err(format!(
+                "{error}; let this machine trust its authority (update-ca-certificates), or name the file of its \
+                 authority in the environment variable SSL_CERT_FILE of this process"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Returns the number of spans that an accepted request does not keep, which JSON of protobuf writes as text.
+fn rejected(answer: &[u8]) -> u64 {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let number = &answer["partialSuccess"]["rejectedSpans"];
+    let read = number.as_u64().or_else(|| number.as_str()?.parse().ok());
+    read.unwrap_or_default().min(SPANS_MAX as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rejected;
+
+    #[test]
+    fn answer_tells_how_many_spans_it_rejects() {
+        for (answer, number) in [
+            ("", 0),
+            ("{}", 0),
+            ("[1]", 0),
+            (r#"{"partialSuccess": {}}"#, 0),
+            (r#"{"partialSuccess": {"rejectedSpans": "3"}}"#, 3),
+            (r#"{"partialSuccess": {"rejectedSpans": 4}}"#, 4),
+            (r#"{"partialSuccess": {"rejectedSpans": 99999999}}"#, 256),
+            (r#"{"partialSuccess": {"rejectedSpans": -1}}"#, 0),
+        ] {
+            assert_eq!(rejected(answer.as_bytes()), number, "{answer}");
+        }
     }
 }

@@ -1,19 +1,22 @@
 //! Spans of jobs for OpenTelemetry, sent as OTLP in JSON over HTTP. Without a receiver nothing is made.
 
+mod dropped;
 mod export;
 mod span;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use tokio::sync::Notify;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tracing::debug;
 
 use crate::config::TraceConfig;
 use crate::proto::job::{Job, TraceParent};
+use crate::store::Store;
+use dropped::DroppedSpans;
 use export::SpanExport;
 pub use span::{JobSpan, SpanKind};
 
@@ -26,7 +29,8 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Tracer {
     spans: mpsc::Sender<JobSpan>,
-    dropped: Arc<AtomicU64>,
+    dropped: Arc<DroppedSpans>,
+    service: &'static str,
     sample: f64,
 }
 
@@ -53,19 +57,32 @@ impl Tracer {
         let dropped = Arc::clone(&export.dropped);
         let closing: Arc<Notify> = Arc::default();
         let task = tokio::spawn(export.run(waiting, Arc::clone(&closing)));
-        Some((Self { spans, dropped, sample: config.sample }, Sending { task, closing }))
+        Some((Self { spans, dropped, service, sample: config.sample }, Sending { task, closing }))
     }
 
     /// Sends a span, or drops it if too many wait.
     pub fn send(&self, span: JobSpan) {
-        if self.spans.try_send(span).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        if self.spans.try_send(span.shortened()).is_err() {
+            self.dropped.add(1);
         }
     }
 
     /// Returns the number of spans that no receiver got.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.all()
+    }
+
+    /// Adds the dropped spans to the count of the namespace. Without new ones it asks Redis nothing; if Redis does not
+    /// take them, the next call adds them.
+    pub async fn count_dropped(&self, store: &Store) {
+        let number = self.dropped.take_untold();
+        if number == 0 {
+            return;
+        }
+        if let Err(error) = store.count_dropped_spans(self.service, number).await {
+            self.dropped.give_back(number);
+            debug!("cannot count dropped spans: {error}");
+        }
     }
 
     /// Returns a place in a new trace, which is recorded as often as the configuration says.

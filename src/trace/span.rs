@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::proto::job::TraceParent;
 
+/// The longest reason of a failure.
+const ERROR_CHARS_MAX: usize = 1000;
+
 /// A piece of work, with its start and its end.
 #[derive(Debug, Clone)]
 pub struct JobSpan {
@@ -33,6 +36,8 @@ pub struct JobSpan {
 pub enum SpanKind {
     /// A part of it.
     Internal = 1,
+    /// It answers a request.
+    Server = 2,
     /// It hands something over.
     Producer = 4,
     /// It does what was handed over.
@@ -40,6 +45,16 @@ pub enum SpanKind {
 }
 
 impl JobSpan {
+    /// Returns it with a short reason, so that spans that wait have a bounded size.
+    pub(super) fn shortened(mut self) -> Self {
+        let is_long = |error: &String| error.len() > ERROR_CHARS_MAX;
+        let short = |error: String| error.chars().take(ERROR_CHARS_MAX).collect();
+        if self.error.as_ref().is_some_and(is_long) {
+            self.error = self.error.map(short);
+        }
+        self
+    }
+
     /// Returns it as OTLP has it in JSON.
     pub(super) fn document(&self) -> Value {
         let begin = self.begin.as_nanosecond();

@@ -4,8 +4,10 @@ use serde_json::json;
 
 use super::steps::{has_pika, steps};
 use super::{Broker, LATER_AND_POISON};
+use crate::e2e::traces::collector::{TRACE, of, place, sending, span_of};
+use crate::notify::Receiver;
 use crate::support::rabbitmq::has_rabbitmq;
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, keys, wait_until};
 
 const MATRIX: &str = "\"matrix\"";
 
@@ -89,6 +91,56 @@ fn a_message_becomes_a_job_whose_output_is_the_answer() {
         .filter_map(|job| job["name"].as_str())
         .collect();
     assert!(names.contains(&"adm count"), "{jobs}");
+}
+
+#[test]
+fn a_message_puts_its_job_and_its_answer_into_its_trace() {
+    if !has_rabbitmq() || !has_pika() {
+        return;
+    }
+    let broker = Broker::with(ROUTES);
+    let receiver = Receiver::start(&broker.redis, "receiver.py");
+    let broker = Broker { hero: sending(broker.hero, &receiver), ..broker };
+    let _actor = broker.hero.actor("osis-default-1").start();
+    let _process = broker.hero.actor("broker").start();
+    steps(&broker.url, &json!([{ "do": "declare", "queue": "answers" }]));
+    let answer_to = |trace: &str| {
+        let headers = json!({ "traceparent": trace });
+        let properties = json!({ "type": "count", "reply_to": "answers", "headers": headers });
+        let body = r#"{"data": {"n": "a"}}"#;
+        let publish =
+            json!({ "do": "publish", "key": "adm", "properties": properties, "body": body });
+        steps(&broker.url, &json!([publish]));
+        let count = json!([{ "do": "count", "queue": "answers" }]);
+        wait_until("the answer is there", || steps(&broker.url, &count) == json!([1]));
+        steps(&broker.url, &json!([{ "do": "take", "queue": "answers" }]))[0][0].clone()
+    };
+    let jobs = || {
+        let listed = broker.json(&["job", "list"]);
+        let jobs = listed["jobs"].as_array().expect("jobs").clone();
+        jobs.iter().map(|job| job["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(answer_to(&place(1))["traceparent"], place(1));
+    let known = jobs();
+    assert_eq!((known.len(), of(&broker.redis, &known[0])), (1, Some(place(1))));
+    let attempt = span_of(&receiver, "attempt osis", &known[0]);
+    assert_eq!(
+        (&attempt["traceId"], &attempt["parentSpanId"]),
+        (&json!(TRACE), &json!("0000000000000001"))
+    );
+    let giant = "0".repeat(60_000);
+    for (number, wrong) in ["00-junk", "\n$(reboot)", &giant].into_iter().enumerate() {
+        let answer = answer_to(wrong);
+        assert_eq!((&answer["reason"], &answer["traceparent"]), (&json!(null), &json!(null)));
+        let all = jobs();
+        assert_eq!(all.len(), number + 2);
+        let fresh = all.iter().filter(|id| **id != known[0]);
+        for id in fresh {
+            assert_eq!(of(&broker.redis, id), None);
+            let message = broker.redis.field(&keys::job(id), "message").expect("it is kept");
+            assert!(!message.contains("traceparent"), "{message:.300}");
+        }
+    }
 }
 
 #[test]

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::notify::Receiver;
 use crate::support::{Hero, Redis, keys, wait_until};
 
+use super::traces::collector::sending;
 use super::until;
+
+/// The scripts by which a job is submitted, claimed, logged and recorded, and its end is awaited.
+const SCRIPTS_OF_A_JOB: u64 = 8;
 
 /// Returns how often each command was called, in scripts too.
 fn calls(redis: &Redis) -> BTreeMap<String, u64> {
@@ -83,6 +88,37 @@ fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
     );
     assert!(many <= one + 3, "{none} {one} {many}");
     drop((supervisor, actor));
+}
+
+#[test]
+fn job_costs_no_more_commands_and_no_field_where_its_attempts_are_traced_or_were_not() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let plain = Hero::on(&redis).set("actor.heartbeat", "\"5s\"");
+    // The calls of a job, without those of its heartbeat, its wait and the look at it.
+    let cost = |hero: &Hero, name: &str| {
+        let _actor = hero.actor("osis-default-1").start();
+        let one = |number: usize| {
+            let id = format!("{name}{number}");
+            let before = calls(&redis);
+            plain.run(&["exec", "-t", "osis", "--id", &id, "-e", "1"]).code(0);
+            let now = calls(&redis);
+            let names = ["evalsha", "hset", "hget", "hgetall", "hincrby", "zadd", "zrem", "rpush"];
+            let grown: Vec<u64> =
+                names.iter().map(|name| count(&now, name) - count(&before, name)).collect();
+            (grown, redis.ask::<u64>(&format!("HLEN {}", keys::job(&id))))
+        };
+        // Some other call may come between, but not in the cheapest of many.
+        (0..12).map(one).min().expect("some")
+    };
+    let off = cost(&plain, "off");
+    println!("{off:?}");
+    assert_eq!(
+        cost(&sending(Hero::on(&redis).set("actor.heartbeat", "\"5s\""), &receiver), "on"),
+        off
+    );
+    assert!(!receiver.received().is_empty());
+    assert!(off.0[0] <= SCRIPTS_OF_A_JOB, "{off:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ mod terminal;
 mod tls;
 mod tokens;
 mod top;
-mod traces;
+pub(crate) mod traces;
 mod type_times;
 mod unfinished;
 mod unique;

@@ -1,5 +1,9 @@
 //! The place of jobs in a trace: how it comes in, and what gets it.
 
+pub(crate) mod collector;
+mod entrances;
+mod outages;
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,22 +11,10 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::{field, until};
+use super::until;
 use crate::notify::Receiver;
 use crate::support::{Hero, Redis, Served, keys, needs, pypi, wait_until};
-
-const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-
-/// A place in the trace, with this digit as the span.
-fn place(span: u8) -> String {
-    format!("00-{TRACE}-000000000000000{span}-01")
-}
-
-/// Returns the place that the hash of a job has.
-#[track_caller]
-fn of(redis: &Redis, id: &str) -> Option<String> {
-    field(redis, id, "traceparent")
-}
+use collector::{TRACE, attribute, of, place, sending, spans};
 
 #[test]
 fn option_reaches_the_script_and_an_invalid_one_is_an_error() {
@@ -132,32 +124,55 @@ fn header_of_a_request_gives_jobs_their_place_and_a_repeat_is_the_same_job() {
     assert!(redis.field(&keys::job("c"), "script").is_some());
 }
 
-/// Returns the spans that a receiver got.
-fn spans(receiver: &Receiver) -> Vec<Value> {
-    let all = receiver.messages();
-    let resources = all.iter().flat_map(|body| body["resourceSpans"].as_array().expect("a list"));
-    let scopes = resources.flat_map(|of| of["scopeSpans"].as_array().expect("a list"));
-    scopes.flat_map(|of| of["spans"].as_array().expect("a list").clone()).collect()
+/// Draws the spans below one, with their jobs, attempts and ends; those of a job in the order of time.
+fn draw(spans: &[Value], above: &str, depth: usize, text: &mut String) {
+    let time = |span: &Value| -> u64 {
+        span["startTimeUnixNano"].as_str().expect("text").parse().expect("a number")
+    };
+    let mut below: Vec<&Value> =
+        spans.iter().filter(|span| span["parentSpanId"] == above).collect();
+    below.sort_by_key(|span| {
+        (attribute(span, "hero.job.id").to_owned(), time(span), span["name"] != "wait")
+    });
+    for span in below {
+        let (name, job) = (span["name"].as_str().expect("text"), attribute(span, "hero.job.id"));
+        let attempt = attribute(span, "hero.attempt");
+        let state = if span["status"]["code"] == 2 { "failed" } else { "" };
+        let words = [name, job, attempt, state].into_iter().filter(|word| !word.is_empty());
+        let line = words.collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("{}{line}\n", "  ".repeat(depth)));
+        draw(spans, span["spanId"].as_str().expect("text"), depth + 1, text);
+    }
 }
 
-/// Returns an attribute of a span.
-fn attribute<'s>(span: &'s Value, key: &str) -> &'s str {
-    let all = span["attributes"].as_array().expect("a list");
-    let found = all.iter().find(|of| of["key"] == key);
-    found.and_then(|of| of["value"]["stringValue"].as_str()).unwrap_or_default()
-}
-
-/// Returns the spans whose name begins so.
-fn named<'s>(spans: &'s [Value], name: &str) -> Vec<&'s Value> {
-    spans.iter().filter(|span| span["name"].as_str().expect("text").starts_with(name)).collect()
-}
+/// The tree of the graph.
+const TREE: &str = "\
+submit graph
+  wait j1
+  attempt python j1 1
+    script j1
+  wait j2
+  attempt python j2 1 failed
+    script j2 failed
+  wait j2
+  attempt python j2 2
+    script j2
+  wait j3
+  attempt python j3 1
+    script j3
+  wait j4
+  attempt python j4 1
+    script j4
+  wait j5
+  attempt python j5 1
+    script j5
+";
 
 #[test]
 fn receiver_gets_the_tree_of_a_graph_with_its_retry() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
-    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
-    let hero = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    let hero = sending(Hero::on(&redis), &receiver);
     let actor = hero.actor("python-default-1").start();
     let _supervisor = hero.supervisor().start();
     let seen = redis.folder().join("seen");
@@ -183,25 +198,17 @@ fn receiver_gets_the_tree_of_a_graph_with_its_retry() {
     actor.signal(Signal::SIGTERM);
     actor.ends().code(0);
     let spans = spans(&receiver);
-    let (submit, attempts) = (named(&spans, "submit"), named(&spans, "attempt"));
-    assert_eq!((submit.len(), attempts.len()), (1, 6), "{spans:#?}");
-    assert_eq!((named(&spans, "wait").len(), named(&spans, "script").len()), (6, 6));
-    assert!(spans.iter().all(|span| span["traceId"] == submit[0]["traceId"]));
-    assert_eq!(submit[0]["parentSpanId"], "");
-    for span in attempts.iter().chain(&named(&spans, "wait")) {
-        assert_eq!(span["parentSpanId"], submit[0]["spanId"], "{span}");
-    }
-    for script in named(&spans, "script") {
-        let above = attempts.iter().find(|of| of["spanId"] == script["parentSpanId"]);
-        let above = above.expect("an attempt is above");
-        assert_eq!(attribute(above, "hero.job.id"), attribute(script, "hero.job.id"));
-    }
-    let of_retried = attempts.iter().filter(|of| attribute(of, "hero.job.id") == "j2");
-    let mut of_retried: Vec<_> =
-        of_retried.map(|of| (attribute(of, "hero.attempt"), of["status"]["code"] == 2)).collect();
-    of_retried.sort_unstable();
-    assert_eq!(of_retried, [("1", true), ("2", false)]);
-    let first = attempts.iter().find(|of| attribute(of, "hero.job.id") == "j1").expect("it ran");
+    let mut tree = String::new();
+    draw(&spans, "", 0, &mut tree);
+    assert_eq!(tree, TREE, "{spans:#?}");
+    let submit = spans.iter().find(|of| of["name"] == "submit graph").expect("it was submitted");
+    assert!(spans.iter().all(|span| span["traceId"] == submit["traceId"]));
+    let mut attempts = spans.iter().filter(|of| of["name"] == "attempt python");
+    let graph_id = attribute(submit, "hero.submitted.id");
+    assert!(attempts.clone().all(|of| attribute(of, "hero.graph.id") == graph_id), "{spans:#?}");
+    let of_failed = attempts.clone().find(|of| of["status"]["code"] == 2).expect("one failed");
+    assert!(of_failed["status"]["message"].as_str().expect("text").contains("AssertionError"));
+    let first = attempts.find(|of| attribute(of, "hero.job.id") == "j1").expect("it ran");
     let told = std::fs::read_to_string(seen).expect("the script wrote it");
     let id = |of: &str| first[of].as_str().expect("text").to_owned();
     assert_eq!(told, format!("00-{}-{}-01", id("traceId"), id("spanId")));
@@ -233,9 +240,8 @@ fn counted_by_the_schema(receiver: &Receiver) -> usize {
 fn absent_receiver_delays_no_job_and_the_spans_are_counted() {
     let redis = Redis::start();
     let mut receiver = Receiver::start(&redis, "receiver.py");
-    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
     receiver.kill();
-    let hero = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    let hero = sending(Hero::on(&redis), &receiver);
     let actor = hero.actor("osis-default-1").start();
     let exec = ["exec", "-t", "osis", "--id", "a", "-e", "42"];
     hero.run(&exec).code(0).stdout("42\n");
@@ -250,7 +256,6 @@ fn absent_receiver_delays_no_job_and_the_spans_are_counted() {
 fn nothing_is_sent_without_a_receiver_and_nothing_of_a_trace_that_is_not_recorded() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
-    let endpoint = format!("\"http://127.0.0.1:{}\"", receiver.port);
     let run = |hero: &Hero, place: &str| {
         let actor = hero.actor("osis-default-1").start();
         hero.run(&["exec", "-t", "osis", "--traceparent", place, "-e", "42"]).code(0);
@@ -258,7 +263,7 @@ fn nothing_is_sent_without_a_receiver_and_nothing_of_a_trace_that_is_not_recorde
         actor.ends().code(0);
     };
     run(&Hero::on(&redis), &place(8));
-    let on = Hero::on(&redis).set("trace.endpoint", &endpoint);
+    let on = sending(Hero::on(&redis), &receiver);
     run(&on, &place(8).replace("-01", "-00"));
     assert!(receiver.received().is_empty());
     run(&on, &place(8));
@@ -268,7 +273,7 @@ fn nothing_is_sent_without_a_receiver_and_nothing_of_a_trace_that_is_not_recorde
 #[test]
 fn receiver_that_cannot_be_one_is_an_error_of_the_configuration() {
     let redis = Redis::start();
-    for wrong in ["https://h:1", "http://h", "http://h:0", "h:4318"] {
+    for wrong in ["https://h", "http://h", "http://h:0", "h:4318", "https://u@h:1", "ftp://h:1"] {
         let hero = Hero::on(&redis).set("trace.endpoint", &format!("{wrong:?}"));
         hero.run(&["check"]).code(78).says("trace.endpoint");
     }

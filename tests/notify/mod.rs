@@ -58,7 +58,7 @@ impl Receiver {
     }
 
     /// Starts it again at the same port.
-    fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         (_, self.child) = Self::begin(&self.program, &self.folder, Some(self.port));
     }
 

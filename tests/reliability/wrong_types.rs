@@ -18,6 +18,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("DEAD", "osis", "list"),
     ("PRESENCE", "osis:default:1", "string"),
     ("STATS", "osis", "hash"),
+    ("SPANS_DROPPED", "", "hash"),
     ("LOG", "0", "stream"),
     ("OUTPUT", "0", "string"),
     ("FILES", "0", "hash"),

@@ -21,7 +21,7 @@ use std::path::Path;
 use source::{identifiers, is_test, lines_outside_tests, numbered};
 
 /// The modules in their order: each imports only from those before it, and none of its own row.
-const ORDER: [&[&str]; 15] = [
+const ORDER: [&[&str]; 16] = [
     &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
@@ -30,6 +30,7 @@ const ORDER: [&[&str]; 15] = [
     &["client"],
     &["view"],
     &["metrics"],
+    &["http"],
     &["trace"],
     &["actor", "supervisor", "amqp"],
     &["rpc"],

@@ -3,6 +3,8 @@
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
 use super::visitors::{OPERATOR, READER, SUBMITTER};
+use crate::e2e::traces::collector::{is_below, place, sending};
+use crate::notify::Receiver;
 use crate::support::{Hero, Redis, Served, keys};
 
 #[test]
@@ -45,6 +47,19 @@ fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
     assert_eq!(send(&site, "POST", "/submit", &cookie, form).status, 403, "no token");
     let reader = signed_in(&site, READER);
     assert_eq!(send(&site, "GET", "/submit", &reader, "").status, 403);
+}
+
+#[test]
+fn submitted_form_is_a_span_between_its_header_and_its_job() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let site = Served::with(sending(Hero::on(&redis), &receiver), &redis);
+    let cookie = signed_in(&site, OPERATOR);
+    let forgery = send(&site, "GET", "/submit", &cookie, "").forgery();
+    let headers = format!("{cookie}traceparent: {}\r\n", place(9));
+    let form = format!("id=one&script_type=bash&script=true&csrf={forgery}");
+    assert_eq!(send(&site, "POST", "/submit", &headers, &form).status, 303);
+    is_below(&redis, &receiver, ("one", "job.submit"), 9);
 }
 
 #[test]

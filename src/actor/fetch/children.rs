@@ -29,7 +29,7 @@ pub(super) async fn submit(
         Ok(new) => new,
         Err(why) => return Ok(Err(why)),
     };
-    let jobs = match to_store((asked, new), &run.job, boot, &settings) {
+    let jobs = match to_store((asked, new), run, boot, &settings) {
         Ok(jobs) => jobs,
         Err(why) => return Ok(Err(why)),
     };
@@ -47,7 +47,8 @@ pub(super) async fn submit(
         };
         if done == ChildSubmitted::Accepted {
             let child = &job.id;
-            info!(target: JOB_COURSE, job_id = %child, parent = %id, "job {child} is submitted by job {id}");
+            let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
+            info!(target: JOB_COURSE, job_id = %child, parent = %id, trace_id, "job {child} is submitted by job {id}");
         }
         if let Some(why) = why_not(done, most) {
             return Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list))));
@@ -84,10 +85,11 @@ async fn with_scripts(
 /// Returns the children as they are stored, or the reason why one of them may not be.
 fn to_store(
     (request, jobs): (&AskedChildren, Vec<Job>),
-    parent: &Job,
+    run: &RunningJob,
     boot: &Boot,
     settings: &ActorSettings,
 ) -> Result<Vec<Job>, String> {
+    let parent = &run.job;
     let mut unnamed = request.unnamed_before;
     let mut done = Vec::new();
     for (place, (mut job, asked)) in jobs.into_iter().zip(&request.new.jobs).enumerate() {
@@ -105,6 +107,7 @@ fn to_store(
         job.has_fixed_id = true;
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
+        job.spec.traceparent = job.spec.traceparent.or(run.traceparent);
         // The parent may have none because it has no key. Its script takes no key of others.
         job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
         // The settings of a published script may have a priority.

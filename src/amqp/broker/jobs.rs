@@ -129,8 +129,7 @@ impl Shared {
         spec.reply = false;
         CALLER.clone_into(&mut spec.caller_id);
         spec.context_id.clone_from(&self.settings.amqp.context);
-        let trace = message.traceparent.as_deref();
-        spec.traceparent = trace.and_then(TraceParent::inherited);
+        spec.traceparent = message.traceparent.as_deref().and_then(TraceParent::inherited);
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
         spec
     }

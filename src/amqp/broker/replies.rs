@@ -11,8 +11,9 @@ use tracing::{debug, warn};
 
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{LinkError, Outgoing};
-use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT, TRACEPARENT};
+use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT};
 use crate::amqp::topology::OWNER;
+use crate::proto::job::TraceParent;
 use crate::store::Backoff;
 
 /// The time that an answer holds up its message.
@@ -98,12 +99,16 @@ impl Shared {
             warn!("an answer was asked for in the queue {to}, which is not a queue of answers");
             return None;
         }
-        let traced = |name: &&str| asked.headers.contains_key(*name);
-        let headers = [ROOT, CHAIN, TRACEPARENT].into_iter().filter(traced);
+        let trace = asked.headers.get(TraceParent::HEADER);
+        let trace = trace.and_then(|trace| TraceParent::inherited(trace));
+        let trace = trace.map(|trace| (TraceParent::HEADER.to_owned(), trace.to_string()));
+        let others = [ROOT, CHAIN].into_iter();
+        let others =
+            others.filter_map(|name| Some((name.to_owned(), asked.headers.get(name)?.clone())));
         let properties = Properties {
             kind: Some("reply".to_owned()),
             correlation_id: asked.correlation_id.clone(),
-            headers: headers.map(|name| (name.to_owned(), asked.headers[name].clone())).collect(),
+            headers: others.chain(trace).collect(),
             ..Properties::default()
         };
         Some(PendingAnswer { to: to.to_owned(), body: answer.body(), properties })

@@ -20,6 +20,8 @@ impl TraceParent {
     pub const VARIABLE: &'static str = "TRACEPARENT";
     /// The header that carries one with a request or message.
     pub const HEADER: &'static str = "traceparent";
+    /// The bytes of version 00.
+    const BYTES: usize = 55;
     /// The flag of a trace that is recorded.
     const SAMPLED: u8 = 1;
 
@@ -29,9 +31,19 @@ impl TraceParent {
         (trace != 0 && span != 0).then_some(Self { trace, span, flags })
     }
 
-    /// Reads one that came by itself, in an environment or a header; an invalid one is as if it were not there.
+    /// Reads one that came by itself, in an environment or a header; an invalid one is as if it were not there. Of a
+    /// later version it reads what version 00 has, as the standard says.
     pub fn inherited(text: &str) -> Option<Self> {
-        text.trim_matches([' ', '\t']).parse().ok()
+        let text = text.trim_matches([' ', '\t']);
+        let (version, rest) = text.split_once('-')?;
+        if version == "00" {
+            return text.parse().ok();
+        }
+        let is_later = version != "ff" && is_hexadecimal(version, 2);
+        let (known, further) = rest.split_at_checked(Self::BYTES - "00-".len())?;
+        let read = read(&format!("00-{known}"))?;
+        let is_known = is_later && (further.is_empty() || further.starts_with('-'));
+        is_known.then_some(Self { flags: read.flags & Self::SAMPLED, ..read })
     }
 
     /// Returns the id of the trace, 32 digits.
@@ -67,15 +79,17 @@ impl FromStr for TraceParent {
     }
 }
 
+fn is_hexadecimal(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn read(value: &str) -> Option<TraceParent> {
-    let is_of = |text: &str, length| {
-        text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    };
     let mut parts = value.split('-');
     let (version, trace, span, flags) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let is_whole = version == "00" && parts.next().is_none();
-    if !is_whole || !is_of(trace, 32) || !is_of(span, 16) || !is_of(flags, 2) {
+    let are_legal = [(trace, 32), (span, 16), (flags, 2)];
+    if !is_whole || !are_legal.iter().all(|(text, length)| is_hexadecimal(text, *length)) {
         return None;
     }
     let trace = u128::from_str_radix(trace, 16).ok().filter(|trace| *trace != 0)?;
@@ -131,5 +145,28 @@ mod tests {
         }
         assert_eq!(TraceParent::inherited("junk"), None);
         assert!(TraceParent::inherited(&format!(" {LEGAL}\t")).is_some());
+    }
+
+    #[test]
+    fn inherited_one_of_a_later_version_is_read_as_far_as_it_is_known() {
+        let later = |rest: &str| LEGAL.replacen("00-", "cc-", 1) + rest;
+        let read = |text: &str| TraceParent::inherited(text).map(|read| read.to_string());
+        for text in [later(""), later("-"), later("-what-the-future-brings")] {
+            assert_eq!(read(&text).as_deref(), Some(LEGAL), "{text}");
+        }
+        assert_eq!(read(&later("").replace("-01", "-ff")).as_deref(), Some(LEGAL));
+        for wrong in [
+            later("x"),
+            later("").replacen("cc-", "ff-", 1),
+            later("").replacen("cc-", "c-", 1),
+            later("").replacen("cc-", "CC-", 1),
+            later("").replacen("4bf", "gbf", 1),
+            later("")[..54].to_owned(),
+            format!("{LEGAL}-00"),
+            "cc-é".repeat(40),
+            "cc-".to_owned() + &"0".repeat(1 << 20),
+        ] {
+            assert_eq!(read(&wrong), None, "{wrong:.80}");
+        }
     }
 }

@@ -10,6 +10,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("DEAD", "q:dead:type:"),
     ("PRESENCE", "meta:actor:inst:"),
     ("STATS", "meta:queue:stats:type:"),
+    ("SPANS_DROPPED", "meta:queue:stats:spans_dropped"),
     ("LOG", "meta:job:log:"),
     ("OUTPUT", "meta:job:output:"),
     ("FILES", "meta:job:files:"),

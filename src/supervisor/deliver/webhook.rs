@@ -1,30 +1,16 @@
 //! Posts a message to a URL. Redirects are not followed: they could lead to an address inside.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::{Request, Uri};
-use hyper_util::rt::TokioIo;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use ring::hmac;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::secret;
 use crate::config::NotifyConfig;
+use crate::http::HttpPoster;
 use crate::proto::notification::NotifyMessage;
-use crate::proto::text::{hexadecimal, shown, text_of};
+use crate::proto::text::hexadecimal;
 
-/// The bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The largest body that a template makes.
 const BODY_BYTES_MAX: usize = 256 << 10;
 /// The most steps of a template.
@@ -43,13 +29,13 @@ pub(super) async fn post(notify: &NotifyConfig, message: &NotifyMessage) -> Resu
     if secret.is_empty() && needs_secret(notify) {
         return Err(format!("{SECRET} is used, but there is no secret: set secret_file"));
     }
-    let uri: Uri =
-        url.replace(SECRET, secret).parse().map_err(|_| "the url is invalid".to_owned())?;
+    let poster = HttpPoster::new(&url.replace(SECRET, secret), notify.timeout)?;
     let body = body(notify, message)?;
-    let request = request(notify, message, &uri, secret, body)?;
+    let headers = headers(notify, message, secret, &body);
+    let posted = poster.trusting(notify.tls_ca_file.clone()).post(&headers, body).await;
     let hidden =
         |reason: String| if secret.is_empty() { reason } else { reason.replace(secret, "***") };
-    send(&uri, request, notify.tls_ca_file.clone()).await.map_err(hidden)
+    posted.map(drop).map_err(|error| hidden(error.to_string()))
 }
 
 fn needs_secret(notify: &NotifyConfig) -> bool {
@@ -80,112 +66,22 @@ fn body(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Bytes, String>
     Ok(made.into())
 }
 
-fn request(
+fn headers(
     notify: &NotifyConfig,
     message: &NotifyMessage,
-    uri: &Uri,
     secret: &str,
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, String> {
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let host = uri.authority().map_or("", |authority| authority.as_str());
-    let host = host.rsplit('@').next().unwrap_or_default();
-    let mut request = Request::post(path).header("host", host);
-    let has = |name: &str| notify.headers.keys().any(|of| of.eq_ignore_ascii_case(name));
-    if !has("content-type") {
-        request = request.header("content-type", "application/json");
-    }
-    if !has("user-agent") {
-        request = request.header("user-agent", concat!("hero/", env!("CARGO_PKG_VERSION")));
-    }
-    for (name, value) in &notify.headers {
-        request = request.header(name, value.replace(SECRET, secret));
-    }
-    request = request.header("hero-message-id", &message.id);
+    body: &[u8],
+) -> Vec<(String, String)> {
+    let own = notify.headers.iter();
+    let mut headers: Vec<_> =
+        own.map(|(name, value)| (name.clone(), value.replace(SECRET, secret))).collect();
+    headers.push(("hero-message-id".to_owned(), message.id.clone()));
     if !secret.is_empty() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let signature = hexadecimal(hmac::sign(&key, &body).as_ref());
-        request = request.header("hero-signature", format!("sha256={signature}"));
+        let signature = hexadecimal(hmac::sign(&key, body).as_ref());
+        headers.push(("hero-signature".to_owned(), format!("sha256={signature}")));
     }
-    request.body(Full::new(body)).map_err(|error| error.to_string())
-}
-
-async fn send(
-    uri: &Uri,
-    request: Request<Full<Bytes>>,
-    authorities: Option<PathBuf>,
-) -> Result<(), String> {
-    let is_tls = uri.scheme_str() == Some("https");
-    let host = uri.host().ok_or("the url has no host")?.trim_matches(['[', ']']).to_owned();
-    let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-    let unreachable =
-        |error: std::io::Error| format!("cannot connect to {host} port {port}: {error}");
-    let stream = TcpStream::connect((host.as_str(), port)).await.map_err(unreachable)?;
-    if !is_tls {
-        return ask(stream, request).await;
-    }
-    let connector = connector(authorities).await?;
-    let name = ServerName::try_from(host.clone()).map_err(|_| format!("{host} is no host name"))?;
-    let stream = connector.connect(name, stream).await;
-    ask(stream.map_err(|error| format!("TLS with {host} failed: {error}"))?, request).await
-}
-
-/// Sends the request, and reads the status and the start of the answer.
-async fn ask(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<(), String> {
-    let lost = |error: hyper::Error| format!("the connection failed: {error}");
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-    let connection = tokio::spawn(connection);
-    let answer = sender.send_request(request).await;
-    let read = async {
-        let answer = answer.map_err(lost)?;
-        let status = answer.status();
-        if status.is_success() {
-            return Ok(());
-        }
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let text = body.map(|body| shown(&text_of(&body.to_bytes()))).unwrap_or_default();
-        let hint = if status.is_redirection() { "; redirects are not followed" } else { "" };
-        Err(format!("the answer is {status}{hint} {text}").trim_end().to_owned())
-    };
-    let ended = read.await;
-    connection.abort();
-    ended
-}
-
-/// Returns the TLS of a client: by the authorities of a file, else by the authorities of the system.
-pub(super) async fn tls_config(authorities: Option<PathBuf>) -> Result<ClientConfig, String> {
-    let read = tokio::task::spawn_blocking(move || {
-        let mut roots = RootCertStore::empty();
-        if let Some(file) = authorities {
-            let wrong = |error: String| format!("cannot read {}: {error}", file.display());
-            let certificates = CertificateDer::pem_file_iter(&file);
-            let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-                roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-            }
-        } else {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        if roots.is_empty() {
-            return Err("no certificate authority is known: install ca-certificates".to_owned());
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| error.to_string())?;
-        Ok(config.with_root_certificates(roots).with_no_client_auth())
-    });
-    read.await.map_err(|error| error.to_string())?
-}
-
-async fn connector(authorities: Option<PathBuf>) -> Result<TlsConnector, String> {
-    let mut config = tls_config(authorities).await?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
+    headers
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ def taken(channel, step):
             "message_id": text(got.message_id),
             "correlation_id": text(got.correlation_id),
             "app_id": text(got.app_id),
+            "traceparent": headers.get("traceparent"),
             "reason": headers.get("x-hero-reason"),
             "body": body.decode(),
         })

@@ -17,6 +17,18 @@ journal_tells_the_story() {
     has "$story" "job story-1 of osis finished in "
 }
 
+journal_finds_a_trace() {
+    local trace=4bf92f3577b34da6a3ce929d0e0e4736 story
+    alice hero submit --id traced-1 -t osis --traceparent "00-$trace-00f067aa0ba902b7-01" -e '40 + 2' > /dev/null
+    alice hero submit --id traced-2 -t osis -e '40 + 2' > /dev/null
+    is 42 alice hero job wait traced-1
+    is 42 alice hero job wait traced-2
+    eventually 5 has_lines 2 inside journalctl --no-pager --output=cat "TRACE_ID=$trace"
+    story=$(inside journalctl --no-pager --output=json "TRACE_ID=$trace")
+    has "$story" '"JOB_ID":"traced-1"'
+    lacks "$story" traced-2
+}
+
 journal_tells_of_a_retry() {
     local story
     alice hero submit --id story-2 -t osis --delay 1s --retries 1 -e 'throw "no"' > /dev/null
@@ -143,6 +155,7 @@ rotates_log_files() {
 }
 
 claim "journalctl JOB_ID=… tells one job's story, without its script" journal_tells_the_story
+claim "journalctl TRACE_ID=… finds the jobs of one trace, and no others" journal_finds_a_trace
 claim "the journal tells of the schedule, the retry and the dead letter of a job" journal_tells_of_a_retry
 claim "the journal tells by its own id of a job that failed with its prerequisite" \
     journal_tells_of_a_failed_prerequisite

@@ -1,0 +1,240 @@
+//! Posts to a URL over HTTP, with TLS for `https`. Redirects are not followed: they could lead to an address inside.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::config::format_duration;
+use crate::proto::text::{shown, text_of};
+
+/// The bytes of an answer that are read.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
+/// The longest time that the rest of an accepted answer takes; then its connection is closed.
+const REST_MAX: Duration = Duration::from_secs(1);
+/// The headers that a post has unless its caller gives others.
+const DEFAULTS: [(&str, &str); 2] = [
+    ("content-type", "application/json"),
+    ("user-agent", concat!("hero/", env!("CARGO_PKG_VERSION"))),
+];
+
+/// Posts to one URL. It keeps its connection for the next post, as long as the server does.
+pub struct HttpPoster {
+    uri: Uri,
+    host: String,
+    port: u16,
+    within: Duration,
+    /// The file of authorities, in place of the machine's.
+    authorities: Option<PathBuf>,
+    tls: Option<TlsConnector>,
+    kept: Option<OpenConnection>,
+}
+
+/// An open connection. It is closed when this is dropped.
+struct OpenConnection {
+    sender: SendRequest<Full<Bytes>>,
+    _task: JoinSet<()>,
+}
+
+/// A post that was not accepted.
+#[derive(Debug)]
+pub struct PostError {
+    reason: String,
+    /// True if nobody whom this machine trusts has signed the certificate of the server.
+    pub is_of_unknown_authority: bool,
+}
+
+impl fmt::Display for PostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl From<String> for PostError {
+    fn from(reason: String) -> Self {
+        Self { reason, is_of_unknown_authority: false }
+    }
+}
+
+impl HttpPoster {
+    /// Returns what posts to a URL. Each post may take `within`.
+    ///
+    /// # Errors
+    /// The URL is invalid, or has no host.
+    pub fn new(url: &str, within: Duration) -> Result<Self, String> {
+        let uri: Uri = url.parse().map_err(|_| "the url is invalid".to_owned())?;
+        let host = uri.host().ok_or("the url has no host")?.trim_matches(['[', ']']).to_owned();
+        let is_tls = uri.scheme_str() == Some("https");
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let (authorities, tls, kept) = (None, None, None);
+        Ok(Self { uri, host, port, within, authorities, tls, kept })
+    }
+
+    /// Trusts the authorities of a file in place of the machine's.
+    #[must_use]
+    pub fn trusting(self, authorities: Option<PathBuf>) -> Self {
+        Self { authorities, ..self }
+    }
+
+    /// Posts a body. Returns the answer if its status is 2xx; without what could not be read of it.
+    ///
+    /// # Errors
+    /// [`PostError`]: no connection, no answer in time, or another status.
+    pub async fn post(
+        &mut self,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Bytes, PostError> {
+        let within = self.within;
+        let sent = timeout(within, self.send(headers, body)).await;
+        sent.unwrap_or_else(|_| Err(format!("no answer within {}", format_duration(within)).into()))
+    }
+
+    async fn send(
+        &mut self,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Bytes, PostError> {
+        let request = self.request(headers, body)?;
+        if let Some(mut kept) = self.kept.take()
+            && let Ok(answer) = kept.sender.send_request(request.clone()).await
+        {
+            return self.read(answer, kept).await;
+        }
+        // The server may have closed the connection since the post before.
+        let mut new = self.connect().await?;
+        let answer = new.sender.send_request(request).await.map_err(|error| lost(&error))?;
+        self.read(answer, new).await
+    }
+
+    fn request(
+        &self,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        let host = self.uri.authority().map_or("", |authority| authority.as_str());
+        let host = host.rsplit('@').next().unwrap_or_default();
+        let mut request = Request::post(path).header("host", host);
+        for (name, value) in DEFAULTS {
+            if !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+                request = request.header(name, value);
+            }
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        request.body(Full::new(body)).map_err(|error| error.to_string())
+    }
+
+    async fn connect(&mut self) -> Result<OpenConnection, PostError> {
+        let (host, port) = (&self.host, self.port);
+        let unreachable =
+            |error: std::io::Error| format!("cannot connect to {host} port {port}: {error}");
+        let stream = TcpStream::connect((host.as_str(), port)).await.map_err(unreachable)?;
+        if self.uri.scheme_str() != Some("https") {
+            return open(stream).await;
+        }
+        let connector = match self.tls.take() {
+            Some(connector) => connector,
+            None => connector(self.authorities.clone()).await?,
+        };
+        let name =
+            ServerName::try_from(host.clone()).map_err(|_| format!("{host} is no host name"))?;
+        let stream = connector.connect(name, stream).await;
+        let refused = |error: std::io::Error| PostError {
+            is_of_unknown_authority: is_of_unknown_authority(&error),
+            reason: format!("TLS with {host} failed: {error}"),
+        };
+        let open = open(stream.map_err(refused)?).await;
+        // After a failure the authorities are read again: they may have changed.
+        self.tls = Some(connector).filter(|_| open.is_ok());
+        open
+    }
+
+    /// Reads the status and the start of the answer.
+    async fn read(
+        &mut self,
+        answer: Response<Incoming>,
+        connection: OpenConnection,
+    ) -> Result<Bytes, PostError> {
+        let status = answer.status();
+        let body = answer.into_body();
+        let is_short = body.size_hint().upper().is_some_and(|upper| upper <= ANSWER_BYTES_MAX);
+        let body =
+            Limited::new(body, usize::try_from(ANSWER_BYTES_MAX).unwrap_or(usize::MAX)).collect();
+        if status.is_success() {
+            let rest = if is_short { timeout(REST_MAX, body).await.ok() } else { None };
+            let Some(Ok(rest)) = rest else { return Ok(Bytes::new()) };
+            self.kept = Some(connection);
+            return Ok(rest.to_bytes());
+        }
+        let text = body.await.map(|body| shown(&text_of(&body.to_bytes()))).unwrap_or_default();
+        let hint = if status.is_redirection() { "; redirects are not followed" } else { "" };
+        Err(format!("the answer is {status}{hint} {text}").trim_end().to_owned().into())
+    }
+}
+
+/// Opens a connection over a stream.
+async fn open(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<OpenConnection, PostError> {
+    let shaken = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = shaken.map_err(|error| lost(&error))?;
+    let mut task = JoinSet::new();
+    task.spawn(async move { drop(connection.await) });
+    Ok(OpenConnection { sender, _task: task })
+}
+
+fn lost(error: &hyper::Error) -> PostError {
+    format!("the connection failed: {error}").into()
+}
+
+fn is_of_unknown_authority(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
+}
+
+/// Returns the TLS of a client: by the authorities of a file, else by the machine's, which `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` may replace, as for openssl.
+async fn connector(authorities: Option<PathBuf>) -> Result<TlsConnector, String> {
+    let read = tokio::task::spawn_blocking(move || {
+        let mut roots = RootCertStore::empty();
+        if let Some(file) = authorities {
+            let wrong = |error: String| format!("cannot read {}: {error}", file.display());
+            let certificates = CertificateDer::pem_file_iter(&file);
+            let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+                roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+            }
+        } else {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        if roots.is_empty() {
+            return Err("no certificate authority is known: install ca-certificates".to_owned());
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| error.to_string())?;
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    });
+    read.await.map_err(|error| error.to_string())?
+}
