@@ -10,7 +10,7 @@
 mod amqp;
 mod chaos;
 mod clients;
-mod e2e;
+pub(crate) mod e2e;
 mod escape;
 mod foreign;
 mod fuzz;

@@ -390,7 +390,7 @@ impl Log for LogBuffer {
     }
 
     fn request(&self, request: ScriptRequest) {
-        self.requests.add(request, |text| self.hide(text) != text);
+        self.requests.add(request, |text| self.hide(text).into_owned());
     }
 }
 

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
-use crate::proto::job::{AskedOutput, KeptState, NewChildren};
+use crate::proto::job::{
+    AskedCall, AskedOutput, CallAnswer, JobId, KeptState, NewChildren, SessionCall, end_for_script,
+};
 
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
 const UNANSWERED_MAX: usize = 10_000;
@@ -40,6 +42,23 @@ struct Open {
     unnamed: u64,
     /// Something is being done.
     is_working: bool,
+    /// The calls of a session.
+    calls: Calls,
+}
+
+/// The calls of an attempt that serves some, one after the other.
+#[derive(Debug, Default)]
+struct Calls {
+    /// The call that the script serves.
+    served: Option<JobId>,
+    /// The request for the next call is to be done, or is being done.
+    is_asked: bool,
+    /// The request waits for a call.
+    parked: Option<Arc<dyn Answers>>,
+    /// A call has come since the last request was taken.
+    has_come: bool,
+    /// No further call comes, for this reason.
+    end: Option<String>,
 }
 
 /// The children of one request, with the number of earlier ones of the attempt that have no name.
@@ -60,6 +79,8 @@ pub(super) enum AskedKind {
     Submit(AskedChildren),
     /// Read the output of this job.
     Read(AskedOutput),
+    /// Answer this call, and give the next one.
+    Next(Option<(JobId, CallAnswer)>),
     /// Nothing: the requests are refused.
     Refuse,
 }
@@ -98,10 +119,10 @@ impl Requests {
     }
 
     /// Takes a request. One that cannot be done is refused, after those before it were answered; so is a state
-    /// or a job with the value of a secret.
-    pub(super) fn add(&self, request: ScriptRequest, has_secret: impl Fn(&str) -> bool) {
+    /// or a job with the value of a secret, which `hide` replaces.
+    pub(super) fn add(&self, request: ScriptRequest, hide: impl Fn(&str) -> String) {
         let ScriptRequest { asked, answers } = request;
-        let asked = asked.and_then(|asked| match secret_in(&asked, has_secret) {
+        let asked = asked.and_then(|asked| match secret_in(&asked, |text| hide(text) != text) {
             Some(why) => Err(why.to_owned()),
             None => Ok(asked),
         });
@@ -121,6 +142,9 @@ impl Requests {
             }
             Ok(RequestKind::Submit(new)) => open.submit(new),
             Ok(RequestKind::Inputs(asked)) => open.ask(AskedKind::Read(asked)),
+            Ok(RequestKind::Next(AskedCall { answer })) => {
+                open.ask_for_call(answer.map(|answer| answer.with_texts(&hide)))
+            }
         };
         // The work itself is done, also if nobody reads the answers.
         if open.waiting >= UNANSWERED_MAX {
@@ -143,13 +167,65 @@ impl Requests {
         let work = open.pending.pop_front()?;
         open.waiting -= work.waiting.len();
         open.is_working = true;
+        if matches!(work.kind, AskedKind::Next(_)) {
+            open.calls.has_come = false;
+        }
         Some(work)
     }
 
     /// Answers the requests of work that was done, or was not.
     pub(super) fn did(&self, work: &AskedWork, done: &WorkResult) {
+        self.end_work(self.lock(), work, Some(done));
+    }
+
+    /// Takes the next call of a session, and gives it to the script; without one its request waits for a call.
+    pub(super) fn give_call(&self, work: &AskedWork, found: Result<Option<SessionCall>, String>) {
         let mut open = self.lock();
-        work.answer(done);
+        let done = match (found, open.calls.end.as_deref()) {
+            (Err(why), _) => Err(why),
+            (Ok(Some(call)), _) => {
+                open.calls.served = Some(call.id.clone());
+                Ok(Some(call.for_script()))
+            }
+            (Ok(None), Some(why)) => Ok(Some(end_for_script(why))),
+            (Ok(None), None) => {
+                open.park(work);
+                return self.end_work(open, work, None);
+            }
+        };
+        open.calls.is_asked = false;
+        self.end_work(open, work, Some(&done));
+    }
+
+    /// Notes that a call of the session has come.
+    pub(super) fn call_came(&self) {
+        let mut open = self.lock();
+        let Some(answers) = open.calls.parked.take() else {
+            open.calls.has_come = true;
+            return;
+        };
+        let waiting = vec![(answers, None)];
+        open.pending.push_back(AskedWork { kind: AskedKind::Next(None), waiting });
+        open.waiting += 1;
+        if !open.is_working {
+            self.asked.notify_one();
+        }
+    }
+
+    /// Ends the session after the call that it serves.
+    pub(super) fn end_calls(&self, why: &str) {
+        let mut open = self.lock();
+        open.calls.end = Some(why.to_owned());
+        if let Some(answers) = open.calls.parked.take() {
+            open.calls.is_asked = false;
+            answers.answer_with(&end_for_script(why));
+        }
+    }
+
+    fn end_work(&self, mut open: MutexGuard<'_, Open>, work: &AskedWork, done: Option<&WorkResult>) {
+        if let Some(done) = done {
+            work.answer(done);
+        }
         // Refusals that came meanwhile.
         while let Some(AskedWork { kind: AskedKind::Refuse, .. }) = open.pending.front() {
             if let Some(refused) = open.pending.pop_front() {
@@ -188,6 +264,35 @@ impl Requests {
 impl Open {
     fn is_settled(&self) -> bool {
         !self.is_working && self.pending.is_empty()
+    }
+
+    /// Lets the request for a call wait until one comes, or be done again if one has come.
+    fn park(&mut self, work: &AskedWork) {
+        let Some((answers, _)) = work.waiting.first() else { return };
+        if self.calls.has_come {
+            let waiting = vec![(Arc::clone(answers), None)];
+            self.pending.push_front(AskedWork { kind: AskedKind::Next(None), waiting });
+            self.waiting += 1;
+        } else {
+            self.calls.parked = Some(Arc::clone(answers));
+        }
+    }
+
+    /// Adds a request for the next call of a session. Returns why it is refused.
+    fn ask_for_call(&mut self, answer: Option<CallAnswer>) -> Option<String> {
+        let is_unanswered = self.calls.served.is_some() && answer.is_none();
+        let why = match (self.calls.is_asked, is_unanswered) {
+            (true, _) => "a request for the next call waits already",
+            (_, true) => "the call before was not answered: say its `exit`",
+            (false, false) => {
+                self.calls.is_asked = true;
+                let served = self.calls.served.take().zip(answer);
+                self.pending.push_back(AskedWork::new(AskedKind::Next(served)));
+                return None;
+            }
+        };
+        self.make_place();
+        Some(why.to_owned())
     }
 
     /// Makes a place for a refusal behind the work before it.
@@ -229,6 +334,8 @@ fn secret_in(asked: &RequestKind, has_secret: impl Fn(&str) -> bool) -> Option<&
             .then_some("the state has the value of a secret, which is not stored"),
         // The name of a job is not stored.
         RequestKind::Inputs(_) => None,
+        // They are hidden in an answer.
+        RequestKind::Next(_) => None,
         RequestKind::Submit(new) => {
             let mut fields = new.jobs.iter().flat_map(|job| job.submitted_fields());
             fields
@@ -264,7 +371,7 @@ mod tests {
         let asked =
             json.map_err(str::to_owned).and_then(KeptState::of_json).map(RequestKind::State);
         let answers = Arc::clone(answers) as Arc<dyn Answers>;
-        requests.add(ScriptRequest { asked, answers }, |state| state.contains("hunter2"));
+        requests.add(ScriptRequest { asked, answers }, |state| state.replace("hunter2", "***"));
     }
 
     fn state_of(work: &AskedWork) -> &str {
@@ -278,7 +385,7 @@ mod tests {
         let new = NewChildren::of_json(r#"{"type": "bash", "script": "hunter"}"#).expect("a job");
         let answers = Arc::clone(answers) as Arc<dyn Answers>;
         let asked = Ok(RequestKind::Submit(new));
-        requests.add(ScriptRequest { asked, answers }, |text| text == "hunter2");
+        requests.add(ScriptRequest { asked, answers }, |text| text.replace("hunter2", "***"));
     }
 
     #[test]
@@ -366,6 +473,69 @@ mod tests {
         requests.did(&kept, &Ok(None));
         let why = "the state has the value of a secret, which is not stored".to_owned();
         assert_eq!(taken(&answers), [Ok(()), Err(why)]);
+    }
+
+    fn ask_for_call(requests: &Requests, answers: &Arc<Recorded>, said: &str) {
+        let asked = AskedCall::of_json(said, None).map(RequestKind::Next);
+        let answers = Arc::clone(answers) as Arc<dyn Answers>;
+        requests.add(ScriptRequest { asked, answers }, |text| text.replace("hunter2", "***"));
+    }
+
+    fn call() -> SessionCall {
+        SessionCall::of_script("1".to_owned(), Duration::from_secs(7)).expect("legal")
+    }
+
+    #[test]
+    fn request_for_a_call_waits_until_one_comes_and_its_answer_goes_to_that_call() {
+        let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
+        let said = r#"result {"script":"MQ==","timeout":7}"#;
+        let next = || requests.take().expect("work");
+        ask_for_call(&requests, &answers, "null");
+        requests.give_call(&next(), Ok(None));
+        // Nothing is asked of Redis meanwhile, and the end of a run does not wait for it.
+        assert!(requests.take().is_none() && taken(&answers).is_empty());
+        requests.settle(&Cancel::new(), Duration::from_mins(10));
+        requests.call_came();
+        let one = call();
+        requests.give_call(&next(), Ok(Some(one.clone())));
+        assert_eq!(taken(&answers), [Err(said.to_owned())]);
+        ask_for_call(&requests, &answers, r#"{"exit": 0, "output": "aHVudGVyMg=="}"#);
+        let work = next();
+        let AskedKind::Next(Some((id, answer))) = &work.kind else { panic!("{work:?}") };
+        assert_eq!((id, answer.output.as_slice()), (&one.id, &b"***"[..]));
+        // A call that comes while Redis is asked is asked for again.
+        requests.call_came();
+        requests.give_call(&work, Ok(None));
+        let again = next();
+        assert!(matches!(again.kind, AskedKind::Next(None)));
+        requests.give_call(&again, Ok(Some(call())));
+        assert_eq!(taken(&answers), [Err(said.to_owned())]);
+    }
+
+    #[test]
+    fn requests_for_calls_that_lie_are_refused_and_the_end_of_calls_is_told() {
+        let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
+        let said = |text: &str| Err(text.to_owned());
+        ask_for_call(&requests, &answers, "null");
+        let first = requests.take().expect("work");
+        requests.give_call(&first, Ok(None));
+        ask_for_call(&requests, &answers, r#"{"exit": 0}"#);
+        let refused = requests.take().expect("a refusal");
+        requests.did(&refused, &Ok(None));
+        assert_eq!(taken(&answers), [said("a request for the next call waits already")]);
+        requests.call_came();
+        let work = requests.take().expect("work");
+        requests.give_call(&work, Ok(Some(call())));
+        assert_eq!(taken(&answers).len(), 1);
+        ask_for_call(&requests, &answers, "null");
+        let refused = requests.take().expect("a refusal");
+        requests.did(&refused, &Ok(None));
+        assert_eq!(taken(&answers), [said("the call before was not answered: say its `exit`")]);
+        requests.end_calls("it is late");
+        ask_for_call(&requests, &answers, r#"{"exit": 0}"#);
+        let last = requests.take().expect("work");
+        requests.give_call(&last, Ok(None));
+        assert_eq!(taken(&answers), [said(r#"result {"end":"it is late"}"#)]);
     }
 
     #[test]

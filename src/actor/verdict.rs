@@ -25,6 +25,7 @@ pub(super) fn decide(
     dead_letters: DeadLetters,
     dice: f64,
 ) -> Option<Verdict> {
+    let result = if job.session > 0 { result.map_err(without_another_run) } else { result };
     let (error, exit_code) = match result {
         Ok(Success { output, exit_code }) => return Some(Verdict::Finished { output, exit_code }),
         Err(
@@ -78,6 +79,20 @@ pub(super) fn decide(
     }
     let delay = retry_delay(job, job.attempt, config, dice);
     Some(Verdict::Retry { error, exit_code, delay })
+}
+
+/// Returns the failure of a session: another run would be another session, without what it kept.
+fn without_another_run(failure: Failure) -> Failure {
+    let exit_code = failure.exit_code();
+    let message = match failure {
+        Failure::Stopped(StopReason::Shutdown) => "session lost: its actor shut down".to_owned(),
+        Failure::Killed { message, .. } => format!("session lost: {message}"),
+        Failure::Postponed { .. } | Failure::Waits { .. } => {
+            "a session cannot run again later: end the call, and call it again".to_owned()
+        }
+        other => return other,
+    };
+    Failure::Discarded { message, exit_code }
 }
 
 /// Lets a job run again later with no attempt lost, or ends it if it was postponed for too long. `delay` is the
@@ -174,6 +189,29 @@ mod tests {
 
     fn failed() -> Result<Success, Failure> {
         Err(Failure::Script { message: "no".to_owned(), exit_code: Some(3) })
+    }
+
+    #[test]
+    fn session_never_runs_again() {
+        let mut session = job(1, Some(3));
+        session.session = 60;
+        let wait = Box::new(AskedWait::of_json(r#"{"for": "1s"}"#).expect("legal"));
+        let killed = "killed for memory".to_owned();
+        for (failure, told) in [
+            (Failure::Stopped(StopReason::Shutdown), "session lost: its actor shut down"),
+            (Failure::Killed { message: killed, exit_code: None }, "session lost: killed for memory"),
+            (Failure::postponed(None, String::new(), Some(75)), "a session cannot run again later"),
+            (Failure::Waits { wait, exit_code: Some(0) }, "a session cannot run again later"),
+        ] {
+            let config = JobConfig::default();
+            let verdict = decide(&session, Err(failure), &config, DeadLetters::All, 0.5);
+            let Some(Verdict::Error { error, dead: false, .. }) = verdict else {
+                panic!("{verdict:?}")
+            };
+            assert!(error.starts_with(told), "{error}");
+        }
+        let lost = Err(Failure::Stopped(StopReason::LeaseLost));
+        assert!(decide(&session, lost, &JobConfig::default(), DeadLetters::All, 0.5).is_none());
     }
 
     #[test]

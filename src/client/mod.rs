@@ -70,6 +70,7 @@ mod resolve;
 mod run;
 mod samples;
 mod searches;
+mod session;
 mod short_ids;
 mod signing;
 mod stats;

@@ -94,14 +94,19 @@ impl Waiters {
 
     /// Waits for the next reply with an id, or for about a second.
     pub(super) async fn next_reply(&self, id: &JobId) -> Result<(), ClientError> {
+        self.pop_reply(id).await.map(drop)
+    }
+
+    /// Takes the reply with an id; waits for it for about a second.
+    pub(super) async fn pop_reply(&self, id: &JobId) -> Result<Option<Vec<u8>>, ClientError> {
         let _place = self.places.acquire().await.map_err(|_| closed())?;
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
-        connection.pop(&[self.store.keys().reply(id)], POP).await?;
+        let reply = connection.pop(&[self.store.keys().reply(id)], POP).await?;
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
-        Ok(())
+        Ok(reply.map(|woken| woken.entry))
     }
 
     async fn wait_for_end(

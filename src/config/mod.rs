@@ -41,6 +41,7 @@ mod sandbox;
 mod schema;
 mod secret_files;
 mod secrets;
+mod session;
 mod source;
 mod table;
 #[cfg(test)]

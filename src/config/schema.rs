@@ -261,6 +261,11 @@ pub struct JobConfig {
     pub files_size_max: u64,
     /// The most jobs that the script of one job may submit.
     pub children_max: u64,
+    /// The most sessions of one caller at a time; 0 for none.
+    pub sessions_max: u64,
+    /// The longest time that a session may take.
+    #[serde(with = "units::duration")]
+    pub session_timeout_max: Duration,
     /// The largest log of a job, in bytes.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
@@ -309,6 +314,8 @@ impl Default for JobConfig {
             inputs_size_max: 8 << 20,
             files_size_max: 8 << 20,
             children_max: 1000,
+            sessions_max: 4,
+            session_timeout_max: Duration::from_hours(1),
             log_size_max: 4 << 20,
             live_output: true,
             log_dir: PathBuf::from("/var/log/hero/jobs"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::proto::job::{AskedOutput, KeptState, NewChildren};
+use crate::proto::job::{AskedCall, AskedOutput, KeptState, NewChildren};
 
 /// A request of a script.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub enum RequestKind {
     Submit(NewChildren),
     /// Tell the output of another job.
     Inputs(AskedOutput),
+    /// Give the next call of the session.
+    Next(AskedCall),
 }
 
 /// Takes the answers to the requests of one script, in the order of the requests. It never blocks.

@@ -75,6 +75,8 @@ pub enum Control {
     Resume,
     /// Drain, then exit.
     Shutdown,
+    /// This job, a session, has a call.
+    Call(JobId),
     /// Read the queues again: one was paused or resumed.
     Wake,
     /// Push an answer to this list.
@@ -117,12 +119,17 @@ impl Control {
                 .parse()
                 .map(Self::Stop)
                 .map_err(|error| unreadable(&error.to_string())),
+            Some("call") => word("job_id")
+                .ok_or_else(|| unreadable("call has no job_id"))?
+                .parse()
+                .map(Self::Call)
+                .map_err(|error| unreadable(&error.to_string())),
             Some("drain") => Ok(Self::Drain),
             Some("resume") => Ok(Self::Resume),
             Some("shutdown") => Ok(Self::Shutdown),
             Some("wake") => Ok(Self::Wake),
             Some("ping") => Ok(Self::Ping { reply_to: word("reply_to") }),
-            _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown, wake or ping")),
+            _ => Err(unreadable("its cmd is not stop, call, drain, resume, shutdown, wake or ping")),
         }
     }
 
@@ -130,6 +137,7 @@ impl Control {
     pub fn to_json(&self) -> String {
         match self {
             Self::Stop(id) => serde_json::json!({"cmd": "stop", "job_id": id}),
+            Self::Call(id) => serde_json::json!({"cmd": "call", "job_id": id}),
             Self::Drain => serde_json::json!({"cmd": "drain"}),
             Self::Resume => serde_json::json!({"cmd": "resume"}),
             Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),

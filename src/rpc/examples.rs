@@ -21,6 +21,9 @@ pub(super) fn params(method: &str) -> Map<String, Value> {
         Some(("dead", "list")) => json!({ "script_type": "python", "limit": 20 }),
         Some(("dead", _)) => json!({ "ids": [JOB] }),
         Some(("notify", "test")) => json!({ "name": "ops" }),
+        Some(("session", "start")) => json!({ "script_type": "python", "idle": 120 }),
+        Some(("session", "run")) => json!({ "id": JOB, "script": "rows = 7; rows * 6" }),
+        Some(("session", "end")) => json!({ "id": JOB }),
         Some(("script", "check")) => json!({ "script": "let a = ;", "script_type": "osis" }),
         Some(("script", "publish")) => json!({
             "name": "greet", "script": "\"hello, \" + params.name", "settings": { "script_type": "osis" },

@@ -73,6 +73,7 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     fields.retain(|(name, _)| *name != "id");
     fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
     fields.extend(scope_field(job));
+    fields.extend((job.session > 0).then(|| ("session", job.session.to_string())));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
         let files = fields.remove(at);

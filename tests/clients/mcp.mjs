@@ -52,6 +52,25 @@ const types = (await call('script_types', {})).structuredContent;
 expect(types, types.types.includes('osis') && !types.types.includes('sal') && types.not_sandboxed.length === 0);
 const refused = await call('run_script', { script: '1', script_type: 'sal' });
 expect(refused, refused.isError && refused.text.includes('not sandboxed'));
+// A variable and a file stay in a session, and another does not see them.
+const sessions = [];
+for (const value of ['one', 'two']) {
+    const started = (await call('start_session', { script_type: 'bash', idle: 60 })).structuredContent;
+    expect(started, started.status === 'started');
+    sessions.push(started.id);
+    const kept = await call('run_in_session', { id: started.id, script: `kept=${value}; echo ${value} >> file; cat file` });
+    expect(kept, kept.text === `${value}\n` && !kept.isError);
+}
+const still = await call('run_in_session', { id: sessions[0], script: 'echo $kept; cat file; false' });
+expect(still, still.text === 'one\none\n' && still.isError && still.structuredContent.exit_code === 1);
+const listed = (await call('list_sessions', {})).structuredContent.sessions;
+expect(listed, listed.length === 2 && listed.some((one) => one.id === sessions[0] && one.calls === 2));
+for (const id of sessions) {
+    const gone = (await call('end_session', { id })).structuredContent;
+    expect(gone, gone.result === 'ended');
+}
+const over = await call('run_in_session', { id: sessions[0], script: '1' });
+expect(over, over.isError && over.text.includes('it is over: ended by'));
 const health = (await call('health', {})).structuredContent;
 expect(health, Array.isArray(health.problems));
 const functions = (await call('script_functions', {})).structuredContent.functions;

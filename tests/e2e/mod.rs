@@ -55,6 +55,7 @@ mod run_and_wait;
 mod sandboxed_daemon;
 mod scripts;
 mod secrets;
+pub(crate) mod sessions;
 mod shards;
 mod shutdown;
 mod signing;

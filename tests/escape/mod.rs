@@ -11,6 +11,7 @@ mod kept_state;
 mod leftovers;
 mod notify;
 mod sal;
+mod sessions;
 mod signatures;
 mod waits;
 

@@ -204,6 +204,18 @@ impl Jobs {
         taken.map(|(run, work)| Keeping { run: Arc::clone(run), work }).collect()
     }
 
+    /// Tells a session that it has a call. The script of one that has just been claimed finds the call by itself.
+    pub(super) fn call_came(&self, id: &JobId) {
+        self.running.get(id).into_iter().for_each(|run| run.log.requests.call_came());
+    }
+
+    /// Claims no more jobs, and ends the sessions, each after the call that it serves.
+    pub(super) fn drain(&mut self) {
+        self.slots.iter_mut().for_each(|slots| slots.drain(true));
+        let sessions = self.running.values();
+        sessions.for_each(|run| run.log.requests.end_calls("its actor shuts down"));
+    }
+
     /// Stops all running jobs.
     pub(super) fn stop_all(&self, reason: StopReason) {
         for run in self.running.values() {

@@ -9,8 +9,8 @@ use super::children;
 use crate::actor::boot::Boot;
 use crate::actor::requests::{AskedKind, AskedWork, WorkResult};
 use crate::actor::running_job::RunningJob;
-use crate::proto::job::AskedOutput;
-use crate::store::StoreError;
+use crate::proto::job::{AskedOutput, CallAnswer, JobId};
+use crate::store::{NextCall, StoreError};
 
 /// Work on its way to Redis.
 pub(super) struct Keeping {
@@ -36,6 +36,7 @@ impl Keeping {
             AskedKind::Keep(state) => self.keep_state(boot, state.as_str()).await?,
             AskedKind::Submit(asked) => children::submit(asked, &self.run, boot).await?,
             AskedKind::Read(asked) => self.read_output(boot, asked).await?,
+            AskedKind::Next(served) => return self.next_call(boot, served.as_ref()).await,
             AskedKind::Refuse => Ok(None),
         };
         self.run.log.requests.did(&self.work, &done);
@@ -53,6 +54,28 @@ impl Keeping {
             Err(error) if error.is_outage() => Err(error),
             Err(error) => Ok(Err(format!("the output cannot be read: {error}"))),
         }
+    }
+
+    /// Answers the call of a session that was served, and gives its script the next one.
+    async fn next_call(
+        &self,
+        boot: &Boot,
+        served: Option<&(JobId, CallAnswer)>,
+    ) -> Result<(), StoreError> {
+        let (id, claimed_at) = self.run.attempt();
+        let served = served.map(|(call, answer)| (call, answer));
+        let found = match boot.store.next_call(&boot.id, (&id, claimed_at), served).await {
+            Ok(NextCall::None) => Ok(None),
+            Ok(NextCall::Call(Some(call))) => Ok(Some(call)),
+            Ok(NextCall::Call(None)) => Err("the call cannot be read".to_owned()),
+            Ok(NextCall::Lost) => {
+                Err("the job runs elsewhere: this attempt has lost its lease".to_owned())
+            }
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => Err(format!("the next call cannot be read: {error}")),
+        };
+        self.run.log.requests.give_call(&self.work, found);
+        Ok(())
     }
 
     async fn keep_state(&self, boot: &Boot, state: &str) -> Result<WorkResult, StoreError> {

@@ -198,7 +198,7 @@ impl Fetch {
             Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
-                self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
+                self.jobs.drain();
             }
             Action::StopAll => {
                 self.errands.give_back(self.jobs.take_waiting(Instant::now(), true));
@@ -249,7 +249,7 @@ impl Fetch {
             let lack = match &outcome.result {
                 Err(Failure::Machine { message }) => Some((message.clone(), false)),
                 Err(Failure::Killed { message, .. }) => Some((message.clone(), true)),
-                Err(Failure::Stopped(StopReason::Shutdown)) => {
+                Err(Failure::Stopped(StopReason::Shutdown)) if run.job.session == 0 => {
                     self.errands.give_back_ended(&run);
                     None
                 }
@@ -313,6 +313,7 @@ impl Fetch {
                 info!(job_id = %job, "stops job {job} on request");
             }
             Ok(Control::Stop(job)) => self.errands.push(Errand::PassOnStop(job)),
+            Ok(Control::Call(job)) => self.jobs.call_came(&job),
             Ok(Control::Drain) => {
                 if self.boot.process.drain(actor, true) {
                     info!(actor = %id, "drains: claims no more jobs until it is told to resume");
@@ -344,8 +345,7 @@ impl Fetch {
         }
     }
 
-    /// Obeys the messages that came while the actors were down, before any job is claimed: one of them may stop
-    /// the first. What fails is done later.
+    /// Obeys the messages that came while the actors were down, before any job is claimed. What fails is done later.
     async fn obey_earlier_messages(&mut self) {
         for actor in 0..self.jobs.slots.len() {
             match self.boot.store.take_messages(&self.jobs.slots[actor].id).await {

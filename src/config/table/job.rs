@@ -85,6 +85,12 @@ key_table! {
     /// it to submit jobs at all.
     children_max: Number(1, 2000);
 
+    /// The most sessions that one caller may have at a time, 0 for none. Each holds a task of its actor until it ends.
+    sessions_max: Number(0, 64);
+
+    /// The longest time that a session may take, from its start to its end.
+    session_timeout_max: Duration(SECOND, TEN_YEARS);
+
     /// The largest log of an attempt. A larger one keeps its start and its last quarter.
     log_size_max: Size(1, TIB);
 

@@ -171,6 +171,8 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("postponed", "Postponed", State),
     row("wait", "Waits for", State).listed(),
     row("waits", "Waits so far", State),
+    row("session", "Ends without a call", Settings).unit(Seconds).listed(),
+    row("session_calls", "Calls", State).listed(),
     row("crashes", "Crashes", State).listed(),
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
@@ -324,6 +326,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("kept_state", "State for the next attempt", Texts),
     row("event", "Event", Texts),
     row("told_events", "Events told ahead", Texts),
+    row("session_call", "Call", Texts),
     row("error", "Error", Texts).exported().searched(),
     row("script", "Script", Texts),
 ];

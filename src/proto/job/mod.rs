@@ -26,6 +26,7 @@ mod record;
 mod reply_format;
 mod retry_delays;
 mod secret_use;
+mod session;
 mod settings;
 mod signature;
 mod signed_job;
@@ -66,6 +67,10 @@ pub use record::Job;
 pub use reply_format::ReplyFormat;
 pub use retry_delays::RetryDelays;
 pub use secret_use::{SecretName, SecretUse};
+pub use session::{
+    AskedCall, CALL_BYTES_MAX, CALL_OUTPUT_BYTES_MAX, CallAnswer, CallKind, SessionCall,
+    end_for_script,
+};
 pub use settings::job_settings;
 pub use signature::{FileDigests, JobSignature, KeyName, PublicKey};
 pub use signed_job::{RequiredKeys, file_digests, signed_text};

@@ -141,6 +141,12 @@ job! {
     wait_ended_at: Option<Timestamp>,
     /// Events that it was told before it waits for them, as JSON.
     told_events: Option<String>,
+    /// The seconds without a call after which the session that it is ends; 0 if it is no session.
+    session: u64,
+    /// The calls that the session has had.
+    session_calls: u64,
+    /// The call that the session serves, as JSON.
+    session_call: Option<String>,
     /// The latest attempts before the last one.
     attempts: Vec<JobAttempt>,
 }

@@ -34,7 +34,8 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The time that a client may keep the list of tools, in milliseconds.
 const KEPT_MS: u64 = 60_000;
 const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory. run_script runs one and returns \
-    its output; submit_job, wait_job, follow_job and stop_job are for long ones. Files that a script leaves in the \
+    its output, and keeps nothing; start_session and run_in_session are for several scripts that share variables and \
+    files. submit_job, wait_job, follow_job and stop_job are for long ones. Files that a script leaves in the \
     folder $HERO_OUTPUT_DIR are kept: job_files, get_file. A Python script may name packages of PyPI at its head \
     (PEP 723).";
 

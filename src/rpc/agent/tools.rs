@@ -39,7 +39,7 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 15] = [
+const TOOLS: [AgentTool; 19] = [
     AgentTool {
         name: RUN,
         description: "Runs a script and returns its output, or its error and log. If it takes longer than \
@@ -123,6 +123,38 @@ const TOOLS: [AgentTool; 15] = [
         settings: &[],
     },
     AgentTool {
+        name: START_SESSION,
+        description: "Starts a session for several scripts that build on each other: a folder whose files stay, and an \
+                      interpreter of Python, bash or node whose variables stay. It holds a place of an actor until it \
+                      ends: end it by end_session once it is of no more use.",
+        method: "session.start",
+        reads: false,
+        settings: &[],
+    },
+    AgentTool {
+        name: "run_in_session",
+        description: "Runs a script in a session and returns what it wrote, and its exit code. In Python and node the \
+                      value of a last expression is written too. A session runs one script at a time; one that goes on \
+                      after its `timeout` ends the session.",
+        method: "session.run",
+        reads: false,
+        settings: &[],
+    },
+    AgentTool {
+        name: "list_sessions",
+        description: "Lists your sessions that have not ended.",
+        method: "session.list",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "end_session",
+        description: "Ends a session. What it kept is lost, but for the files in $HERO_OUTPUT_DIR.",
+        method: "session.end",
+        reads: false,
+        settings: &[],
+    },
+    AgentTool {
         name: "script_types",
         description: "Lists the script types that you may use and those among them that are not sandboxed, and \
                       tells the version of Hero.",
@@ -156,6 +188,7 @@ const TOOLS: [AgentTool; 15] = [
 /// The tool that runs a script and waits for its end.
 pub(super) const RUN: &str = "run_script";
 const FOLLOW: &str = "follow_job";
+const START_SESSION: &str = "start_session";
 /// The longest wait for lines of a log.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
 /// The lines of a log that come with the end of a script.
@@ -170,7 +203,7 @@ pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
 impl AgentTool {
     fn description(&self, method: &Method, types: &AgentTypes) -> Value {
         let description = match self.settings {
-            [] => self.description.to_owned(),
+            [] if self.name != START_SESSION => self.description.to_owned(),
             _ => format!("{} {}{}", self.description, types.waiting(), types.sandboxes()),
         };
         json!({
@@ -276,6 +309,7 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
             result(true, &error.message, &json!({ "error": error }))
         }
         Ok(job) if tool.method == "job.run" => ended(server, &job).await,
+        Ok(ran) if tool.method == "session.run" => ran_in_session(&ran),
         Ok(found) => result(false, &found.to_string(), &found),
     })
 }
@@ -312,6 +346,15 @@ async fn ended(server: &AgentServer, job: &Value) -> Value {
                 format!("job {id} is {status} and goes on: wait_job, follow_job or stop_job");
             result(false, &message, &found)
         }
+    }
+}
+
+/// The result of a script that ran in a session: what it wrote.
+fn ran_in_session(ran: &Value) -> Value {
+    let text = ran["output"].as_str().unwrap_or_default();
+    match (&ran["exit_code"], text) {
+        (code, "") if *code != 0 => result(true, &format!("exit code {code}"), ran),
+        (code, text) => result(*code != 0, text, ran),
     }
 }
 

@@ -28,6 +28,7 @@ mod published;
 mod queue;
 mod repeats;
 mod script;
+mod session;
 mod system;
 mod told_job;
 mod unique_keys;
@@ -54,6 +55,7 @@ pub(super) fn all() -> Vec<Method> {
     all.extend(object::methods());
     all.extend(script::methods());
     all.extend(published::methods());
+    all.extend(session::methods());
     all.extend(system::methods());
     all.extend(older::methods());
     all.extend(follow::methods());

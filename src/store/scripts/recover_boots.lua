@@ -32,7 +32,7 @@ local function recover(id, boot, is_ahead)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
-    'retention', 'limits')
+    'retention', 'limits', 'session')
   local script_type = type_of_job(f[3], f[12])
   if f[2] == boot then leave_limits(id, f[15], at) end
   if f[1] == 'finished' or f[1] == 'error' then
@@ -45,6 +45,10 @@ local function recover(id, boot, is_ahead)
   local crashes = (tonumber(f[8]) or 0) + (has_begun and 1 or 0)
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
+  -- Another run would be another session.
+  if has_begun and f[16] then
+    return give_up(id, script_type, f, 'session lost: actor ' .. (present(f[12]) or '') .. ' died while it ran')
+  end
   -- Without a queue its fields are illegal and it cannot run.
   if crashes >= crash_limit or not queue then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)

@@ -72,7 +72,8 @@ local function retry(id)
   note_attempt(id, status, status == 'error' and f[10], f[11])
   redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line',
-    'limits', 'held_by', 'stopped_by', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at')
+    'limits', 'held_by', 'stopped_by', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at',
+    'session_calls', 'session_call')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
   log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))

@@ -180,6 +180,20 @@ async def main(url, token):
             done = await client.call_tool("run_script", counts, progress_callback=told)
             assert done.content[0].text == "42", done
             assert all(a[0] < b[0] for a, b in zip(steps, steps[1:])), steps
+            first, second = [
+                (await client.call_tool("start_session", {"script_type": "python"})).structured_content["id"] for _ in "12"
+            ]
+            async def run(id, script):
+                return await client.call_tool("run_in_session", {"id": id, "script": script})
+            kept = await run(first, "rows = [1, 2]; open('file', 'w').write('7')")
+            assert kept.content[0].text == "1\n" and not kept.is_error, kept
+            done = await run(first, "rows.append(4)\nsum(rows), open('file').read()")
+            assert done.content[0].text == "(7, '7')\n", done
+            apart = await run(second, "rows")
+            assert apart.is_error and "NameError" in apart.content[0].text, apart
+            for id in (first, second):
+                ended = await client.call_tool("end_session", {"id": id})
+                assert ended.structured_content["result"] == "ended", ended
             print(mode, client.protocol_version)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -194,6 +208,7 @@ fn official_python_client_lists_tools_and_runs_scripts_over_http() {
     let redis = Redis::start();
     let api = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
     let _actor = api.hero.actor("osis-default-1").start();
+    let _python = api.hero.actor("python-default-1").tasks(2).start();
     let token = token(&api, "agent", &["--scope", "read,submit"]);
     let url = format!("http://127.0.0.1:{}/mcp", api.port);
     let done = Command::new(pypi().expect("found"))

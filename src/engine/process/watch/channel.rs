@@ -11,13 +11,16 @@
 //! {"state": {"row": 7}}
 //! {"submit": {"type": "python", "script": "print(1)"}}
 //! {"inputs": "page-7"}
+//! {"next": {"exit": 0, "output": "aGkK"}}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
 //! standard output. `retry_in`, in seconds, `discard` and `wait` decide what the end of the script means: the
-//! last of them counts. `state`, `submit` and `inputs` are requests: their answers stand on the descriptor for
-//! answers (`answers.rs`).
-//! Other lines are counted, and the count is logged with the first of them: a child that writes there by accident must not fail.
+//! last of them counts. `state`, `submit`, `inputs` and `next` are requests: their answers stand on the descriptor for
+//! answers (`answers.rs`). `next` tells what became of a call of a session, with the output reported since, and
+//! asks for the next call.
+//! Other lines are counted, and the count is logged with the first of them: a child that writes there by accident must
+//! not fail.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
@@ -31,7 +34,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::{AskedOutput, AskedWait, KeptState, NewChildren};
+use crate::proto::job::{AskedCall, AskedOutput, AskedWait, KeptState, NewChildren};
 use crate::proto::json_text::compact;
 use crate::proto::text::{counted, shown};
 
@@ -49,6 +52,8 @@ const SUBMIT: &[u8] = b"{\"submit\"";
 const WAIT: &[u8] = b"{\"wait\"";
 /// The start of a line that asks for an output.
 const INPUTS: &[u8] = b"{\"inputs\"";
+/// The start of a line that asks for the next call.
+const NEXT: &[u8] = b"{\"next\"";
 
 /// One message.
 #[derive(Debug)]
@@ -62,6 +67,8 @@ enum ChannelMessage {
     State(Result<KeptState, String>),
     Submit(Result<NewChildren, String>),
     Inputs(Result<AskedOutput, String>),
+    /// As it is written: the output before it belongs to it.
+    Next(String),
 }
 
 /// The members of a line. An output is kept as it is written, with all digits of its numbers.
@@ -83,6 +90,8 @@ struct Members<'m> {
     wait: Option<&'m RawValue>,
     #[serde(borrow, deserialize_with = "present")]
     inputs: Option<&'m RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    next: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -93,23 +102,26 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state, submit, wait, inputs } =
+        let Members { progress, text, log, output, retry_in, discard, state, submit, wait, inputs, next } =
             serde_json::from_slice(line).ok()?;
-        if state.is_some() || submit.is_some() || wait.is_some() || inputs.is_some() {
+        if [state, submit, wait, inputs, next].iter().any(Option::is_some) {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return match (state, submit, wait, inputs) {
-                (Some(state), None, None, None) if is_alone => {
+            return match (state, submit, wait, inputs, next) {
+                (Some(state), None, None, None, None) if is_alone => {
                     Some(Self::State(KeptState::of_json(state.get())))
                 }
-                (None, Some(jobs), None, None) if is_alone => {
+                (None, Some(jobs), None, None, None) if is_alone => {
                     Some(Self::Submit(NewChildren::of_json(jobs.get())))
                 }
-                (None, None, Some(wait), None) if is_alone => {
+                (None, None, Some(wait), None, None) if is_alone => {
                     Some(Self::Wait(AskedWait::of_json(wait.get())))
                 }
-                (None, None, None, Some(asked)) if is_alone => {
+                (None, None, None, Some(asked), None) if is_alone => {
                     Some(Self::Inputs(AskedOutput::of_json(asked.get())))
+                }
+                (None, None, None, None, Some(next)) if is_alone => {
+                    Some(Self::Next(next.get().to_owned()))
                 }
                 _ => None,
             };
@@ -267,6 +279,8 @@ impl Messages {
             self.asked = Some(AskedEnd::Wait(Err("wait: the line is too long".to_owned())));
         } else if begins_with(&self.partial, INPUTS) {
             self.request(Err("the request is too long".to_owned()), log);
+        } else if begins_with(&self.partial, NEXT) {
+            self.request(Err(AskedCall::too_large()), log);
         } else {
             let line = std::mem::take(&mut self.partial);
             self.unread(&line);
@@ -308,6 +322,7 @@ impl Messages {
             Some(ChannelMessage::Inputs(asked)) => {
                 self.request(asked.map(RequestKind::Inputs), log);
             }
+            Some(ChannelMessage::Next(said)) => self.next(&said, log),
             // A script that asks waits for an answer.
             None if begins_with(line, STATE) => {
                 self.request(Err("the line is no request of a state".to_owned()), log);
@@ -321,6 +336,9 @@ impl Messages {
             }
             None if begins_with(line, INPUTS) => {
                 self.request(Err("the line is no request for an output".to_owned()), log);
+            }
+            None if begins_with(line, NEXT) => {
+                self.request(Err("the line is no request for a call".to_owned()), log);
             }
             None => self.unread(line),
         }
@@ -342,6 +360,13 @@ fn begins_with(line: &[u8], begin: &[u8]) -> bool {
 }
 
 impl Messages {
+    /// Asks for the next call. What was said before it about the output and the end was said by the call before.
+    fn next(&mut self, said: &str, log: Option<&dyn Log>) {
+        let result = self.output.take();
+        self.asked = None;
+        self.request(AskedCall::of_json(said, result).map(RequestKind::Next), log);
+    }
+
     fn request(&self, asked: Result<RequestKind, String>, log: Option<&dyn Log>) {
         if let (Some(log), Some(answers)) = (log, &self.answers) {
             log.request(ScriptRequest { asked, answers: Arc::clone(answers) as Arc<dyn Answers> });

@@ -51,7 +51,8 @@ local function run_again(id, hash, queue, own_type, at)
   -- The attempts count on.
   redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
     'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
-    'leftover', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at')
+    'leftover', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at',
+    'session_calls', 'session_call')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
   return nil

@@ -25,6 +25,7 @@ impl Log for Recorded {
             RequestKind::State(state) => state.as_str().to_owned(),
             RequestKind::Submit(new) => format!("{} jobs", new.jobs.len()),
             RequestKind::Inputs(asked) => format!("inputs of {}", asked.as_str()),
+            RequestKind::Next(asked) => format!("{asked:?}"),
         });
         self.0.lock().expect("not poisoned").push(format!("{asked:?}"));
     }
@@ -162,4 +163,22 @@ proptest! {
         prop_assert_eq!(logged_whole, logged_cut);
         prop_assert_eq!((whole.output, whole.asked), (cut.output, cut.asked));
     }
+}
+
+#[test]
+fn request_for_a_call_takes_the_output_and_drops_the_end_that_its_call_said() {
+    let large = format!("{{\"next\":\"{}\"}}", "x".repeat(2_000_000));
+    let lines = [
+        "{\"output\":[7]}",
+        "{\"retry_in\":1}",
+        "{\"next\":{\"exit\":0,\"output\":\"aGk=\"}}",
+        "{\"next\":null,\"state\":1}",
+        "{ \"next\" :",
+        &large,
+    ];
+    let (messages, logged) = through(&[lines.join("\n").as_bytes()], 100);
+    assert!(logged[0].contains("result: Some(\"[7]\")"), "{}", logged[0]);
+    assert_eq!(logged[1..3], ["Err(\"the line is no request for a call\")"; 2]);
+    assert_eq!(logged[3..], [format!("{:?}", Err::<(), _>(AskedCall::too_large()))]);
+    assert_eq!((messages.output, messages.asked), (None, None));
 }

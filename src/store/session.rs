@@ -1,0 +1,92 @@
+//! Calls of sessions: given to a job that runs, and answered by it.
+
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, CallAnswer, CallKind, JobId, SessionCall};
+use crate::proto::message::Control;
+
+/// The answer to a call that is given to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GivenCall {
+    /// Its actor has been told.
+    Given,
+    /// The job does not exist.
+    Missing,
+    /// The job is no session.
+    NoSession,
+    /// The session does not run: it is in this state, or stopping.
+    NotRunning(String),
+    /// It serves another call.
+    Busy,
+    /// It has had as many calls as a session may have.
+    Many,
+    /// Its hash names no actor that could be told.
+    Unowned,
+}
+
+/// The next call of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextCall {
+    /// The boot does not own the job any more.
+    Lost,
+    /// There is none yet.
+    None,
+    /// This call; `None` if another program wrote something else there.
+    Call(Option<SessionCall>),
+}
+
+impl Store {
+    /// Gives a call to a session. `calls_max` bounds the scripts that it runs in all.
+    ///
+    /// # Errors
+    /// [`StoreError`]. After a lost connection the call may have been given.
+    pub async fn give_call(
+        &self,
+        id: &JobId,
+        call: &SessionCall,
+        calls_max: u64,
+    ) -> Result<GivenCall, StoreError> {
+        const DOING: &str = "calling a session";
+        let most = match call.kind {
+            CallKind::Run { .. } => calls_max.to_string(),
+            CallKind::End { .. } => String::new(),
+        };
+        let mut script = self.scripts.call.prepare_invoke();
+        script.arg(id.as_str()).arg(call.to_json());
+        script.arg(Control::Call(id.clone()).to_json()).arg(most);
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        Ok(match code.as_str() {
+            "given" => GivenCall::Given,
+            "missing" => GivenCall::Missing,
+            "none" => GivenCall::NoSession,
+            "state" => GivenCall::NotRunning(detail),
+            "busy" => GivenCall::Busy,
+            "many" => GivenCall::Many,
+            "unowned" => GivenCall::Unowned,
+            _ => return Err(StoreError::unexpected(DOING)),
+        })
+    }
+
+    /// Answers the call that a session has served, and returns the call that it serves next.
+    ///
+    /// # Errors
+    /// [`StoreError`]; it may be called again.
+    pub async fn next_call(
+        &self,
+        boot: &BootId,
+        (id, claimed_at): (&JobId, u64),
+        served: Option<(&JobId, &CallAnswer)>,
+    ) -> Result<NextCall, StoreError> {
+        const DOING: &str = "answering a call of a session";
+        let mut script = self.scripts.next_call.prepare_invoke();
+        script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at);
+        script.arg(served.map_or("", |(call, _)| call.as_str()));
+        script.arg(served.map(|(_, answer)| answer.to_json()).unwrap_or_default());
+        let (code, call): (String, String) = self.invoke(DOING, &script).await?;
+        Ok(match code.as_str() {
+            "lost" => NextCall::Lost,
+            "none" => NextCall::None,
+            "call" => NextCall::Call(SessionCall::of_field(&call)),
+            _ => return Err(StoreError::unexpected(DOING)),
+        })
+    }
+}
