@@ -88,7 +88,7 @@ fn a_broker_consumes_again_after_its_connections_were_cut_or_refused() {
     wait_until("RabbitMQ sees no consumer", || broker.consumers()[0].1 == 0);
     lane.set(Mode::Pass);
     broker.result("rec.read", "ping", "", "null");
-    assert!(process.err().contains("RabbitMQ is back after"), "{}", process.err());
+    wait_until("it says so", || process.err().contains("RabbitMQ is back after"));
 }
 
 #[tokio::test]
