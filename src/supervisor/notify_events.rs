@@ -52,9 +52,7 @@ async fn tell(round: &Round, look: NotifyLook, read: &[ReadEvents]) -> Result<bo
     for (place, event) in read.iter().flat_map(|of| &of.events) {
         for (name, notify) in &*round.settings.notify {
             if let Some(kind) = notify.tells(name, event) {
-                // A person waits for the result of a test.
-                let every = if kind == NotifyKind::Test { Duration::ZERO } else { notify.every };
-                let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
+                let every_ms = u64::try_from(notify.every.as_millis()).unwrap_or(u64::MAX);
                 plan.tell(name, kind, event, place, every_ms);
             }
         }

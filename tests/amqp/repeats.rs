@@ -248,7 +248,7 @@ fn outage_of_redis(begin: impl FnOnce(&mut Redis), end: impl FnOnce(&mut Redis))
         records.iter().filter(|one| one["message"] == "x").count() == 100
     });
     assert!(broker.dead().is_empty());
-    assert!(process.err().contains("Redis is back after"), "{}", process.err());
+    wait_until("it says so", || process.err().contains("Redis is back after"));
 }
 
 #[test]

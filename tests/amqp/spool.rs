@@ -70,7 +70,9 @@ fn a_slow_admin_loses_no_log_event_and_stores_each_once() {
     // The queue takes five, and RabbitMQ may accept one more.
     let all = EVENTS_OF_TEST as u64;
     wait_until("most events wait in the spool", || broker.spooled() >= all);
-    assert!(app.err().contains("log events wait in the spool: a queue of the key `log` is full"));
+    wait_until("it says so", || {
+        app.err().contains("log events wait in the spool: a queue of the key `log` is full")
+    });
     let said = broker.hero.run(&["amqp", "status"]).code(69).stdout;
     assert!(said.contains("log events wait in the spool of broker-appServer@"), "{said}");
     // They outlive the process, with those that it has just reported.
@@ -85,7 +87,7 @@ fn a_slow_admin_loses_no_log_event_and_stores_each_once() {
     let expected = traced(&["a", "b"]);
     wait_until("each is stored", || broker.traces().len() >= expected.len());
     assert_eq!(broker.traces(), expected);
-    assert!(app.err().contains("log events are published again"), "{}", app.err());
+    wait_until("it says so", || app.err().contains("log events are published again"));
     assert!(broker.dead().is_empty());
 }
 

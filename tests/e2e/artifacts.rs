@@ -163,6 +163,7 @@ fn files_of_ended_jobs_go_after_their_own_time() {
 fn actor_that_dies_between_its_files_and_the_end_loses_neither() {
     let redis = Redis::start();
     let (hero, dir) = hero(&redis);
+    let hero = hero.set("actor.lease", "\"1s\"");
     let point = PathBuf::from(format!("{}:1", hero::failpoint::BEFORE_FINISH));
     let mut dying = hero.actor("bash-default-1").env("HERO_FAILPOINT", &point).start();
     let script = format!("{MAKE} > \"$HERO_OUTPUT_DIR/out\"");

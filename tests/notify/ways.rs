@@ -118,6 +118,23 @@ fn failing_notification_is_listed_is_a_problem_and_is_shown_on_the_page() {
 }
 
 #[test]
+fn test_of_a_notification_is_sent_while_it_gathers_events() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).add("[notify.ops]\njournal = true\n");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wanted(&redis, &["failed"]);
+    for id in ["a", "b"] {
+        fail(&hero, &["--id", id]);
+    }
+    wait_until("it gathers", || {
+        hero.run(&["notify", "list"]).code(0).stdout.contains("ops: held 1 event")
+    });
+    let told = hero.run(&["notify", "test", "ops"]).code(0).stdout;
+    assert!(told.starts_with("ops was told"), "{told}");
+}
+
+#[test]
 fn nothing_is_written_for_notifications_where_there_are_none() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -1,5 +1,7 @@
 //! Keys with a wrong type, of every kind: they hurt no job but their own, and are named.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobOutput, JobStatus};
 use hero::proto::message::Presence;
@@ -116,6 +118,8 @@ const TYPES: [(&str, &[&str]); 6] = [
 const NAMED: [&str; 7] = ["BOOTS", "TYPES", "QUEUES", "ACTORS", "PAUSED", "READY", "LIMIT_RUNNING"];
 /// Jobs that run for each kind and type: three of each sort, of which the limit lets two run.
 const JOBS: usize = 12;
+/// The worlds that share the kinds: an actor that cannot wait for its lists looks every two seconds.
+const WORLDS: usize = 5;
 
 fn replace(redis: &Redis, key: &str, command: &[&str]) {
     let script = "redis.call('DEL', ARGV[2]) redis.call(unpack(ARGV))";
@@ -150,17 +154,28 @@ fn every_kind_of_key_is_in_the_test() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-#[tokio::test]
-async fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
+#[test]
+fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..WORLDS {
+            scope.spawn(|| spoil_kinds(&next));
+        }
+    });
+}
+
+/// Spoils the keys of the next kinds, one after the other in a world of their own.
+fn spoil_kinds(next: &AtomicUsize) {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("limit.few.key", "\"few\"").set("limit.few.running", "2");
     let supervisor = hero.supervisor().start();
     let osis = hero.actor("osis-default-1").tasks(4).start();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let store = Store::open(&redis.config("hero")).expect("settings");
     let boot = || {
         Presence::parse(&redis.ask::<Vec<u8>>(&format!("GET {}", keys::presence("osis:default:1"))))
     };
-    for (kind, rest, right) in KINDS {
+    while let Some((kind, rest, right)) = KINDS.get(next.fetch_add(1, Ordering::Relaxed)) {
         for (wrong, command) in TYPES.iter().filter(|(of, _)| of != right) {
             let round = format!("{}-{}-{wrong}", kind.to_lowercase(), rest.replace(':', "-"));
             let jobs = jobs(&round);
@@ -171,38 +186,23 @@ async fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
             };
             let key = format!("{}{rest}", keys::prefix(kind));
             replace(&redis, &key, command);
-            let accepted = store.submit(&jobs, true, RETENTION).await.expect("submitting");
+            let accepted = runtime.block_on(store.submit(&jobs, true, RETENTION));
+            let accepted = accepted.expect("submitting");
             assert!(
                 accepted.iter().all(|one| matches!(one, Submitted::Accepted(_))),
                 "{key}: {accepted:?}"
             );
-            let states = || -> Vec<(Option<String>, Option<String>)> {
-                let mut pipeline = redis::pipe();
-                for job in &jobs {
-                    pipeline
-                        .cmd("HMGET")
-                        .arg(keys::job(job.id.as_str()))
-                        .arg("status")
-                        .arg("attempt");
-                }
-                pipeline.query(&mut redis.link()).expect("reading jobs")
-            };
-            let once = (Some("finished".to_owned()), Some("1".to_owned()));
-            wait_until(&format!("all jobs have ended beside {key}, a {wrong}"), || {
-                states().iter().all(|(status, _)| status.as_deref() == Some("finished"))
-            });
-            assert!(states().iter().all(|state| *state == once), "{key}: {:?}", states());
+            have_ended_once(&redis, &jobs, &format!("{key}, a {wrong}"));
             if NAMED.contains(kind) {
                 let key = format!("{key} (");
                 wait_until(&format!("{key} is named"), || supervisor.err().contains(&key));
             }
             redis.delete(&key);
         }
-    }
-    for kind in NAMED {
-        let (_, rest, _) = KINDS.iter().find(|(known, ..)| *known == kind).expect("listed");
-        let key = format!("{}{rest} (", keys::prefix(kind));
-        assert_eq!(supervisor.err().matches(&key).count(), 1, "{key}");
+        if NAMED.contains(kind) {
+            let key = format!("{}{rest} (", keys::prefix(kind));
+            assert_eq!(supervisor.err().matches(&key).count(), 1, "{key}");
+        }
     }
     for process in [&osis, &supervisor] {
         let text = process.err();
@@ -210,6 +210,22 @@ async fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
             text.lines().filter(|l| l.contains("WARN") || l.contains("ERROR")).collect();
         assert!(lines.len() < 200, "{}", lines.join("\n"));
     }
+}
+
+/// Waits until jobs have ended beside a key, and checks that each has run once.
+fn have_ended_once(redis: &Redis, jobs: &[Job], key: &str) {
+    let states = || -> Vec<(Option<String>, Option<String>)> {
+        let mut pipeline = redis::pipe();
+        for job in jobs {
+            pipeline.cmd("HMGET").arg(keys::job(job.id.as_str())).arg("status").arg("attempt");
+        }
+        pipeline.query(&mut redis.link()).expect("reading jobs")
+    };
+    wait_until(&format!("all jobs have ended beside {key}"), || {
+        states().iter().all(|(status, _)| status.as_deref() == Some("finished"))
+    });
+    let once = (Some("finished".to_owned()), Some("1".to_owned()));
+    assert!(states().iter().all(|state| *state == once), "{key}: {:?}", states());
 }
 
 #[tokio::test]

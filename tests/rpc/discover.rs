@@ -114,8 +114,11 @@ fn the_document_follows_the_meta_schema_of_openrpc() {
 
 #[test]
 fn each_example_has_legal_parameters() {
-    let index = |hero: Hero| hero.set("osis.index.person", "[\"age\", \"name\"]");
-    let api = Api::with(&[], index);
+    let set = |hero: Hero| {
+        let hero = hero.set("osis.index.person", "[\"age\", \"name\"]");
+        hero.add("[notify.ops]\njournal = true\n")
+    };
+    let api = Api::with(&[], set);
     for method in committed()["methods"].as_array().expect("methods") {
         let name = method["name"].as_str().expect("a name");
         let given = method["examples"][0]["params"].as_array().expect("an example");

@@ -78,6 +78,11 @@ impl MessagePlan {
         place: &str,
         every_ms: u64,
     ) {
+        if kind == NotifyKind::Test {
+            // A person waits for its result: it joins no other message, and makes none wait.
+            self.begin(to, kind, event, format!("{to}-{place}"), self.now_ms);
+            return;
+        }
         let crowded = self.undelivered >= CROWDED;
         let every_ms = if crowded { every_ms.max(CROWDED_EVERY_MS) } else { every_ms };
         let now_ms = self.now_ms;
@@ -103,6 +108,18 @@ impl MessagePlan {
         state.quiet_until_ms = due_ms + every_ms;
         *made += 1;
         last.clone_from(&id);
+        self.begin(to, kind, event, id, due_ms);
+    }
+
+    /// Begins a message with an event.
+    fn begin(
+        &mut self,
+        to: &NotifyName,
+        kind: NotifyKind,
+        event: &NotifyEvent,
+        id: String,
+        due_ms: u64,
+    ) {
         let mut message = NotifyMessage::new(id.clone(), to.clone(), event.at.clone());
         message.add(kind, event);
         self.messages.insert(id, PlannedMessage { message, due_ms, is_new: true });
@@ -168,6 +185,23 @@ mod tests {
         let mut crowded = MessagePlan::new(1000, BTreeMap::new(), CROWDED);
         tell(&mut crowded, 0..50, 0);
         assert_eq!(crowded.messages.len(), 2);
+    }
+
+    #[test]
+    fn a_test_is_sent_at_once_while_events_are_gathered_and_makes_none_wait() {
+        let test = |plan: &mut MessagePlan| {
+            let event = NotifyEvent { kind: Some(NotifyKind::Test), ..NotifyEvent::default() };
+            plan.tell(&ops(), NotifyKind::Test, &event, "9-0", 500);
+        };
+        let mut plan = MessagePlan::new(1000, BTreeMap::new(), 0);
+        tell(&mut plan, 0..3, 500);
+        test(&mut plan);
+        let due: Vec<u64> = plan.messages.values().map(|of| of.due_ms).collect();
+        assert_eq!(due, [1000, 1500, 1000]);
+        let mut plan = MessagePlan::new(1000, BTreeMap::new(), 0);
+        test(&mut plan);
+        tell(&mut plan, 0..1, 500);
+        assert!(plan.messages.values().all(|of| of.due_ms == 1000));
     }
 
     #[test]
