@@ -222,7 +222,12 @@ impl Requests {
         }
     }
 
-    fn end_work(&self, mut open: MutexGuard<'_, Open>, work: &AskedWork, done: Option<&WorkResult>) {
+    fn end_work(
+        &self,
+        mut open: MutexGuard<'_, Open>,
+        work: &AskedWork,
+        done: Option<&WorkResult>,
+    ) {
         if let Some(done) = done {
             work.answer(done);
         }

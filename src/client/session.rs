@@ -135,15 +135,18 @@ impl Client {
 }
 
 fn not_called(id: &JobId, why: GivenCall) -> ClientError {
-    wrong(id, match why {
-        GivenCall::Given => String::new(),
-        GivenCall::Missing => return ClientError::NoSuchJob(id.clone()),
-        GivenCall::NoSession => "no session: session.start starts one".to_owned(),
-        GivenCall::NotRunning(state) => state,
-        GivenCall::Busy => "serving another call, and serves one at a time".to_owned(),
-        GivenCall::Many => format!("at its end: a session serves {CALLS_MAX} calls"),
-        GivenCall::Unowned => "started by an actor that its hash does not name".to_owned(),
-    })
+    wrong(
+        id,
+        match why {
+            GivenCall::Given => String::new(),
+            GivenCall::Missing => return ClientError::NoSuchJob(id.clone()),
+            GivenCall::NoSession => "no session: session.start starts one".to_owned(),
+            GivenCall::NotRunning(state) => state,
+            GivenCall::Busy => "serving another call, and serves one at a time".to_owned(),
+            GivenCall::Many => format!("at its end: a session serves {CALLS_MAX} calls"),
+            GivenCall::Unowned => "started by an actor that its hash does not name".to_owned(),
+        },
+    )
 }
 
 fn wrong(id: &JobId, status: String) -> ClientError {

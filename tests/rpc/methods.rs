@@ -17,7 +17,8 @@ fn printed(api: &Api, args: &[&str]) -> Value {
 fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
     let api = Api::start(&["osis-default-1"]);
     let job = json!({ "id": "a", "script": "print(\"hi\"); 40 + 2", "script_type": "osis", "timeout": 5 });
-    assert_eq!(api.call("job.submit", json!({ "job": job })), json!({ "id": "a" }));
+    let stored = json!({ "id": "a", "created": true });
+    assert_eq!(api.call("job.submit", json!({ "job": job })), stored);
     let ended = api.call("job.wait", json!({ "id": "a", "wait": 30 }));
     assert_eq!((&ended["status"], &ended["output"]), (&json!("finished"), &json!("42")));
     assert_eq!(api.call("job.get", json!(["a"])), printed(&api, &["job", "show", "a"]));
@@ -110,7 +111,8 @@ fn run_returns_the_job_also_if_it_fails_or_the_wait_ends() {
 fn created_job_runs_once_it_is_started() {
     let api = Api::start(&[]);
     let job = json!({ "id": "a", "script": "1", "script_type": "osis" });
-    assert_eq!(api.call("job.create", json!([job])), json!({ "id": "a" }));
+    let stored = json!({ "id": "a", "created": true });
+    assert_eq!(api.call("job.create", json!([job])), stored);
     assert_eq!(api.call("job.get", json!(["a"]))["status"], "created");
     assert_eq!(api.call("job.start", json!(["a"]))["result"], "dispatched");
     assert_eq!(api.call("job.clear", json!({ "yes": true })), json!({ "deleted": 1 }));
@@ -170,8 +172,9 @@ fn repeated_submission_of_the_same_content_returns_the_job() {
         "id": "a", "script": "40 + 2", "script_type": "osis", "timeout": 5, "retries": 2, "tags": ["x"],
         "env_vars": { "KEY": "value" }, "params": { "n": 1 },
     });
-    for method in ["job.submit", "job.submit", "job.create"] {
-        assert_eq!(api.call(method, json!([job])), json!({ "id": "a" }), "{method}");
+    for (method, created) in [("job.submit", true), ("job.submit", false), ("job.create", false)] {
+        let answer = json!({ "id": "a", "created": created });
+        assert_eq!(api.call(method, json!([job])), answer, "{method}");
     }
     assert_eq!(api.call("job.run", json!({ "job": job, "wait": 30 }))["output"], "42");
     assert_eq!(api.call("job.get", json!(["a"]))["attempt"], 1, "it ran once");

@@ -14,6 +14,8 @@ use crate::store::Backoff;
 
 /// The code of a failure when a store is away.
 const UNAVAILABLE: &str = "unavailable";
+/// The code of a failure when a store refuses the login, if it may pass.
+const DENIED: &str = "denied";
 /// The longest wait for an answer of Redis.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,7 +32,9 @@ impl Shared {
         loop {
             let answer = self.built_ins.serve(name, message).await;
             let is_away = matches!(
-                &answer, MessageAnswer::Failed(failure) if failure.code == UNAVAILABLE
+                &answer,
+                MessageAnswer::Failed(failure)
+                    if failure.code == UNAVAILABLE || failure.retryable && failure.code == DENIED
             );
             let is_database = name == BuiltInName::Relational;
             if is_database && !is_away {

@@ -301,7 +301,7 @@ fn failure(doing: &str, error: &ObjectError) -> MessageFailure {
         }
         // Redis refuses the login, which mostly passes: the message waits.
         ObjectError::NotPermitted(reason) if is_about_login(reason) => {
-            MessageFailure::passing("unavailable", message)
+            MessageFailure::passing("denied", message)
         }
         ObjectError::NotPermitted(_) => MessageFailure::lasting("denied", message),
         _ => MessageFailure::lasting("refused", message),

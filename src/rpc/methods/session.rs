@@ -17,9 +17,7 @@ use super::params::{Spelled, patience};
 use super::told_job::ToldJob;
 use crate::client::ClientError;
 use crate::config::format_duration;
-use crate::proto::job::{
-    InvalidJob, Job, JobId, JobOutput, JobStatus, unique_scope,
-};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, unique_scope};
 use crate::proto::target::ScriptType;
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
@@ -165,7 +163,8 @@ fn time(
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     time.filter(|time| *time <= most).ok_or_else(|| {
         let most = format_duration(most);
-        let message = format!("`{field}` is {seconds}: it is a number of seconds above 0, up to {most}");
+        let message =
+            format!("`{field}` is {seconds}: it is a number of seconds above 0, up to {most}");
         RpcError::new(code::INVALID_PARAMS, message).with("field", field)
     })
 }
@@ -243,7 +242,10 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
-        let message = format!("{} may not run a script in session {id} of another caller", context.caller.name);
+        let message = format!(
+            "{} may not run a script in session {id} of another caller",
+            context.caller.name
+        );
         return Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()));
     }
     context.has_type(&job)?;
