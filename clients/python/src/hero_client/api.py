@@ -110,7 +110,7 @@ class DeliveryList(TypedDict):
     configured: List[ConfiguredNotification]
     """The notifications that are configured here."""
     held: List[HeldMessage]
-    """What is held until the `every` of a notification has passed."""
+    """Messages that are held until the `every` of a notification has passed."""
     deliveries: List[DeliveryRecord]
     """The ends of deliveries, the newest first."""
     failing: List[DeliveryRecord]
