@@ -16,6 +16,9 @@ const EVENTS: usize = 100;
 const FAILING: usize = 500;
 const DOING: &str = "backing up notifications";
 
+/// Ids of messages, each with when it is due in us since 1970.
+type DueIds = Vec<(String, f64)>;
+
 impl Store {
     /// Copies the events of this shard that are in no message yet, oldest first, from the one after `after` on. An empty
     /// copy is the end.
@@ -60,7 +63,7 @@ impl Store {
         let mut pipeline = redis::pipe();
         pipeline.atomic().cmd("HGETALL").arg(self.keys.notify_messages());
         pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
-        let (mut texts, due): (HashMap<String, Vec<u8>>, Vec<(String, f64)>) =
+        let (mut texts, due): (HashMap<String, Vec<u8>>, DueIds) =
             self.link.pipeline(DOING, &pipeline).await?;
         let read = |(id, due_us): (String, f64)| {
             let message: NotifyMessage = serde_json::from_slice(&texts.remove(&id)?).ok()?;

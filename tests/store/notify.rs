@@ -118,8 +118,8 @@ async fn end_of_a_message_is_recorded_once_and_a_stale_taker_brings_nothing_back
     while taken.is_empty() {
         taken = take(&world, HOUR).await;
     }
-    let taker = taken.remove(0);
-    assert!(done(&world, &taker, "", None).await);
+    let winner = taken.remove(0);
+    assert!(done(&world, &winner, "", None).await);
     assert!(!done(&world, &stale, "", None).await);
     let again = stale.failed(1).expect("it would try again");
     assert!(!done(&world, &stale, "no route", Some(again)).await);

@@ -31,7 +31,7 @@ impl NotifyCopy {
                 "it has {most} entries of notifications; the limit is {ENTRIES_MAX}"
             ));
         }
-        let is_whole = |fields: &Vec<Bytes>| !fields.is_empty() && fields.len() % 2 == 0;
+        let is_whole = |fields: &Vec<Bytes>| !fields.is_empty() && fields.len().is_multiple_of(2);
         if !self.events.iter().all(|(_, fields)| is_whole(fields)) {
             return Err("an event of notifications lacks a value".to_owned());
         }
