@@ -53,7 +53,7 @@ pub(super) async fn traced(
 ) -> Result<Value, RpcError> {
     let above = TRACE.try_with(|trace| trace.place).ok().flatten();
     let own = above.or_else(|| tracer.new_trace()).map(|place| place.below(new_span()));
-    let (begin, begun) = (Timestamp::now(), Instant::now());
+    let (begin, clock) = (Timestamp::now(), Instant::now());
     let answered = async {
         let result = call.await;
         (result, TRACE.with(|trace| trace.is_used.get()))
@@ -67,7 +67,7 @@ pub(super) async fn traced(
             name: method.to_owned(),
             kind: SpanKind::Server,
             begin,
-            took: begun.elapsed(),
+            took: clock.elapsed(),
             error: result.as_ref().err().map(ToString::to_string),
             attributes: submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect(),
         });

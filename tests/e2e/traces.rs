@@ -5,6 +5,7 @@ mod entrances;
 mod outages;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -140,7 +141,7 @@ fn draw(spans: &[Value], above: &str, depth: usize, text: &mut String) {
         let state = if span["status"]["code"] == 2 { "failed" } else { "" };
         let words = [name, job, attempt, state].into_iter().filter(|word| !word.is_empty());
         let line = words.collect::<Vec<_>>().join(" ");
-        text.push_str(&format!("{}{line}\n", "  ".repeat(depth)));
+        writeln!(text, "{}{line}", "  ".repeat(depth)).expect("a text takes it");
         draw(spans, span["spanId"].as_str().expect("text"), depth + 1, text);
     }
 }

@@ -32,10 +32,10 @@ pub(super) async fn post(notify: &NotifyConfig, message: &NotifyMessage) -> Resu
     let poster = HttpPoster::new(&url.replace(SECRET, secret), notify.timeout)?;
     let body = body(notify, message)?;
     let headers = headers(notify, message, secret, &body);
-    let posted = poster.trusting(notify.tls_ca_file.clone()).post(&headers, body).await;
+    let done = poster.trusting(notify.tls_ca_file.clone()).post(&headers, body).await;
     let hidden =
         |reason: String| if secret.is_empty() { reason } else { reason.replace(secret, "***") };
-    posted.map(drop).map_err(|error| hidden(error.to_string()))
+    done.map(drop).map_err(|error| hidden(error.to_string()))
 }
 
 fn needs_secret(notify: &NotifyConfig) -> bool {

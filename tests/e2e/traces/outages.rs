@@ -1,5 +1,6 @@
 //! A collector that is away, refuses, hangs or is not trusted: jobs go on, and what is lost is counted.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::collector::{sending, spans};
@@ -111,6 +112,26 @@ fn spans_that_a_supervisor_cannot_send_are_counted_as_its_own() {
     wait_until("the loss is counted", || dropped(&plain, "hero-supervisor") == 1);
     assert_eq!(said(&served.supervisor, LOST), 1, "{}", served.supervisor.err());
     assert_eq!(dropped(&plain, "hero-actor"), 0);
+}
+
+#[test]
+fn connection_is_kept_and_one_that_the_collector_closed_costs_no_span() {
+    let redis = Redis::start();
+    let mut receiver = Receiver::start(&redis, "receiver.py");
+    let plain = Hero::on(&redis);
+    let hero = sending(Hero::on(&redis), &receiver);
+    let actor = hero.actor("osis-default-1").start();
+    let exec = |receiver: &Receiver, number: usize| {
+        plain.run(&["exec", "-t", "osis", "-e", "42"]).code(0);
+        wait_until("its spans are there", || spans(receiver).len() == number);
+        let all = receiver.received();
+        all.iter().map(|one| one["from"].to_string()).collect::<BTreeSet<_>>().len()
+    };
+    assert_eq!([3, 6, 9].map(|number| exec(&receiver, number)), [1, 1, 1], "connections");
+    receiver.kill();
+    receiver.start_again();
+    assert_eq!(exec(&receiver, 12), 2, "connections");
+    assert_eq!((said(&actor, LOST), dropped(&plain, "hero-actor")), (0, 0), "{}", actor.err());
 }
 
 #[test]

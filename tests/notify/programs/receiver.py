@@ -22,6 +22,9 @@ def answer():
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    # Connections are kept.
+    protocol_version = "HTTP/1.1"
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         if answer()[0] == "hang":
@@ -29,7 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.05)
             self.close_connection = True
             return
-        told = {"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}, "body": body.decode()}
+        told = {"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}, "body": body.decode(), "from": self.client_address[1]}
         with LOCK:
             number = len([name for name in os.listdir(FOLDER) if name.endswith(".json")])
             name = os.path.join(FOLDER, "%06d" % number)
