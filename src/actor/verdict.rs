@@ -199,7 +199,10 @@ mod tests {
         let killed = "killed for memory".to_owned();
         for (failure, told) in [
             (Failure::Stopped(StopReason::Shutdown), "session lost: its actor shut down"),
-            (Failure::Killed { message: killed, exit_code: None }, "session lost: killed for memory"),
+            (
+                Failure::Killed { message: killed, exit_code: None },
+                "session lost: killed for memory",
+            ),
             (Failure::postponed(None, String::new(), Some(75)), "a session cannot run again later"),
             (Failure::Waits { wait, exit_code: Some(0) }, "a session cannot run again later"),
         ] {

@@ -129,7 +129,9 @@ impl Control {
             Some("shutdown") => Ok(Self::Shutdown),
             Some("wake") => Ok(Self::Wake),
             Some("ping") => Ok(Self::Ping { reply_to: word("reply_to") }),
-            _ => Err(unreadable("its cmd is not stop, call, drain, resume, shutdown, wake or ping")),
+            _ => {
+                Err(unreadable("its cmd is not stop, call, drain, resume, shutdown, wake or ping"))
+            }
         }
     }
 

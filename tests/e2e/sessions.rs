@@ -22,8 +22,7 @@ impl<'s> Agent<'s> {
     /// Returns the result, or the message of the error.
     pub(crate) fn call(&self, method: &str, params: &Value) -> Result<Value, String> {
         let headers = [("authorization", self.authorization.as_str())];
-        let mut answer =
-            self.api.tcp().post("/rpc", &headers, &request(method, params)).json();
+        let mut answer = self.api.tcp().post("/rpc", &headers, &request(method, params)).json();
         match answer["error"]["message"].as_str() {
             Some(error) => Err(error.to_owned()),
             None => Ok(answer["result"].take()),
@@ -127,7 +126,10 @@ fn variables_and_files_stay_in_a_session_of_each_type() {
         let listed = ann.sessions();
         assert_eq!((listed.len(), &listed[0]["calls"]), (1, &json!(7)), "{listed:?}");
         assert_eq!(listed[0]["id"], id.as_str());
-        assert_eq!(ann.call("session.end", &json!({ "id": id })).expect("ended")["result"], "ended");
+        assert_eq!(
+            ann.call("session.end", &json!({ "id": id })).expect("ended")["result"],
+            "ended"
+        );
         until(&redis, &id, "finished");
         assert_eq!(redis.field(&keys::job(&id), "output").as_deref(), Some("ended by ann"));
         assert!(ann.sessions().is_empty());
@@ -212,7 +214,11 @@ fn call_of_python_and_node_over_its_time_is_interrupted_and_the_session_stays() 
     let ann = Agent::new(&api, "ann", &[]);
     for (script_type, keep, scripts) in [
         ("python", "kept = 7", ["while True: pass", "import time; time.sleep(60)"]),
-        ("node", "var kept = 7", ["for (;;);", "await new Promise((done) => setTimeout(done, 60000))"]),
+        (
+            "node",
+            "var kept = 7",
+            ["for (;;);", "await new Promise((done) => setTimeout(done, 60000))"],
+        ),
     ] {
         if !has(script_type) {
             continue;
@@ -286,7 +292,10 @@ fn output_of_a_call_is_bounded_and_its_end_is_kept() {
         assert_eq!(ran["output_truncated"], 900_004 - (128 << 10), "{script_type}");
         let large = ann.run(&id, &"#".repeat((128 << 10) + 1)).expect_err("too large");
         assert!(large.contains("script has 131073 bytes"), "{large}");
-        assert_eq!(ann.run(&id, &format!("{} ", "\n".repeat(100_000))).expect("run")["exit_code"], 0);
+        assert_eq!(
+            ann.run(&id, &format!("{} ", "\n".repeat(100_000))).expect("run")["exit_code"],
+            0
+        );
     }
 }
 
@@ -298,9 +307,12 @@ fn types_without_a_driver_and_wrong_times_are_refused() {
     let refused = |params: Value| ann.call("session.start", &params).expect_err("refused");
     assert!(refused(json!({ "script_type": "osis" })).contains("`osis` has no sessions"));
     assert!(refused(json!({ "script_type": "sal" })).contains("not sandboxed"));
-    for (field, value) in
-        [("timeout", json!(1201)), ("timeout", json!(0)), ("idle", json!(-1)), ("idle", json!(1e300))]
-    {
+    for (field, value) in [
+        ("timeout", json!(1201)),
+        ("timeout", json!(0)),
+        ("idle", json!(-1)),
+        ("idle", json!(1e300)),
+    ] {
         let why = refused(json!({ "script_type": "bash", field: value }));
         assert!(why.contains(&format!("`{field}` is")) && why.contains("up to 20m"), "{why}");
     }

@@ -12,17 +12,28 @@ const HIDDEN: &str = "hidden-from-others";
 const OVER: &[&str] = &["over, before it answered the call"];
 const SLOW: &[&str] = &["the call had no answer within 1s"];
 const DONE: &[&str] = &["\"exit_code\":0"];
-const ANY: &[&str] = &["\"exit_code\":", "over, before it answered the call", "had no answer within"];
+const ANY: &[&str] =
+    &["\"exit_code\":", "over, before it answered the call", "had no answer within"];
 
 /// A name, the type, a hostile script, and what its caller gets. `say` writes its input to `HERO_FD`.
 const TRIES: [(&str, &str, &str, &[&str]); 28] = [
     ("closes the descriptor", "bash", "eval \"exec $HERO_FD>&-\"", OVER),
     ("closes the answers", "bash", "eval \"exec $HERO_FD_IN<&-\"", DONE),
-    ("answers itself", "bash", "say '{\"next\": {\"exit\": 0, \"output\": \"ZmFrZQ==\"}}'", &["fake"]),
+    (
+        "answers itself",
+        "bash",
+        "say '{\"next\": {\"exit\": 0, \"output\": \"ZmFrZQ==\"}}'",
+        &["fake"],
+    ),
     ("asks without an answer", "bash", "say '{\"next\": null}'", DONE),
     ("says two requests in a line", "bash", "say '{\"next\": null}{\"next\": null}'", DONE),
     ("says a code that is none", "bash", "say '{\"next\": {\"exit\": \"0\"}}'", DONE),
-    ("names the call of another", "bash", "say '{\"next\": {\"exit\": 0, \"id\": \"victim\"}}'", DONE),
+    (
+        "names the call of another",
+        "bash",
+        "say '{\"next\": {\"exit\": 0, \"id\": \"victim\"}}'",
+        DONE,
+    ),
     ("says what is no Base64", "bash", "say '{\"next\": {\"exit\": 0, \"output\": \"%\"}}'", DONE),
     (
         "says a giant output",
@@ -38,22 +49,52 @@ const TRIES: [(&str, &str, &str, &[&str]); 28] = [
     ),
     ("says half a line", "bash", "printf '{\"next\": {\"exit\"' >&$HERO_FD", OVER),
     ("says another request in the line", "bash", "say '{\"next\": null, \"state\": 1}'", DONE),
-    ("says the next request again", "bash", "say '{\"next\": {\"exit\": 0}, \"next\": null}'", DONE),
+    (
+        "says the next request again",
+        "bash",
+        "say '{\"next\": {\"exit\": 0}, \"next\": null}'",
+        DONE,
+    ),
     ("floods", "bash", "for n in $(seq 5000); do echo '{\"next\": null}'; done >&$HERO_FD", ANY),
     ("waits", "bash", "say '{\"wait\": {\"for\": \"1s\"}}'", DONE),
     ("waits, and ends the shell", "bash", "say '{\"wait\": {\"for\": \"1s\"}}'; exit 0", DONE),
     ("wants to run again", "bash", "say '{\"retry_in\": 0.1}'; exit 75", &["\"exit_code\":75"]),
-    ("submits jobs", "bash", "say '{\"submit\": {\"type\": \"bash\", \"script\": \"1\"}}'; read -r a <&$HERO_FD_IN; echo \"$a\"", &["may not submit"]),
+    (
+        "submits jobs",
+        "bash",
+        "say '{\"submit\": {\"type\": \"bash\", \"script\": \"1\"}}'; read -r a <&$HERO_FD_IN; echo \"$a\"",
+        &["may not submit"],
+    ),
     ("reads the answers", "bash", "read -r -t 0.2 a <&$HERO_FD_IN; echo \"[$a]\"", &["[]"]),
     ("kills the shell", "bash", "kill -9 $$", OVER),
     ("halts the shell", "bash", "kill -STOP $$", SLOW),
     ("replaces the driver", "bash", "__hero_say() { :; }", OVER),
     ("writes without an end", "bash", "yes", ANY),
-    ("reports a giant result", "bash", "{ printf '{\"output\": \"'; head -c 3000000 /dev/zero | tr '\\0' x; echo '\"}'; } >&$HERO_FD", ANY),
-    ("reads the folders of others", "bash", "cat $HOME/../../*/home/kept /tmp/*/*/home/kept 2>&1; cat /proc/*/environ | tr '\\0' '\\n'", ANY),
+    (
+        "reports a giant result",
+        "bash",
+        "{ printf '{\"output\": \"'; head -c 3000000 /dev/zero | tr '\\0' x; echo '\"}'; } >&$HERO_FD",
+        ANY,
+    ),
+    (
+        "reads the folders of others",
+        "bash",
+        "cat $HOME/../../*/home/kept /tmp/*/*/home/kept 2>&1; cat /proc/*/environ | tr '\\0' '\\n'",
+        ANY,
+    ),
     ("ends the interpreter", "python", "import os\nos._exit(0)", OVER),
-    ("ignores the alarm", "python", "import signal\nsignal.signal(14, signal.SIG_IGN)\nwhile True: pass", SLOW),
-    ("catches all", "python", "while True:\n    try:\n        while True: pass\n    except BaseException: pass", ANY),
+    (
+        "ignores the alarm",
+        "python",
+        "import signal\nsignal.signal(14, signal.SIG_IGN)\nwhile True: pass",
+        SLOW,
+    ),
+    (
+        "catches all",
+        "python",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        ANY,
+    ),
 ];
 
 #[test]
@@ -91,7 +132,8 @@ fn hostile_scripts_harm_their_own_session_alone() {
             // It may have ended by itself.
             drop(bob.call("session.end", &json!({ "id": id })));
             let job = keys::job(&id);
-            let ended = || redis.field(&job, "status").is_some_and(|is| is == "error" || is == "finished");
+            let ended =
+                || redis.field(&job, "status").is_some_and(|is| is == "error" || is == "finished");
             wait_until("it has ended", ended);
             assert_eq!(redis.field(&job, "attempt").as_deref(), Some("1"), "{what}");
         }
@@ -110,12 +152,17 @@ fn hash_of_a_session_that_another_program_spoiled_ends_it_with_a_sentence() {
         bob.run(&id, "kept=7").expect("served");
         redis.set_field(&keys::job(&id), "session_call", spoiled);
         assert!(bob.run(&id, "echo $kept").expect_err("busy").contains("serving another call"));
-        assert_eq!(bob.call("session.end", &json!({ "id": id })).expect("stopped")["id"], id.as_str());
+        assert_eq!(
+            bob.call("session.end", &json!({ "id": id })).expect("stopped")["id"],
+            id.as_str()
+        );
         until(&redis, &id, "error");
     }
     let id = bob.start("bash", json!({}));
     redis.set_field(&keys::job(&id), "session_calls", "many");
     assert_eq!(bob.run(&id, "echo on").expect("served")["output"], "on\n");
     redis.set_field(&keys::job(&id), "session_calls", "1000");
-    assert!(bob.run(&id, "echo on").expect_err("all its calls").contains("a session serves 1000 calls"));
+    assert!(
+        bob.run(&id, "echo on").expect_err("all its calls").contains("a session serves 1000 calls")
+    );
 }

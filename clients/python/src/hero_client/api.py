@@ -533,6 +533,12 @@ class Job(_JobRequired, total=False):
     """The time when its last wait ended."""
     told_events: str
     """Events that it was told before it waits for them, as JSON."""
+    session: int
+    """The seconds without a call after which the session that it is ends; 0 if it is no session."""
+    session_calls: int
+    """The calls that the session has had."""
+    session_call: str
+    """The call that the session serves, as JSON."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
     cron: str
@@ -941,6 +947,10 @@ class ListedJob(_ListedJobRequired, total=False):
     """Attempts so far, the running one included."""
     wait: str
     """The event, the jobs or the time that it waits for while it is scheduled, as JSON."""
+    session: int
+    """The seconds without a call after which the session that it is ends; 0 if it is no session."""
+    session_calls: int
+    """The calls that the session has had."""
     crashes: int
     """The number of actors that died running it."""
     actor: str
@@ -974,6 +984,26 @@ class ListedJob(_ListedJobRequired, total=False):
     error: str
     """The reason why it ended in `error`, or why its last attempt failed."""
     status: JobStatus
+
+
+class ListedSession(TypedDict):
+    """A session in the list."""
+    id: str
+    """Its id."""
+    status: JobStatus
+    """Its state: `started`, or another if no actor has started it yet."""
+    script_type: Optional[str]
+    """Its script type."""
+    name: Optional[str]
+    """Its name."""
+    caller_id: Optional[str]
+    """Its caller."""
+    started_at: Optional[str]
+    """When it was started."""
+    idle: Optional[int]
+    """The seconds without a call after which it ends."""
+    calls: int
+    """The calls that it has had."""
 
 
 class LiveActors(TypedDict):
@@ -1250,6 +1280,25 @@ class Queues(TypedDict):
     """Every queue that may hold jobs or is paused, by name."""
 
 
+class _RanInSessionRequired(TypedDict):
+    id: str
+    """The id of the session."""
+    exit_code: int
+    """The exit code: 0 if the script succeeded."""
+    output: str
+    """What it wrote to standard output and standard error: text, or Base64."""
+
+
+class RanInSession(_RanInSessionRequired, total=False):
+    """The answer to a script that ran in a session."""
+    output_encoding: Optional[str]
+    """`base64` if the output is not UTF-8."""
+    output_truncated: int
+    """The bytes that were cut off at the start of the output, which has up to 128 KiB."""
+    result: Optional[str]
+    """The value that it reported by `{"output": …}`, such as `hero.output`: a text as it is, any other as JSON."""
+
+
 class Refused(TypedDict):
     """A rejected job of a batch."""
     line: int
@@ -1349,6 +1398,12 @@ class ScriptVersions(TypedDict):
     """The versions that are kept, the newest first."""
 
 
+class Sessions(TypedDict):
+    """The sessions."""
+    sessions: List[ListedSession]
+    """The sessions of the caller that have not ended; of an operator, all within its bounds."""
+
+
 class ShownGraph(TypedDict):
     """A graph or batch with a page of its jobs."""
     graph: GraphDocument
@@ -1365,6 +1420,14 @@ class SpreadDocument(TypedDict):
     """The longest, in seconds."""
     own_s: int
     """The value of this periodic job, in seconds."""
+
+
+class StartedSession(TypedDict):
+    """A session that was started."""
+    id: str
+    """The id of the session, which is a job."""
+    status: JobStatus
+    """Its state: `started`, or another if no actor has started it yet."""
 
 
 StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]'}, total=False)
@@ -1900,6 +1963,28 @@ class Methods:
         answer: PublishedDocument = self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
+    def session_end(self, *, id: str) -> ToldJob:
+        """Ends a session."""
+        answer: ToldJob = self._call("session.end", _given({"id": id}))
+        return answer
+
+    def session_list(self) -> Sessions:
+        """Lists the sessions that have not ended."""
+        answer: Sessions = self._call("session.list", _given({}))
+        return answer
+
+    def session_run(self, *, id: str, script: str, timeout: Optional[float] = None) -> RanInSession:
+        """Runs a script in a session of the caller, and returns its exit code and what it wrote. A session runs one
+        at a time; a script that goes on after its `timeout` ends the session."""
+        answer: RanInSession = self._call("session.run", _given({"id": id, "script": script, "timeout": timeout}))
+        return answer
+
+    def session_start(self, *, script_type: str, timeout: Optional[float] = None, idle: Optional[float] = None, name: Optional[str] = None, group: Optional[str] = None, context_id: Optional[str] = None, env_vars: Optional[Dict[str, str]] = None, inputs: Optional[Dict[str, str]] = None, wait: Optional[float] = None) -> StartedSession:
+        """Starts a session: a folder, and an interpreter whose variables stay, for calls by session.run. It ends
+        after `timeout`, after `idle` without a call, or by session.end."""
+        answer: StartedSession = self._call("session.start", _given({"script_type": script_type, "timeout": timeout, "idle": idle, "name": name, "group": group, "context_id": context_id, "env_vars": env_vars, "inputs": inputs, "wait": wait}))
+        return answer
+
     def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
         """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
         each type, or in a period of the last 30 days."""
@@ -2264,6 +2349,28 @@ class AsyncMethods:
     async def script_rollback(self, *, name: str, version: int) -> PublishedDocument:
         """Publishes the text and the settings of an older version of a script as a new version."""
         answer: PublishedDocument = await self._call("script.rollback", _given({"name": name, "version": version}))
+        return answer
+
+    async def session_end(self, *, id: str) -> ToldJob:
+        """Ends a session."""
+        answer: ToldJob = await self._call("session.end", _given({"id": id}))
+        return answer
+
+    async def session_list(self) -> Sessions:
+        """Lists the sessions that have not ended."""
+        answer: Sessions = await self._call("session.list", _given({}))
+        return answer
+
+    async def session_run(self, *, id: str, script: str, timeout: Optional[float] = None) -> RanInSession:
+        """Runs a script in a session of the caller, and returns its exit code and what it wrote. A session runs one
+        at a time; a script that goes on after its `timeout` ends the session."""
+        answer: RanInSession = await self._call("session.run", _given({"id": id, "script": script, "timeout": timeout}))
+        return answer
+
+    async def session_start(self, *, script_type: str, timeout: Optional[float] = None, idle: Optional[float] = None, name: Optional[str] = None, group: Optional[str] = None, context_id: Optional[str] = None, env_vars: Optional[Dict[str, str]] = None, inputs: Optional[Dict[str, str]] = None, wait: Optional[float] = None) -> StartedSession:
+        """Starts a session: a folder, and an interpreter whose variables stay, for calls by session.run. It ends
+        after `timeout`, after `idle` without a call, or by session.end."""
+        answer: StartedSession = await self._call("session.start", _given({"script_type": script_type, "timeout": timeout, "idle": idle, "name": name, "group": group, "context_id": context_id, "env_vars": env_vars, "inputs": inputs, "wait": wait}))
         return answer
 
     async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:

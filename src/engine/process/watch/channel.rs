@@ -99,8 +99,19 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl ChannelMessage {
     /// Reads a line; `None` if it is no message.
     fn read(line: &[u8]) -> Option<Self> {
-        let Members { progress, text, log, output, retry_in, discard, state, submit, wait, inputs, next } =
-            serde_json::from_slice(line).ok()?;
+        let Members {
+            progress,
+            text,
+            log,
+            output,
+            retry_in,
+            discard,
+            state,
+            submit,
+            wait,
+            inputs,
+            next,
+        } = serde_json::from_slice(line).ok()?;
         if [state, submit, wait, inputs, next].iter().any(Option::is_some) {
             let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
             let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
