@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
 use crate::proto::job::{
-    AskedCall, AskedOutput, CallAnswer, JobId, KeptState, NewChildren, SessionCall, end_for_script,
+    AskedCall, AskedOutput, JobId, KeptState, NewChildren, SessionAnswer, SessionCall,
+    end_for_script,
 };
 
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
@@ -80,7 +81,7 @@ pub(super) enum AskedKind {
     /// Read the output of this job.
     Read(AskedOutput),
     /// Answer this call, and give the next one.
-    Next(Option<(JobId, CallAnswer)>),
+    Next(Option<(JobId, SessionAnswer)>),
     /// Nothing: the requests are refused.
     Refuse,
 }
@@ -284,7 +285,7 @@ impl Open {
     }
 
     /// Adds a request for the next call of a session. Returns why it is refused.
-    fn ask_for_call(&mut self, answer: Option<CallAnswer>) -> Option<String> {
+    fn ask_for_call(&mut self, answer: Option<SessionAnswer>) -> Option<String> {
         let is_unanswered = self.calls.served.is_some() && answer.is_none();
         let why = match (self.calls.is_asked, is_unanswered) {
             (true, _) => "a request for the next call waits already",
@@ -337,10 +338,8 @@ fn secret_in(asked: &RequestKind, has_secret: impl Fn(&str) -> bool) -> Option<&
     match asked {
         RequestKind::State(state) => has_secret(state.as_str())
             .then_some("the state has the value of a secret, which is not stored"),
-        // The name of a job is not stored.
-        RequestKind::Inputs(_) => None,
-        // They are hidden in an answer.
-        RequestKind::Next(_) => None,
+        // The name of a job is not stored, and the values are hidden in the answer of a call.
+        RequestKind::Inputs(_) | RequestKind::Next(_) => None,
         RequestKind::Submit(new) => {
             let mut fields = new.jobs.iter().flat_map(|job| job.submitted_fields());
             fields

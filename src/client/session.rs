@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Client, ClientError};
-use crate::proto::job::{CallAnswer, InvalidJob, JobId, JobStatus, SessionCall};
+use crate::proto::job::{InvalidJob, JobId, JobStatus, SessionAnswer, SessionCall};
 use crate::proto::text::text_of;
 use crate::store::GivenCall;
 
@@ -31,7 +31,7 @@ impl Client {
         id: &JobId,
         script: String,
         timeout: Duration,
-    ) -> Result<CallAnswer, ClientError> {
+    ) -> Result<SessionAnswer, ClientError> {
         let call = SessionCall::of_script(script, timeout);
         let call = call.map_err(|why| InvalidJob::new("script", why))?;
         self.give_call(id, &call).await?;
@@ -80,7 +80,7 @@ impl Client {
         id: &JobId,
         call: &JobId,
         timeout: Duration,
-    ) -> Result<CallAnswer, ClientError> {
+    ) -> Result<SessionAnswer, ClientError> {
         let until = Instant::now() + timeout + GRACE;
         let (mut answered, mut ended) = (Instant::now(), None);
         loop {
@@ -113,9 +113,9 @@ impl Client {
         &self,
         id: &JobId,
         call: &JobId,
-    ) -> Result<(Option<CallAnswer>, Option<String>), ClientError> {
+    ) -> Result<(Option<SessionAnswer>, Option<String>), ClientError> {
         let reply = self.waiters(id)?.pop_reply(call).await?;
-        if let Some(answer) = reply.and_then(|reply| CallAnswer::of_reply(&reply)) {
+        if let Some(answer) = reply.and_then(|reply| SessionAnswer::of_reply(&reply)) {
             return Ok((Some(answer), None));
         }
         Ok((None, self.reason_of_end(id).await?))

@@ -1,7 +1,7 @@
 //! Calls of sessions: given to a job that runs, and answered by it.
 
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, CallAnswer, CallKind, JobId, SessionCall};
+use crate::proto::job::{BootId, CallKind, JobId, SessionAnswer, SessionCall};
 use crate::proto::message::Control;
 
 /// The answer to a call that is given to a session.
@@ -74,7 +74,7 @@ impl Store {
         &self,
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
-        served: Option<(&JobId, &CallAnswer)>,
+        served: Option<(&JobId, &SessionAnswer)>,
     ) -> Result<NextCall, StoreError> {
         const DOING: &str = "answering a call of a session";
         let mut script = self.scripts.next_call.prepare_invoke();

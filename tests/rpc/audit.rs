@@ -9,7 +9,7 @@ use super::{Api, admin, caller};
 use crate::support::Hero;
 
 /// Methods that leave no record: their results name their maker, or belong to the caller.
-const MAKE_NEW: [&str; 14] = [
+const MAKE_NEW: [&str; 17] = [
     "batch.submit",
     "create_job",
     "graph.submit",
@@ -23,6 +23,9 @@ const MAKE_NEW: [&str; 14] = [
     "run_job_and_await_result",
     "script.check",
     "script.functions",
+    "session.list",
+    "session.run",
+    "session.start",
     "start_job",
 ];
 
@@ -60,6 +63,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
     let script = "osis_set(\"thing\", #{ id: \"one\" }); 0";
     let job = json!({ "script": script, "script_type": "osis", "context_id": "c" });
     api.call("job.run", json!([job]));
+    let session = api.call("session.start", json!({ "script_type": "bash", "wait": 0 }));
     let object = json!({ "type": "thing", "ids": ["one"], "context": "c" });
     let (queue, actor) = (json!({ "queue": "type:osis" }), json!({ "actor": "osis:default:1" }));
     vec![
@@ -71,6 +75,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("job.delete", json!({ "id": "gone" }), "job.delete"),
         ("stop_job", json!(["old-stop"]), "job.stop"),
         ("delete_job", json!(["old-delete"]), "job.delete"),
+        ("session.end", json!({ "id": session["id"] }), "session.end"),
         ("object.delete", object, "object.delete"),
         ("graph.stop", json!({ "id": "g" }), "graph.stop"),
         ("graph.retry", json!({ "id": "g" }), "graph.retry"),

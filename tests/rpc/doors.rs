@@ -243,7 +243,7 @@ const TABLE: &[Row] = &[
     Row("session.end", Thing::Ended, id, "!!!!!!", "--0000"),
     Row("session.list", Thing::Ended, nothing, "++++++", "++++++"),
     Row("session.run", Thing::Ended, |of| json!([of.id, "1"]), "!!!!!!", "--0000"),
-    Row("session.start", Thing::None, |of| json!([of.pick("osis", "other")]), "!!!!!!", "!!!!!!"),
+    Row("session.start", Thing::None, |of| json!([of.pick("osis", "other")]), "!!!!!!", "!!-!!!"),
     Row("start_job", Thing::Created, id, "++++++", "--0000"),
     Row("stats.follow", Thing::None, nothing, "!-!!!!", "!-!!!!"),
     Row("stats.get", Thing::None, nothing, "+-+---", "+-+---"),

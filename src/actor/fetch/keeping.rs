@@ -9,7 +9,7 @@ use super::children;
 use crate::actor::boot::Boot;
 use crate::actor::requests::{AskedKind, AskedWork, WorkResult};
 use crate::actor::running_job::RunningJob;
-use crate::proto::job::{AskedOutput, CallAnswer, JobId};
+use crate::proto::job::{AskedOutput, JobId, SessionAnswer};
 use crate::store::{NextCall, StoreError};
 
 /// Work on its way to Redis.
@@ -60,7 +60,7 @@ impl Keeping {
     async fn next_call(
         &self,
         boot: &Boot,
-        served: Option<&(JobId, CallAnswer)>,
+        served: Option<&(JobId, SessionAnswer)>,
     ) -> Result<(), StoreError> {
         let (id, claimed_at) = self.run.attempt();
         let served = served.map(|(call, answer)| (call, answer));

@@ -68,7 +68,7 @@ pub use reply_format::ReplyFormat;
 pub use retry_delays::RetryDelays;
 pub use secret_use::{SecretName, SecretUse};
 pub use session::{
-    AskedCall, CALL_BYTES_MAX, CALL_OUTPUT_BYTES_MAX, CallAnswer, CallKind, SessionCall,
+    AskedCall, CALL_BYTES_MAX, CALL_OUTPUT_BYTES_MAX, CallKind, SessionAnswer, SessionCall,
     end_for_script,
 };
 pub use settings::job_settings;

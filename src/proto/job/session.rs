@@ -24,16 +24,16 @@ const REASON_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AskedCall {
     /// The answer to the call before; `None` with the first request.
-    pub answer: Option<CallAnswer>,
+    pub answer: Option<SessionAnswer>,
 }
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CallAnswer {
+pub struct SessionAnswer {
     /// The exit code of the call: 0 if it succeeded.
     pub exit_code: i32,
-    /// What it wrote to standard output and standard error, in Base64.
+    /// The text that it wrote to standard output and standard error.
     #[serde(with = "base64_text")]
     pub output: Vec<u8>,
     /// The bytes that were cut off at the start of the output.
@@ -89,7 +89,7 @@ impl AskedCall {
             }
         }
         let SaidAnswer { exit: exit_code, truncated, .. } = said;
-        Ok(Self { answer: Some(CallAnswer { exit_code, output, truncated, result }) })
+        Ok(Self { answer: Some(SessionAnswer { exit_code, output, truncated, result }) })
     }
 
     /// Returns the reason why a request of too many bytes is refused.
@@ -98,7 +98,7 @@ impl AskedCall {
     }
 }
 
-impl CallAnswer {
+impl SessionAnswer {
     /// Returns the answer with other texts in it. An output that is not UTF-8 stays as it is.
     #[must_use]
     pub fn with_texts(self, change: impl Fn(&str) -> String) -> Self {
@@ -125,12 +125,12 @@ impl CallAnswer {
 pub struct SessionCall {
     /// The id of its reply.
     pub id: JobId,
-    /// What it asks for.
+    /// The thing that it asks for.
     #[serde(flatten)]
     pub kind: CallKind,
 }
 
-/// What a call asks for.
+/// The thing that a call asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CallKind {
@@ -208,7 +208,7 @@ mod tests {
         let answer = AskedCall::of_json(said, Some("[1]".to_owned())).expect("legal").answer;
         let answer = answer.expect("an answer");
         assert_eq!((answer.exit_code, &*answer.output, answer.truncated), (3, &b"hi\n"[..], 7));
-        assert_eq!(CallAnswer::of_reply(answer.to_json().as_bytes()), Some(answer.clone()));
+        assert_eq!(SessionAnswer::of_reply(answer.to_json().as_bytes()), Some(answer.clone()));
         let hidden = answer.with_texts(|text| text.replace("hi", "***"));
         assert_eq!(hidden.output, b"***\n");
         let of_bytes = |bytes: usize| {

@@ -16,7 +16,7 @@ use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
 use super::told_job::ToldJob;
 use crate::client::ClientError;
-use crate::config::format_duration;
+use crate::config::{TypeConfig, format_duration};
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, unique_scope};
 use crate::proto::target::ScriptType;
 use crate::store::{JobSearch, JobSummary, ListQuery};
@@ -72,7 +72,7 @@ struct StartSession {
     /// Environment variables.
     #[serde(default)]
     env_vars: BTreeMap<String, String>,
-    /// Files for it, in Base64, by their names: they are in the folder $HERO_INPUT_DIR.
+    /// Files for it, in Base64, by their names: they are in the folder `$HERO_INPUT_DIR`.
     #[serde(default)]
     inputs: GivenFiles,
     /// The longest time to wait for its start, in seconds; 30 without it.
@@ -122,7 +122,7 @@ async fn session_job(
     let Spelled(script_type) = given.script_type;
     context.uses(&script_type)?;
     let of_type = context.config.types.get(&script_type);
-    let Some(driver) = of_type.and_then(|of_type| of_type.session_driver()) else {
+    let Some(driver) = of_type.and_then(TypeConfig::session_driver) else {
         let why = format!(
             "`{script_type}` has no sessions: they are for types whose program is Python, bash or node; run each \
              script by job.run"
@@ -215,7 +215,7 @@ struct RanInSession {
     id: String,
     /// The exit code: 0 if the script succeeded.
     exit_code: i32,
-    /// What it wrote to standard output and standard error: text, or Base64.
+    /// The text that it wrote to standard output and standard error, or its Base64.
     output: String,
     /// `base64` if the output is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,7 +269,7 @@ struct ListSessions {}
 
 /// The sessions.
 #[derive(Serialize, JsonSchema)]
-struct Sessions {
+struct SessionList {
     /// The sessions of the caller that have not ended; of an operator, all within its bounds.
     sessions: Vec<ListedSession>,
 }
@@ -295,7 +295,7 @@ struct ListedSession {
     calls: u64,
 }
 
-async fn list(context: CallContext, _: ListSessions) -> Result<Sessions, RpcError> {
+async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcError> {
     let query = ListQuery {
         statuses: JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect(),
         script_type: None,
@@ -326,7 +326,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<Sessions, RpcErro
             calls: number("session_calls").unwrap_or_default(),
         }
     });
-    Ok(Sessions { sessions: sessions.collect() })
+    Ok(SessionList { sessions: sessions.collect() })
 }
 
 /// A session to end.
