@@ -267,9 +267,9 @@ fn child_of_a_published_script_has_its_text_settings_and_checked_parameters() {
     for (place, said) in [
         "params of page@1: page: \"x\" is text: expected integer",
         "params of page@1: page: is missing; it is required",
-        "`pge` is not a published script; did you mean `page`?",
-        "`page@9` is not kept",
-        "may not submit jobs of bash",
+        "uses `pge` names no published script, or none of a type that may_submit names",
+        "uses `page@9` names no published script, or none of a type that may_submit names",
+        "uses `other` names no published script, or none of a type that may_submit names",
         "is not the digest of page@1",
         "script_type `sal` is not the type of page@1, which is python",
     ]

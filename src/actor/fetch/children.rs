@@ -8,10 +8,10 @@ use crate::actor::requests::{AskedChildren, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
 use crate::proto::job::{
-    ChildName, GENERATIONS_MAX, Job, JobId, child_id, shown_place, unique_scope,
+    ChildName, GENERATIONS_MAX, Job, JobId, SubmitRule, child_id, shown_place, unique_scope,
 };
 use crate::proto::report::JOB_COURSE;
-use crate::proto::target::Priority;
+use crate::proto::target::{Priority, ScriptType};
 use crate::store::{ChildSubmitted, StoreError, Submitted};
 
 /// Submits them one after the other. Returns the answer as JSON, or the reason why one was refused; those before
@@ -25,7 +25,7 @@ pub(super) async fn submit(
     boot: &Boot,
 ) -> Result<WorkResult, StoreError> {
     let settings = boot.settings();
-    let new = match with_scripts(asked, boot).await? {
+    let new = match with_scripts(asked, &run.job, boot).await? {
         Ok(new) => new,
         Err(why) => return Ok(Err(why)),
     };
@@ -64,22 +64,49 @@ pub(super) async fn submit(
 }
 
 /// Returns the children of a request with the published scripts that they name, each as it is now, or the reason why
-/// one cannot have its script.
+/// one cannot have its script. A script learns nothing of scripts whose type it may not submit.
 async fn with_scripts(
     asked: &AskedChildren,
+    parent: &Job,
     boot: &Boot,
 ) -> Result<Result<Vec<Job>, String>, StoreError> {
-    let mut jobs = asked.new.jobs.clone();
-    let specs = jobs.iter_mut().map(|job| &mut job.spec);
-    match Box::pin(boot.process.home.resolve_scripts(specs)).await {
-        Ok(Ok(())) => Ok(Ok(jobs)),
-        Ok(Err((place, why))) => Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list)))),
-        Err(error) if error.is_outage() => Err(error),
-        Err(error) => {
-            warn!("cannot read the published script of a child: {error}");
-            Ok(Err(format!("the published script cannot be read: {error}")))
+    let (settings, mut jobs) = (boot.settings(), asked.new.jobs.clone());
+    for (place, job) in jobs.iter_mut().enumerate() {
+        let at = |why: String| Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list))));
+        let Some(used) = job.spec.uses.clone() else {
+            if job.spec.script_digest.is_some() {
+                return at("invalid job: script_digest needs `uses`".to_owned());
+            }
+            continue;
+        };
+        let found = match Box::pin(boot.process.home.published_script(&used)).await {
+            Ok(found) => found,
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => {
+                warn!("cannot read the published script {used} of a child: {error}");
+                return at(format!("the published script {used} cannot be read: {error}"));
+            }
+        };
+        let may_submit = |script_type: &ScriptType| {
+            rules_of(parent, &settings).iter().any(|rule| rule.script_type() == script_type)
+        };
+        let Some(script) = found.filter(|of| may_submit(&of.of.definition.script_type)) else {
+            return at(format!(
+                "invalid job: uses `{used}` names no published script, or none of a type that may_submit names"
+            ));
+        };
+        if let Err(why) = script.give_to(&mut job.spec) {
+            return at(why.to_string());
         }
     }
+    Ok(Ok(jobs))
+}
+
+/// Returns the jobs that the script of a job may submit.
+fn rules_of<'a>(parent: &Job, settings: &'a ActorSettings) -> &'a [SubmitRule] {
+    let of_parent = parent.spec.script_type.as_ref();
+    let rules = of_parent.and_then(|of_parent| settings.may_submit.get(of_parent));
+    rules.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the children as they are stored, or the reason why one of them may not be.
@@ -131,8 +158,7 @@ fn allowed(parent: &Job, child: &Job, settings: &ActorSettings) -> Result<(), St
     let Some(of_parent) = &parent.spec.script_type else {
         return Err("the job has no script type".to_owned());
     };
-    let rules = settings.may_submit.get(of_parent).map(Vec::as_slice).unwrap_or_default();
-    if rules.iter().any(|rule| rule.allows(child)) {
+    if rules_of(parent, settings).iter().any(|rule| rule.allows(child)) {
         return Ok(());
     }
     let of_child = child.spec.script_type.as_ref().map(ToString::to_string).unwrap_or_default();
