@@ -36,19 +36,6 @@ impl Client {
         Ok(job.copy_with(changes, &without)?)
     }
 
-    /// Submits a copy of a job, as [`Client::clone_of`] makes it. Returns its id.
-    ///
-    /// # Errors
-    /// As [`Client::clone_of`] and [`Client::submit`].
-    pub async fn clone_job(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<JobId, ClientError> {
-        let copy = self.clone_of(id, changes).await?;
-        self.submit_copy(id, copy).await
-    }
-
     /// Submits a copy of a job, with the files of the job. Returns its id.
     ///
     /// # Errors

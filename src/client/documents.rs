@@ -196,21 +196,3 @@ impl From<&Times> for TimesDocument {
         }
     }
 }
-
-/// The answer to a batch.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct BatchDocument {
-    /// The ids of the accepted jobs, in order.
-    pub ids: Vec<String>,
-    /// The rejected jobs.
-    pub refused: Vec<RefusedDocument>,
-}
-
-/// A job of a batch that was rejected.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RefusedDocument {
-    /// Its place in the batch, from 1.
-    pub line: u64,
-    /// The reason.
-    pub error: String,
-}

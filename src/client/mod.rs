@@ -83,7 +83,7 @@ pub use actors::UntoldShard;
 pub use audit::AuditFilter;
 pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
-pub use batch_document::{job_of_json, job_of_line};
+pub use batch_document::job_of_line;
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub use children::DESCENDANTS_MAX;
@@ -95,8 +95,7 @@ pub use cron_documents::{
 pub use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{
-    ActorDocument, BatchDocument, LimitDocument, QueueDocument, RefusedDocument, StatsDocument,
-    TimesDocument, TypeStatsDocument,
+    ActorDocument, LimitDocument, QueueDocument, StatsDocument, TimesDocument, TypeStatsDocument,
 };
 pub use events::EventFollower;
 pub use files::JobFile;

@@ -20,12 +20,6 @@ pub enum Ack {
 impl Ack {
     /// The maximum number of replicas.
     const REPLICAS_MAX: u8 = 16;
-
-    /// Returns the place for a job that asks for more than the memory of Redis.
-    #[must_use]
-    pub fn of_durable(self) -> Self {
-        if self == Self::Memory { Self::Disk } else { self }
-    }
 }
 
 impl fmt::Display for Ack {

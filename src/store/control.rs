@@ -156,18 +156,6 @@ impl Store {
         Ok(taken.unwrap_or_default())
     }
 
-    /// Sends a control message to a type; the supervisor hands it on to its actors.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn tell_type(
-        &self,
-        script_type: &ScriptType,
-        message: &Control,
-    ) -> Result<(), StoreError> {
-        self.push_control(self.keys.control_of_type(script_type), message).await
-    }
-
     async fn push_control(&self, list: String, message: &Control) -> Result<(), StoreError> {
         // A list without a reader must expire and not grow.
         let mut pipeline = redis::pipe();

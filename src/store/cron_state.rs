@@ -160,14 +160,6 @@ impl Store {
         }
     }
 
-    /// The last firing of a periodic job; none if it has never fired.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn last_firing(&self, name: &CronName) -> Result<Option<LastFiring>, StoreError> {
-        Ok(self.periodic_job(name).await?.last)
-    }
-
     /// Enables or disables a periodic job; `by` is who asks. Returns false if it was so already.
     ///
     /// # Errors

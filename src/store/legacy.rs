@@ -126,11 +126,6 @@ impl Store {
         own.filter(|queue| !queue.is_pattern()).map(|queue| queue.legacy.clone()).collect()
     }
 
-    /// Returns true if an actor takes from legacy queues that a pattern stands for.
-    pub fn has_legacy_pattern(&self, actor: &ActorId) -> bool {
-        self.keys.legacy().iter().any(|queue| queue.is_pattern() && queue.is_for(actor))
-    }
-
     /// The legacy queues that are served.
     pub fn legacy_queues(&self) -> &[LegacyQueue] {
         self.keys.legacy()

@@ -7,7 +7,7 @@ use hero::proto::job::JobId;
 use hero::proto::message::Control;
 use hero::store::{LogEntry, Verdict, Woken, WorkKind};
 
-use crate::support::{Life, RETENTION, World, job, keys, line, queue, script_type, wait_until};
+use crate::support::{Life, RETENTION, World, job, keys, line, queue, wait_until};
 
 /// The wake list of a target.
 fn wake(target: &str) -> String {
@@ -22,9 +22,8 @@ async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
         let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
         appeared.expect("appearing");
     }
-    let osis = script_type("osis");
     for message in [Control::Drain, Control::Resume] {
-        world.store.tell_type(&osis, &message).await.expect("telling");
+        world.redis.push(&keys::control_of_type("osis"), &[message.to_json()]);
     }
     assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 2);
     assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 0);
@@ -49,7 +48,7 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
     let life = Life::of("osis-default-1");
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.redis.put(&keys().actors(), 1, "osis:default:1");
-    world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
+    world.redis.push(&keys::control_of_type("osis"), &[Control::Drain.to_json()]);
     assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 1);
     assert!(world.redis.list(&keys::control("osis:default:1")).is_empty());
 }

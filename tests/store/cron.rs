@@ -54,8 +54,8 @@ async fn new_periodic_job_counts_from_now_on() {
     let (later, state) = world.store.cron_state(&names).await.expect("looking");
     assert_eq!([state[0].due, state[1].due], [second(1), now]);
     assert!(later > now);
-    assert!(world.store.last_firing(&names[1]).await.expect("looking").is_none());
-    let last = world.store.last_firing(&names[0]).await.expect("looking").expect("it fired");
+    assert!(world.store.periodic_job(&names[1]).await.expect("looking").last.is_none());
+    let last = world.store.periodic_job(&names[0]).await.expect("looking").last.expect("it fired");
     assert_eq!((last.due, last.id.as_str(), last.fired), (second(1), "a", 1));
 }
 
@@ -227,7 +227,7 @@ async fn firing_whose_id_is_taken_gets_another() {
     let Fired::Job(id) = fired.await.expect("firing") else { panic!("it has not fired") };
     assert!(id.as_str().starts_with("a-"), "{id}");
     assert_eq!(world.work("type:osis"), ["a", id.as_str()]);
-    let last = world.store.last_firing(&name).await.expect("looking").expect("it fired");
+    let last = world.store.periodic_job(&name).await.expect("looking").last.expect("it fired");
     assert_eq!(last.id, id);
     let again = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
     assert_eq!(again.await.expect("firing"), Fired::Past);

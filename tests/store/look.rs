@@ -8,7 +8,7 @@ use hero::store::{Outlook, WorkKind};
 use jiff::Timestamp;
 
 use super::large_outputs::{rules_without, store_of};
-use crate::support::{Life, RETENTION, World, job, keys, script_type};
+use crate::support::{Life, RETENTION, World, job, keys};
 
 async fn look(world: &World) -> Outlook {
     world.store.look().await.expect("looking")
@@ -29,7 +29,7 @@ async fn look_finds_each_kind_of_work() {
     };
     world.accepts(&[job("a")]).await;
     sees(&[WorkKind::Queues], "a job stands in its queue").await;
-    world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
+    world.redis.push(&keys::control_of_type("osis"), &[Control::Drain.to_json()]);
     sees(&[WorkKind::Queues, WorkKind::Control], "a message waits").await;
     world.redis.delete(&keys::control_of_type("osis"));
     for (index, work) in [
