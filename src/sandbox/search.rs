@@ -13,7 +13,7 @@ pub(super) const NEWEST: u32 = 469;
 
 /// The answer to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionAnswer {
+pub(super) enum CallAnswer {
     /// This error for any arguments.
     Error(i32),
     /// The rules decide by the arguments.
@@ -32,16 +32,15 @@ const TO_RULES: u32 = u32::MAX;
 
 /// Inserts a search for the answers between the check for the processor and the rules.
 pub(super) fn with_search(
-    answers: &BTreeMap<u32, SessionAnswer>,
+    answers: &BTreeMap<u32, CallAnswer>,
     rules: &[sock_filter],
 ) -> BpfProgram {
     let (check, rules) = rules.split_at(rules.len().min(PROCESSOR_CHECK_LEN));
     let mut program = check.to_vec();
     program.push(instruction(LOAD, 0, 0, 0));
     program.push(instruction(JUMP_IF_GREATER, 0, 1, NEWEST));
-    program.push(answer(SessionAnswer::Error(libc::ENOSYS)));
-    let answers: Vec<(u32, SessionAnswer)> =
-        answers.iter().map(|(call, is)| (*call, *is)).collect();
+    program.push(answer(CallAnswer::Error(libc::ENOSYS)));
+    let answers: Vec<(u32, CallAnswer)> = answers.iter().map(|(call, is)| (*call, *is)).collect();
     program.extend(search(&answers));
     let end = program.len();
     for (at, step) in program.iter_mut().enumerate() {
@@ -54,7 +53,7 @@ pub(super) fn with_search(
 }
 
 /// Finds a number among sorted ones: halves them until few are left, then compares each.
-fn search(answers: &[(u32, SessionAnswer)]) -> Vec<sock_filter> {
+fn search(answers: &[(u32, CallAnswer)]) -> Vec<sock_filter> {
     const FEW: usize = 12;
     if answers.len() > FEW {
         let (low, high) = answers.split_at(answers.len() / 2);
@@ -68,7 +67,7 @@ fn search(answers: &[(u32, SessionAnswer)]) -> Vec<sock_filter> {
         return halves.into_iter().chain(low).chain(high).collect();
     }
     // The comparisons are followed by `allow` for other numbers, and by each answer once.
-    let mut different: Vec<SessionAnswer> = Vec::new();
+    let mut different: Vec<CallAnswer> = Vec::new();
     let mut program = Vec::with_capacity(2 * FEW);
     for (place, (call, is)) in answers.iter().enumerate() {
         let known = different.iter().position(|known| known == is);
@@ -84,12 +83,12 @@ fn search(answers: &[(u32, SessionAnswer)]) -> Vec<sock_filter> {
     program
 }
 
-fn answer(answer: SessionAnswer) -> sock_filter {
+fn answer(answer: CallAnswer) -> sock_filter {
     match answer {
-        SessionAnswer::Error(error) => {
+        CallAnswer::Error(error) => {
             instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error))
         }
-        SessionAnswer::Rules => instruction(JUMP, 0, 0, TO_RULES),
+        CallAnswer::Rules => instruction(JUMP, 0, 0, TO_RULES),
     }
 }
 

@@ -12,7 +12,7 @@ use seccompiler::{
 
 use super::limits::RUN_NUMBER;
 use super::policy::{Network, Policy};
-use super::search::{SessionAnswer, number, with_search};
+use super::search::{CallAnswer, number, with_search};
 use super::support::{Support, target};
 
 /// A call with its name, which begins with `SYS_`.
@@ -188,14 +188,14 @@ pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
 }
 
 /// Returns the answers to all calls that are not allowed, by number; `with_rules` have rules.
-fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, SessionAnswer> {
+fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, CallAnswer> {
     let number = |call: &i64| u32::try_from(*call).ok();
     let with_rules = with_rules.iter().filter_map(number);
-    let mut answers: BTreeMap<u32, SessionAnswer> =
-        with_rules.map(|call| (call, SessionAnswer::Rules)).collect();
+    let mut answers: BTreeMap<u32, CallAnswer> =
+        with_rules.map(|call| (call, CallAnswer::Rules)).collect();
     for (calls, error) in denied(policy, support) {
         let numbers = calls.iter().filter_map(|(call, _)| number(call));
-        answers.extend(numbers.map(|call| (call, SessionAnswer::Error(error))));
+        answers.extend(numbers.map(|call| (call, CallAnswer::Error(error))));
     }
     answers
 }

@@ -1313,7 +1313,7 @@ class _RanInSessionRequired(TypedDict):
     exit_code: int
     """The exit code: 0 if the script succeeded."""
     output: str
-    """What it wrote to standard output and standard error: text, or Base64."""
+    """The text that it wrote to standard output and standard error, or its Base64."""
 
 
 class RanInSession(_RanInSessionRequired, total=False):
@@ -1425,7 +1425,7 @@ class ScriptVersions(TypedDict):
     """The versions that are kept, the newest first."""
 
 
-class Sessions(TypedDict):
+class SessionList(TypedDict):
     """The sessions."""
     sessions: List[ListedSession]
     """The sessions of the caller that have not ended; of an operator, all within its bounds."""
@@ -2006,9 +2006,9 @@ class Methods:
         answer: ToldJob = self._call("session.end", _given({"id": id}))
         return answer
 
-    def session_list(self) -> Sessions:
+    def session_list(self) -> SessionList:
         """Lists the sessions that have not ended."""
-        answer: Sessions = self._call("session.list", _given({}))
+        answer: SessionList = self._call("session.list", _given({}))
         return answer
 
     def session_run(self, *, id: str, script: str, timeout: Optional[float] = None) -> RanInSession:
@@ -2395,9 +2395,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("session.end", _given({"id": id}))
         return answer
 
-    async def session_list(self) -> Sessions:
+    async def session_list(self) -> SessionList:
         """Lists the sessions that have not ended."""
-        answer: Sessions = await self._call("session.list", _given({}))
+        answer: SessionList = await self._call("session.list", _given({}))
         return answer
 
     async def session_run(self, *, id: str, script: str, timeout: Optional[float] = None) -> RanInSession:
