@@ -76,8 +76,8 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
         old.port
     );
     let sentinel = Server::start(&folder, true, &watched);
-    // It asks a replica for its state every ten seconds, and promotes none before; older servers know no other period.
-    sentinel.ask::<redis::Value>("SENTINEL DEBUG info-period 200");
+    // It tells an old master of the new one after four periods of two seconds; older servers know no other periods.
+    sentinel.ask::<redis::Value>("SENTINEL DEBUG info-period 200 publish-period 200");
     wait_until("the replica is in step", || new.info("replication", "master_link_status:up"));
     wait_until("the sentinel knows the replica", || {
         sentinel.ask::<Vec<redis::Value>>("SENTINEL replicas main").is_some_and(|r| r.len() == 1)
