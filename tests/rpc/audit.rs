@@ -43,8 +43,9 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
     for id in ["edited", "stopped", "many", "old-stop", "old-delete", "gone"] {
         submit(id, "1", later.clone());
     }
-    for id in ["dead-1", "dead-2", "again"] {
-        submit(id, "throw \"no luck\"", json!({}));
+    // Those that are retried may not have failed again when the others are deleted.
+    for (id, luck) in [("dead-1", "no luck"), ("dead-2", "worse"), ("again", "worst")] {
+        submit(id, &format!("throw \"{luck}\""), json!({}));
         api.call("job.wait", json!({ "id": id, "wait": 30 }));
     }
     let graph = |id: &str| {
