@@ -254,8 +254,8 @@ fn head(graph: &GraphInfo, document: &GraphDocument) -> String {
 
 /// Returns the id of the job of a callback, with its state unless it has expired.
 fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
-    let state = graph.callback_states.get(name);
-    format!("{id}{}", state.map(|state| format!(" {state}")).unwrap_or_default())
+    let job = graph.callback_jobs.iter().find(|job| job.callback == name);
+    format!("{id}{}", job.map(|job| format!(" {}", job.status)).unwrap_or_default())
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {

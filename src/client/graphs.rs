@@ -46,10 +46,21 @@ pub struct GraphDocument {
     /// id of its job.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub callbacks: BTreeMap<String, String>,
-    /// The states of the jobs of these callbacks, where one graph or batch is asked for; without a job that was deleted
-    /// or has expired.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub callback_states: BTreeMap<String, String>,
+    /// The jobs of these callbacks with their states, where one graph or batch is asked for; without a job that was
+    /// deleted or has expired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callback_jobs: Vec<CallbackJob>,
+}
+
+/// The job of a callback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CallbackJob {
+    /// The callback: `on_success`, `on_failure` or `on_end`.
+    pub callback: String,
+    /// The id of the job.
+    pub id: String,
+    /// Its state.
+    pub status: String,
 }
 
 impl From<&GraphInfo> for GraphDocument {
@@ -73,7 +84,7 @@ impl From<&GraphInfo> for GraphDocument {
                 .iter()
                 .map(|(name, id)| ((*name).to_owned(), id.clone()))
                 .collect(),
-            callback_states: BTreeMap::new(),
+            callback_jobs: Vec::new(),
         }
     }
 }
@@ -232,9 +243,11 @@ impl Client {
         for (name, id) in &document.callbacks {
             let Ok(id) = id.parse::<JobId>() else { continue };
             let found = self.of(&id)?.summaries(vec![id.clone()]).await?;
-            if let Some(job) = found.into_iter().flatten().next() {
-                document.callback_states.insert(name.clone(), job.state().to_owned());
-            }
+            document.callback_jobs.extend(found.into_iter().flatten().map(|job| CallbackJob {
+                callback: name.clone(),
+                id: job.id.to_string(),
+                status: job.state().to_owned(),
+            }));
         }
         Ok(document)
     }

@@ -103,7 +103,9 @@ pub use follow::{JobFollower, JobNews};
 pub use graph::{Graph, GraphNode};
 pub use graph_around::{GraphJob, JobGraph};
 pub use graph_retry::GraphRetry;
-pub use graphs::{GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument};
+pub use graphs::{
+    CallbackJob, GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument,
+};
 pub use logs::LogFollower;
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};

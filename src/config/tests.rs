@@ -175,7 +175,8 @@ fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
         ("[job]\nscript_size_max = 9.5", format!("2:19: job.script_size_max: {size}")),
         (
             "[actor]\nlease = \"15 sec\"",
-            "2:9: actor.lease: expected a duration in ms, s, m, h or d, such as \"15s\"".to_owned(),
+            "2:9: actor.lease: expected a duration in ms, s, m, h or d, such as \"15s\"; did you mean s?"
+                .to_owned(),
         ),
         (
             "[job]\ntimeout = \"99999999999999999999d\"",

@@ -488,7 +488,8 @@ fn callbacks_of_a_graph_get_its_counts_and_start_again_after_a_retry() {
     let json = hero.run(&["--json", "graph", "show", "g"]).code(0).stdout;
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["graph"]["callbacks"]["on_success"], done.as_str(), "{json}");
-    assert_eq!(json["graph"]["callback_states"]["on_success"], "finished", "{json}");
+    let job = serde_json::json!({ "callback": "on_success", "id": done, "status": "finished" });
+    assert_eq!(json["graph"]["callback_jobs"][1], job, "{json}");
     let waited = hero.run(&["graph", "wait", "g"]).code(0);
     waited.says(&format!("hero: on_success: job {done} finished: hero job wait {done}"));
     hero.run(&["graph", "delete", "g"]).code(0);

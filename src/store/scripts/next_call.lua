@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 boot  2 id  3 time of the claim in us  4 id of the call that was served, or ''  5 its answer as JSON
 -- returns a word, and what it needs: 'lost' | 'none' | 'call', the call as JSON
--- needs: wrong_type time job
+-- needs: wrong_type job
 
 local REPLY_TTL_S = 60
 local boot, id, served = ARGV[1], ARGV[2], ARGV[4]

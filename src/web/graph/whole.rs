@@ -316,7 +316,10 @@ fn pages(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
 /// Returns the jobs that the end of the graph started.
 fn callbacks(graph: &JobDoc, links: &SiteLinks) -> Markup {
     let started = graph.get("callbacks").and_then(Value::as_object);
-    let state = |name: &str| graph.get("callback_states")?.get(name)?.as_str();
+    let state = |name: &str| {
+        let jobs = graph.get("callback_jobs")?.as_array()?;
+        jobs.iter().find(|job| job["callback"] == name)?["status"].as_str()
+    };
     html! {
         section #callbacks {
             @if let Some(started) = started.filter(|started| !started.is_empty()) {

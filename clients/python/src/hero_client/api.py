@@ -77,6 +77,16 @@ class BackfilledFiring(TypedDict):
     """Its job, or the job for which it is left out."""
 
 
+class CallbackJob(TypedDict):
+    """The job of a callback."""
+    callback: str
+    """The callback: `on_success`, `on_failure` or `on_end`."""
+    id: str
+    """The id of the job."""
+    status: str
+    """Its state."""
+
+
 class ChangedPeriodicJob(TypedDict):
     """A periodic job that was added, changed or deleted."""
     name: str
@@ -323,8 +333,8 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     callbacks: Dict[str, str]
     """The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the id of
     its job."""
-    callback_states: Dict[str, str]
-    """The states of the jobs of these callbacks, where one graph or batch is asked for; without a job that was
+    callback_jobs: List[CallbackJob]
+    """The jobs of these callbacks with their states, where one graph or batch is asked for; without a job that was
     deleted or has expired."""
 
 

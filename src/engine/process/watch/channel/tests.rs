@@ -177,7 +177,7 @@ fn request_for_a_call_takes_the_output_and_drops_the_end_that_its_call_said() {
         &large,
     ];
     let (messages, logged) = through(&[lines.join("\n").as_bytes()], 100);
-    assert!(logged[0].contains("result: Some(\"[7]\")"), "{}", logged[0]);
+    assert!(logged[0].contains(r#"result: Some(\"[7]\")"#), "{}", logged[0]);
     assert_eq!(logged[1..3], ["Err(\"the line is no request for a call\")"; 2]);
     assert_eq!(logged[3..], [format!("{:?}", Err::<(), _>(AskedCall::too_large()))]);
     assert_eq!((messages.output, messages.asked), (None, None));
