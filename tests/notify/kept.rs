@@ -44,7 +44,7 @@ fn what_was_not_told_is_in_a_backup_and_is_told_after_its_restore_with_the_same_
     wanted(&other, &["recovered"]);
     finish(&there, &["--name", "import", "--id", "again"]);
     wait_until("it has recovered", || told(&elsewhere).len() == 3);
-    // The old namespace goes on as well: whoever compares ids hears of each once.
+    // The old namespace goes on as well: a receiver that compares ids gets each once.
     receiver.start_again();
     let _old = hero.supervisor().start();
     wait_until("both are told there too", || told(&receiver).len() == 2);

@@ -19,7 +19,7 @@ enum Dead {
     All,
 }
 
-/// What happens, and who is there.
+/// A situation: the event, and the daemons and receivers that are there.
 struct Stage {
     redis: Redis,
     hero: Hero,
