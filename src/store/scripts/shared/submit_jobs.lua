@@ -78,12 +78,10 @@ local function submit_jobs(args)
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-      if code ~= 'error' then
-        give_type_time(id, 'expect_within', script_type)
-        if has_field(first, last, 'expires') or has_field(first, last, 'expect_within')
-          or type_time('expect_within', script_type) then
-          rarely().note_latest_times(id)
-        end
+      local late = code ~= 'error' and type_time('expect_within', script_type)
+      if late then give_type_time(id, 'expect_within', script_type) end
+      if code ~= 'error' and (late or has_field(first, last, 'expires') or has_field(first, last, 'expect_within')) then
+        rarely().note_latest_times(id)
       end
       if newest then rarely().note_looked_at(id, newest, at) end
       if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end

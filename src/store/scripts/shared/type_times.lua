@@ -1,16 +1,17 @@
 -- The times that supervisors want for jobs of a script type without a time of their own.
 
-local type_times = {}
+local type_times = { expect_within = {}, slow_after = {} }
 
 -- Returns such a time of a type, in seconds; nil if it has none. An access list of an older version does not permit the key.
 local function type_time(name, script_type)
-  local field = name .. ':' .. (script_type or '')
-  if type_times[field] == nil then
-    local text = redis.pcall('HGET', TYPE_TIMES, field)
+  local known = type_times[name]
+  script_type = script_type or ''
+  if known[script_type] == nil then
+    local text = redis.pcall('HGET', TYPE_TIMES, name .. ':' .. script_type)
     -- Another text would make the job invalid.
-    type_times[field] = type(text) == 'string' and string.find(text, '^%d+%.?%d*$') and text or false
+    known[script_type] = type(text) == 'string' and string.find(text, '^%d+%.?%d*$') and text or false
   end
-  return type_times[field] or nil
+  return known[script_type] or nil
 end
 
 -- Gives a job this time, unless it has one.
