@@ -1,4 +1,4 @@
-//! What notifications have to tell, in a backup and after its restore; and periodic jobs that nobody is told of.
+//! Notifications in a backup and after its restore, and periodic jobs whose notification does not exist.
 
 use std::collections::BTreeSet;
 use std::fs;
