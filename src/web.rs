@@ -12,7 +12,6 @@ mod cookie;
 mod cron;
 mod cron_form;
 mod doc;
-mod error;
 mod events;
 mod fields;
 mod graph;
@@ -39,6 +38,7 @@ mod snapshot;
 mod stats;
 mod submit;
 mod visitor;
+mod web_error;
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ fn routes(site: Site) -> Router {
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))
-        .fallback(error::no_such_page)
+        .fallback(web_error::no_such_page)
         .layer(from_fn_with_state(site.clone(), guard::identify))
         .layer(from_fn_with_state(site.clone(), guard::in_time));
     let open = Router::new()

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
+use super::actor_error::ActorError;
 use super::boot::Boot;
-use super::error::ActorError;
 use super::machine;
 use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};

@@ -1,7 +1,7 @@
 //! Periodic jobs in Redis, checked as those in files.
 
+use super::config_error::{ConfigError, FilePlace};
 use super::cron_rules::CronRules;
-use super::error::{ConfigError, FilePlace};
 use super::periodic_jobs::{CronEntry, CronPlace, Crontab, complete, time_zone};
 use crate::proto::cron::{ADDED_BYTES_MAX, AddedCron, CronName, Schedule};
 use crate::proto::job::{Entrance, Job, SETTINGS};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::units;
 
 /// The longest path of a Unix socket, in bytes.

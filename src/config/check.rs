@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::command::{NOT_EXTENSION, is_extension};
+use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
-use super::error::{Fault, KeyPath};
 use super::keys::check_signatures;
 use super::limits::LimitConfig;
 use super::notify::check_notifications;

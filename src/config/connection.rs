@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::ack::Ack;
-use super::error::{ConfigError, Fault, KeyPath};
+use super::config_error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
 use super::units;

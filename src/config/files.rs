@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::error::{ConfigError, NO_PERMISSION};
+use super::config_error::{ConfigError, NO_PERMISSION};
 use super::source::place;
 use crate::proto::units::format_size;
 

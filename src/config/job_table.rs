@@ -10,7 +10,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
+use super::config_error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
 use super::source::Source;
 use crate::proto::job::{Entrance, FieldKind, JobSpec, SETTINGS, Setting};
 use crate::proto::units::parse_duration;

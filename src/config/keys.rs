@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::types::TypeConfig;
 use crate::proto::job::{KeyName, PublicKey, RequiredKeys, SubmitRule};
 use crate::proto::target::ScriptType;

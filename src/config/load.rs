@@ -6,7 +6,7 @@ use toml::Table;
 use toml::value::Value;
 
 use super::check::check;
-use super::error::{ConfigError, Fault, FilePlace};
+use super::config_error::{ConfigError, Fault, FilePlace};
 use super::files::{DEFAULT_FILE, read_all};
 use super::schema::{Config, Layer};
 use super::source::Source;
@@ -92,7 +92,7 @@ impl Layer {
     fn deserialize_merged(table: Table, main: &Path) -> Result<Self, ConfigError> {
         table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
             place: FilePlace { file: main.to_owned(), position: None },
-            message: super::error::explain(error.message(), None),
+            message: super::config_error::explain(error.message(), None),
         })
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::error::{ConfigError, FilePlace, KeyPath};
+use super::config_error::{ConfigError, FilePlace, KeyPath};
 use super::files;
 use super::job_table::JobTable;
 use super::schema::Config;

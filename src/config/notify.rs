@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::{Password, empty_is_none, password_of};
-use super::error::{ConfigError, Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::units;
 use crate::proto::cron::CronName;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::proto::object::{
     Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,

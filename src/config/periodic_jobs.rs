@@ -11,8 +11,8 @@ use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::config_error::{ConfigError, FilePlace};
 use super::cron_rules::CronRules;
-use super::error::{ConfigError, FilePlace};
 use super::files;
 use super::job_table::JobTable;
 use super::schema::Config;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::redis_url::RedisUrl;
 use super::units;
 

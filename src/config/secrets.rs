@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use crate::proto::job::SecretName;
 use crate::proto::target::{Group, ScriptType};
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
+use super::config_error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
 use crate::proto::text::shown;
 
 /// A value of a file, with its place in the text.

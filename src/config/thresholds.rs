@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::units;
 
 /// `[check]`: the thresholds of problems. Zero switches one off.

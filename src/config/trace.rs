@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 
 /// `[trace]`: where spans of jobs are sent, and how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use self::rhai_limits::usual_extension;
 pub use self::times::TimesConfig;
 use self::times::TypeTime;
 use super::command::{CommandOptions, DependenciesConfig, is_python};
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::who::{check_callers, check_may_submit};
 use crate::proto::job::{KeyName, OutputOverflow};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::amqp::{AmqpMode, Node};
-use super::error::{ConfigError, Fault, KeyPath};
+use super::config_error::{ConfigError, Fault, KeyPath};
 use super::schema::Config;
 use super::unit_config::{Role, UnitConfig};
 use crate::proto::target::{ActorId, ScriptType};
@@ -177,7 +177,7 @@ fn broker_of(name: &str) -> Option<NamedBroker> {
 /// Rejects a role or actors that contradict the name of the unit.
 fn must_be(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
     let name = match table.0.last() {
-        Some(super::error::PathStep::Key(name)) => shown(name),
+        Some(super::config_error::PathStep::Key(name)) => shown(name),
         _ => String::new(),
     };
     if unit.role.is_some_and(|own| own != role) {

@@ -2,7 +2,7 @@
 //! scripts may submit.
 
 use super::api::is_caller_name;
-use super::error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath};
 use crate::proto::job::SubmitRule;
 
 /// The word for all callers.

@@ -17,11 +17,11 @@ use super::agent::{
     AgentServer, CallCourse, agent_code, is_per_request, is_supported, unsupported, version_of,
 };
 use super::agent_calls::{AgentCall, CancelByDrop, RunningCall};
-use super::error::{RpcError, code};
 use super::guard::refusal;
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::request_trace::TRACE;
+use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use crate::proto::job::{BootId, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;

@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use tracing::{debug, warn};
 
 use super::caller::Caller;
-use super::error::{RpcError, code, shown};
 use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
 use super::request_trace::{TRACE, trace_of_headers};
+use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
 use crate::config::ApiConfig;
 

@@ -12,11 +12,11 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use super::agent_http;
 use super::caller::{Bounds, Scope};
-use super::error::{RpcError, code};
 use super::guard::{self, Guarded, RefusedPage, refusal};
 use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::rest;
+use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::socket;
 use crate::metrics::Format;

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 
-use super::error::{RpcError, code};
+use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 
 /// Reads the body of a request, which must be JSON. Fails with the status and the error of the refusal.

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use super::caller::Caller;
-use super::error::{RpcError, code, shown};
 use super::login::PEER;
 use super::request_trace::TRACE;
+use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
 use super::guesses::Guesses;
 use super::nonce::{LOGIN_LIFETIME, Logins};
+use super::rpc_error::{RpcError, code};
 
 /// Returns the caller of a token, if it is valid; an error if that cannot be told now.
 pub type TokenCheck = Arc<dyn Fn(String) -> CheckedToken + Send + Sync>;

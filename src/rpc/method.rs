@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::caller::{Caller, Scope};
-use super::error::{RpcError, code};
 use super::follow::Following;
+use super::rpc_error::{RpcError, code};
 use crate::client::Client;
 use crate::config::Config;
 use crate::proto::job::{JobFiles, JobId};

@@ -12,7 +12,7 @@ use k256::ecdsa::{Signature, VerifyingKey};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
+use super::rpc_error::{RpcError, code};
 use crate::proto::text::hexadecimal;
 
 /// The time to sign a nonce.

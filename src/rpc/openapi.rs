@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::error::{RpcError, code};
 use super::rest_paths::{RestPath, RestResult};
+use super::rpc_error::{RpcError, code};
 
 /// The version of `OpenAPI` that the document follows.
 const OPENAPI: &str = "3.1.0";

@@ -3,9 +3,9 @@
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::error::code;
 use super::examples;
 use super::method::Method;
+use super::rpc_error::code;
 use super::schema_names::name_schemas;
 use crate::proto::access::Scope;
 

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::error::RpcError;
+use super::rpc_error::RpcError;
 use crate::proto::job::TraceParent;
 use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
 

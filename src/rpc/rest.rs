@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::error::{RpcError, code, shown};
 use super::guard::wants_page;
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
+use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
 use crate::proto::json_text::refuse_wide_integers;
 

@@ -10,11 +10,11 @@ use tracing::info;
 
 use super::agent_calls::AgentCalls;
 use super::caller::{Caller, Scope};
-use super::error::{RpcError, code, shown};
 use super::follow::{FollowHub, Following};
 use super::login::{TokenCheck, TokenLogin, peer};
 use super::method::CallContext;
 use super::nonce::Logins;
+use super::rpc_error::{RpcError, code, shown};
 use super::table::MethodTable;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::debug;
 
-use super::error::{RpcError, code};
 use super::guard::{log_disconnected, refusal};
 use super::json::{self, NOBODY, RpcAnswers, Sender};
+use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
 use crate::proto::report::Shutdown;

@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
 use super::follow::{Follower, NextNotice};
 use super::method::{OpenSubscription, read};
 use super::methods::{EndSubscription, UNSUBSCRIBE};
+use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 
 /// The maximum number of subscriptions of one connection.

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::error::{RpcError, code, shown};
 use super::follow::Following;
 use super::method::{CallContext, Method};
 use super::rest_paths::PATHS;
+use super::rpc_error::{RpcError, code, shown};
 use super::{methods, openapi, openrpc, request_trace};
 use crate::trace::Tracer;
 

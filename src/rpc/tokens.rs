@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
+use super::rpc_error::{RpcError, code};
 use crate::client::{Client, TokenError};
 use crate::proto::access::TokenRecord;
 

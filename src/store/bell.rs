@@ -12,7 +12,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use super::adopt::START_PATIENCE;
-use super::error::CONNECTING;
+use super::store_error::CONNECTING;
 use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
 use crate::proto::target::ActorId;
 

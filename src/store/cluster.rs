@@ -14,8 +14,8 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value};
 
-use super::error::{CONNECTING, StoreError, describe};
 use super::node::{self, Place};
+use super::store_error::{CONNECTING, StoreError, describe};
 use crate::config::ClusterUrl;
 
 /// The timeout of one node, for the connection and again for its answer.

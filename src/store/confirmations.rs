@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::connection::Blocking;
-use super::error::StoreError;
+use super::store_error::StoreError;
 use crate::proto::job::JobId;
 
 /// The jobs of a question that do not exist any more.

@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
 use super::backoff::Backoff;
-use super::error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
 use super::server::{Connected, Server};
+use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
 use super::way::RESPONSE_TIMEOUT;
 
 /// The time that a call to a cluster is repeated until the slot is found.

@@ -8,7 +8,7 @@ use redis::streams::{StreamRangeReply, StreamReadReply};
 
 use super::attempts::millis;
 use super::connection::Blocking;
-use super::error::describe;
+use super::store_error::describe;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;

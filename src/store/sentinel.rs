@@ -10,8 +10,8 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisConnectionInfo, RedisError};
 
-use super::error::{CONNECTING, StoreError, describe};
 use super::node;
+use super::store_error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
 /// The timeout of one sentinel.

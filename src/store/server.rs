@@ -7,7 +7,7 @@ use std::time::Instant;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use tokio::sync::watch;
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use super::way::WayToRedis;
 use crate::config::{Password, RedisConfig};
 

@@ -13,9 +13,9 @@ use redis::{
 };
 
 use super::cluster::Cluster;
-use super::error::{CONNECTING, StoreError};
 use super::node;
 use super::sentinel::Sentinels;
+use super::store_error::{CONNECTING, StoreError};
 use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
 use crate::proto::keys::Keys;
 

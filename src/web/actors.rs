@@ -9,7 +9,6 @@ use serde_json::json;
 
 pub(super) use list::{list, live};
 
-use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
@@ -18,6 +17,7 @@ use super::parts::{Confirm, meter, sign, things, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::message::ActorState;
 use crate::proto::target::Priority;
 use crate::rpc::Scope;

@@ -8,11 +8,11 @@ use maud::html;
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::parts::{columns, empty, was};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 /// Lists the changes.
 pub(super) async fn list(

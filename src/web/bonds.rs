@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::links::SiteLinks;
 use super::parts::{count, first_line, short_id};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::JobSummary;

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
@@ -16,6 +15,7 @@ use super::parts::{Paged, ago, columns, count, empty, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::rpc::Scope;
 use crate::store::BrokerPresence;
 

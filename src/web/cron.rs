@@ -9,13 +9,13 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
 use super::parts::{ShownState, ago, columns, count, empty, id_link, sign, things, until, was};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::config::format_duration;
 use crate::proto::job::JobStatus;
 use crate::proto::units::brief;

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::doc::JobDoc;
-use super::error::{PageError, sentence};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::encoded;
 use super::site::Site;
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
 use super::visitor::Visitor;
+use super::web_error::{PageError, sentence};
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;
 use crate::rpc::{RpcError, Scope};

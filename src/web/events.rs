@@ -14,10 +14,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::error::PageError;
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
 use crate::rpc::Caller;
 

@@ -3,9 +3,9 @@
 use axum::Form;
 use axum::extract::{FromRequest, Request};
 
-use super::error::PageError;
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 /// The fields of a form, in their order. The token against forgery was right.
 #[derive(Debug, Clone)]

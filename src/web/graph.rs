@@ -15,7 +15,6 @@ use serde_json::json;
 
 use super::bonds;
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::job::read;
 use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
@@ -25,6 +24,7 @@ use super::parts::{ShownState, columns, duration, glyph, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 

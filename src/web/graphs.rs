@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::{SiteLinks, encoded};
 use super::parts::{ShownState, columns, count, empty, pager, short_id, things, was};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 /// The rows of a page.
 const ROWS: usize = 100;

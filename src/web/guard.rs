@@ -10,11 +10,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::cookie::{decoded, over_tls_only, read};
-use super::error::PageError;
 use super::refused::refused;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visitor::{Visitor, forgery_subject};
+use super::web_error::PageError;
 use crate::rpc::{Arrival, Caller, Scope};
 
 /// The headers that bound what a browser may do with a page. With `no-referrer` browsers would hide the origin

@@ -24,7 +24,6 @@ use serde_json::json;
 
 use super::bonds;
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
@@ -33,6 +32,7 @@ use super::parts::{duration, percent, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::job::{JobId, JobStatus};
 use crate::rpc::Scope;
 use crate::store::LogLine;

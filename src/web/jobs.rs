@@ -14,7 +14,6 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::bonds;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
@@ -22,6 +21,7 @@ use super::parts::{ShownState, count, empty, pager, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::job::JobId;
 use crate::rpc::Scope;
 

@@ -3,12 +3,12 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
-use super::error::{PageError, word};
 use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{ShownState, count};
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::{PageError, word};
 use crate::rpc::Scope;
 
 /// The place of a page in the side bar.

@@ -6,13 +6,13 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{columns, count, empty};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 async fn read(site: &Site, visitor: &Visitor) -> Result<Vec<JobDoc>, PageError> {
     let mut answer = site.ask(visitor, "limit.list", json!({})).await?;

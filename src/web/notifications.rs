@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::parts::{columns, empty, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 /// Lists the deliveries.
 pub(super) async fn list(

@@ -6,13 +6,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{Confirm, bulk, columns, count, empty, pager, pick, pick_all, things};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::rpc::Scope;
 
 /// The longest text of an object in a row, in characters.

@@ -11,7 +11,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::brokers;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
 use super::parts::{problems, things, tiles};
@@ -19,6 +18,7 @@ use super::queues::{self, QueueRow};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 
 /// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
 const AGE_SHOWN_S: u64 = 2;

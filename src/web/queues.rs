@@ -7,7 +7,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
@@ -16,6 +15,7 @@ use super::parts::{Confirm, count, duration, rate, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;

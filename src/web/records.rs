@@ -1,11 +1,11 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use super::error::{PageError, sentence};
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{columns, empty, instant, pager, things};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::{PageError, sentence};
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
 use crate::rpc::Scope;

@@ -4,9 +4,9 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::html;
 
-use super::error::sentence;
 use super::layout::{document, mark};
 use super::links::SiteLinks;
+use super::web_error::sentence;
 
 /// Returns the page.
 pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {

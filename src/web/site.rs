@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tracing::info;
 
 use super::cookie::SetCookie;
-use super::error::PageError;
 use super::layout::{self, Nav, PageFrame, WebPage};
 use super::links::SiteLinks;
 use super::live::Feeds;
@@ -20,6 +19,7 @@ use super::parts::{Confirm, confirm};
 use super::session::Sessions;
 use super::snapshot::{SiteSnapshot, SnapshotReader};
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::client::Client;
 use crate::config::Config;
 use crate::proto::job::JobFiles;

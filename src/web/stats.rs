@@ -11,12 +11,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{columns, count, duration, empty, percent};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::client::PeriodStats;
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};

@@ -11,12 +11,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::error::{PageError, sentence};
 use super::job::read;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::encoded;
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::{PageError, sentence};
 use crate::config::{Config, JobConfig, format_size};
 use crate::proto::job::JobFiles;
 use crate::rpc::{RpcError, Scope};

@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use maud::{Markup, html};
 
-use super::error::PageError;
+use super::web_error::PageError;
 use crate::rpc::{Belongs, Bounds, Caller, Scope};
 use crate::store::JobSummary;
 

@@ -154,7 +154,7 @@ impl<'a> Tree<'a> {
         graph
     }
 
-    /// Returns the imports among the entries of a folder, without its `mod.rs`.
+    /// Returns the imports among the entries of a folder, without the root of a package.
     fn side_by_side(&self, folder: &str) -> Graph<'a> {
         let mut graph = Graph::new();
         for (file, named) in &self.named {
@@ -181,14 +181,23 @@ fn add<'a>(imports: &mut Vec<Import<'a>>, import: Import<'a>) {
 fn entry_of<'a>(folder: &str, file: &'a str) -> Option<&'a str> {
     let rest = file.strip_prefix(folder)?;
     let name = rest.split('/').next()?.trim_end_matches(".rs");
-    let is_entry = !["mod", "lib"].contains(&name);
-    is_entry.then(|| &file[..folder.len() + name.len()])
+    let is_root = name == "lib" || folder.ends_with(&format!("/{name}/"));
+    (!is_root).then(|| &file[..folder.len() + name.len()])
 }
 
 fn module_path(path: &str) -> ModulePath {
     let rest = path.trim_start_matches("src/").trim_end_matches(".rs");
-    let rest = rest.trim_end_matches("/mod");
-    rest.split('/').filter(|part| *part != "lib").map(str::to_owned).collect()
+    let mut module: ModulePath =
+        rest.split('/').filter(|part| *part != "lib").map(str::to_owned).collect();
+    if is_package_root(&module) {
+        module.pop();
+    }
+    module
+}
+
+/// Whether a file is the root of a package in the folder of its name, such as `store/store`.
+fn is_package_root(module: &[String]) -> bool {
+    matches!(module, [.., folder, file] if folder == file)
 }
 
 /// Returns every path of the code with its place and form, and the groups of `use` written out.
@@ -313,7 +322,7 @@ fn reached_from<'a>(graph: &Graph<'a>, from: &str) -> BTreeSet<&'a str> {
 
 #[test]
 fn circles_are_found_through_every_form_of_import() {
-    let file = |path: &str, text: &str| (format!("src/room/{path}"), text.to_owned());
+    let file = |path: &str, text: &str| (format!("src/room{path}"), text.to_owned());
     let cases = [
         ("use crate::room::b::B;", "use super::a::A;"),
         ("use crate::{error, room::{c, b::{self, B}}};", "use super::{\n    c,\n    a::A,\n};"),
@@ -323,23 +332,23 @@ fn circles_are_found_through_every_form_of_import() {
     ];
     let parent = "mod a;\nmod b;\npub use a::FromA;\npub(crate) use b::{FromB};";
     for (a, b) in cases {
-        let files = [file("mod.rs", parent), file("a.rs", a), file("b.rs", b), file("c.rs", "")];
+        let files = [file(".rs", parent), file("/a.rs", a), file("/b.rs", b), file("/c.rs", "")];
         let said = faults(&files).join("\n");
         assert!(said.contains("src/room/a.rs:1 imports src/room/b"), "`{a}` `{b}`: {said}");
         assert!(said.contains("src/room/b.rs:"), "`{a}` `{b}`: {said}");
     }
-    let parent = [file("mod.rs", "mod a;\nuse a::A;"), file("a.rs", "use super::Shared;")];
-    assert!(faults(&parent).join("\n").contains("src/room/mod.rs:2 imports src/room/a.rs"));
+    let parent = [file(".rs", "mod a;\nuse a::A;"), file("/a.rs", "use super::Shared;")];
+    assert!(faults(&parent).join("\n").contains("src/room.rs:2 imports src/room/a.rs"));
 }
 
 #[test]
 fn folders_that_import_each_other_through_different_files_are_a_circle() {
-    let file = |path: &str, text: &str| (format!("src/room/{path}"), text.to_owned());
+    let file = |path: &str, text: &str| (format!("src/room{path}"), text.to_owned());
     let files = [
-        file("left/one.rs", "use crate::room::right::two;"),
-        file("left/two.rs", ""),
-        file("right/one.rs", "use crate::room::left::two;"),
-        file("right/two.rs", ""),
+        file("/left/one.rs", "use crate::room::right::two;"),
+        file("/left/two.rs", ""),
+        file("/right/one.rs", "use crate::room::left::two;"),
+        file("/right/two.rs", ""),
     ];
     let said = faults(&files).join("\n");
     assert!(said.contains("src/room/left/one.rs:1 imports src/room/right"), "{said}");
@@ -347,15 +356,15 @@ fn folders_that_import_each_other_through_different_files_are_a_circle() {
 
 #[test]
 fn declarations_tests_and_comments_are_no_imports() {
-    let file = |path: &str, text: &str| (format!("src/room/{path}"), text.to_owned());
+    let file = |path: &str, text: &str| (format!("src/room{path}"), text.to_owned());
     let a = "//! Of [`super::b::B`].\nuse super::Shared;\n#[cfg(test)]\nmod tests {\n    use super::super::b;\n}";
     let parent =
         "pub(in crate::room) mod a;\nmod b;\npub use a::A;\npub struct Shared;\nfn f() { a::g() }";
     let files = [
-        file("mod.rs", parent),
-        file("a.rs", a),
-        file("b.rs", "use super::a::A;\nuse std::fmt;\nfn f() { \"super::b\"; }"),
-        file("a/tests.rs", "use crate::room::b;"),
+        file(".rs", parent),
+        file("/a.rs", a),
+        file("/b.rs", "use super::a::A;\nuse std::fmt;\nfn f() { \"super::b\"; }"),
+        file("/a/tests.rs", "use crate::room::b;"),
     ];
     assert_eq!(faults(&files), [] as [&str; 0]);
 }

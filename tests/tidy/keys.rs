@@ -8,7 +8,7 @@ use super::source::literals;
 
 /// The places where literals spell keys: there the keys are the contract with programs that are
 /// not ours, or the rules name what they look for.
-const PLACES: [&str; 4] = ["tests/foreign/", "tests/osis/", "tests/e2e/protocol.rs", "tests/tidy/"];
+const PLACES: [&str; 4] = ["tests/foreign", "tests/osis/", "tests/e2e/protocol.rs", "tests/tidy"];
 /// A key in the default namespace, or a key without its namespace.
 const KEY: &str = r"\bhero:[^\s:]|\b(q|meta):[a-z]";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::error::{Fault, KeyPath};
+use crate::config::config_error::{Fault, KeyPath};
 use crate::config::osis::OsisConfig;
 use crate::config::units;
 use crate::proto::object::{Context, ObjectType};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::config_error::{ConfigError, Fault, KeyPath};
 use crate::config::connection::{Password, empty_is_none, password_of};
-use crate::config::error::{ConfigError, Fault, KeyPath};
 use crate::config::units;
 use crate::proto::target::{IllegalName, name};
 

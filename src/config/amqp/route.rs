@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::nodes::BrokerName;
-use crate::config::error::{Fault, KeyPath};
+use crate::config::config_error::{Fault, KeyPath};
 use crate::config::{TypeConfig, units};
 use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Group, ScriptType};

@@ -3,7 +3,7 @@
 use toml::value::Value;
 
 use super::row::{KeyTable, is_chosen};
-use crate::config::error::KeyPath;
+use crate::config::config_error::KeyPath;
 
 /// Returns each place of a table with its values.
 pub(super) fn places<'v>(root: &'v Value, table: &KeyTable) -> Vec<(KeyPath, &'v Value)> {

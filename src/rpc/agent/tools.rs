@@ -5,8 +5,8 @@ use std::time::Duration;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::super::error::{RpcError, code};
 use super::super::method::Method;
+use super::super::rpc_error::{RpcError, code};
 use super::super::table::MethodTable;
 use super::types::AgentTypes;
 use super::{AgentServer, published};

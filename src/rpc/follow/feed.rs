@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::super::error::RpcError;
+use super::super::rpc_error::RpcError;
 use super::notice::{LoggedEvent, LoggedLine};
 use super::place::StreamPlace;
 use crate::client::StatsDocument;

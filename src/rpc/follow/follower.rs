@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::super::error::RpcError;
+use super::super::rpc_error::RpcError;
 use super::feed::{FeedEntry, SharedFeed};
 use super::hub::{FeedSeat, FollowHub};
 use super::notice::{EventsNotice, JobNotice, NoticeHead, StatsNotice};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::super::error::{RpcError, code};
+use super::super::rpc_error::{RpcError, code};
 use super::feed::SharedFeed;
 use super::read;
 use super::topic::FollowTopic;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::error::RpcError;
+use super::super::rpc_error::RpcError;
 use crate::client::StatsDocument;
 use crate::proto::job::JobStatus;
 use crate::store::{JobEvent, LogLine};

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
-use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use super::super::request_trace::trace_of_request;
+use super::super::rpc_error::{RpcError, code};
 use super::super::seen::sees_whole_types;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};

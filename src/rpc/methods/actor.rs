@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::RpcError;
 use super::params::{Spelled, patience};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;

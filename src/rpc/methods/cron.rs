@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::blocking;
 use super::job::Id;
 use super::job_types::{JobSettings, mask};

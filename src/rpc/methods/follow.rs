@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code, shown};
 use super::super::follow::{
     EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
 };
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code, shown};
 use super::params::Spelled;
 use crate::proto::job::JobId;
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
 use crate::client::{

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
 use super::params::Spelled;
 use super::told_job::ToldJob;
 use crate::client::JobValues;

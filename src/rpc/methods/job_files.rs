@@ -7,8 +7,8 @@ use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
 use crate::proto::job::{FileName, Job, JobFiles, JobId, STDIN};

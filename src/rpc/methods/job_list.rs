@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::belongs::Belongs;
-use super::super::error::RpcError;
 use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
 use super::job_types::ListedJob;
 use super::params::{PastMoment, Spelled, page_size};
 use crate::client::ErrorGroupsDocument;

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::error::{RpcError, code};
 use super::super::follow::{LoggedLine, StreamPlace};
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
 use super::params::{Spelled, page_size};
 use crate::proto::job::JobId;
 use crate::store::LogLine;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::RpcError;
 use super::params::Spelled;
 use crate::proto::job::JobId;
 

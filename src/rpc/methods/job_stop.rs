@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
 use super::params::Spelled;
 use super::told_job::ToldJob;
 use crate::client::DESCENDANTS_MAX;

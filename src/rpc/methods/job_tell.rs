@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::error::RpcError;
 use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
 use super::params::Spelled;
 use super::told_job::ToldJob;
 use crate::proto::job::JobId;

@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::error::RpcError;
 use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
 use crate::proto::job::{
     FieldKind, InvalidJob, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
 };

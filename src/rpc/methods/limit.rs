@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::params::{Nothing, PastMoment, Spelled};
 use crate::client::{LimitDocument, PeriodStats, StatsDocument};
 

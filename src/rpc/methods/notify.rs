@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
 use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};

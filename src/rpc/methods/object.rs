@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::job::Deleted;
 use super::params::{Spelled, page_size};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};

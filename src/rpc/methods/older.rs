@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::job::{cleared, created, deleted, output_of, submitted_awaited};
 use super::job_stop::stopped;
 use super::job_types::JobSettings;

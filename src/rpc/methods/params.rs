@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use super::super::error::{RpcError, code};
+use super::super::rpc_error::{RpcError, code};
 use crate::proto::job::JobId;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::{RpcError, code};
 use super::blocking;
 use super::job_types::mask;
 use super::params::{Nothing, Spelled};

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::error::RpcError;
 use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId};
 

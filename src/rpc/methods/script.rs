@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::RpcError;
 use super::blocking;
 use super::params::Spelled;
 use crate::config::EngineKind;

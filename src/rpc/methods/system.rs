@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::caller::{Bounds, Scope};
-use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::super::rpc_error::RpcError;
 use super::super::seen::moment_within;
 use super::params::Nothing;
 use crate::view::{HealthRules, Moment, NamespaceHealth};

@@ -1,8 +1,8 @@
 //! Unique keys among callers. A key of a caller with bounds, or without the scope operate, belongs to this caller and
 //! the context of the job, unless `api.shared_unique_keys` names it. Then such a caller learns only that it is taken.
 
-use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
 use crate::client::ClientError;
 use crate::proto::job::{Job, JobId, unique_scope};
 use crate::proto::pattern::matches;

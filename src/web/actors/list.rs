@@ -7,7 +7,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
@@ -17,6 +16,7 @@ use super::super::parts::{
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::{reason, state_sign};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;

@@ -7,13 +7,13 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::graphs::address;
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, things};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 
 /// Reads a graph without its jobs.
 pub(super) async fn named(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {

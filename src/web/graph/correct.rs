@@ -6,13 +6,13 @@ use maud::html;
 use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::graphs::{address, docs};
 use super::super::job::read;
 use super::super::layout::{Nav, WebPage};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::change::{named, retried};
 use crate::proto::error_kind::FailureCause;
 

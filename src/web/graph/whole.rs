@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::super::bonds;
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::graphs::{address, counts, docs, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
@@ -23,6 +22,7 @@ use super::super::parts::{
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::draw::{GraphZoom, node_id};
 use super::{JOBS_MAX, SeenGraph, figure, of, zoom_links};
 use crate::proto::error_kind::failed_prerequisite;

@@ -4,13 +4,13 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::json;
 
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::layout::Nav;
 use super::super::links::encoded;
 use super::super::parts::Confirm;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::{parsed, read, tell_form};
 
 /// Asks before a job is deleted.

@@ -9,12 +9,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::jobs::attachment;
 use super::super::layout::bar;
 use super::super::links::encoded;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::facts::bytes;
 use crate::proto::job::STDIN;
 

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::links::{SiteLinks, encoded};
+use super::super::web_error::PageError;
 use super::attempts::ShownAttempt;
 use crate::client::Client;
 use crate::proto::job::{JobId, JobStatus};

@@ -7,12 +7,12 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::read;
 use crate::proto::job::JobStatus;
 

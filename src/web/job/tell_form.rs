@@ -4,12 +4,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 
 /// Returns the wait of a job, with the form if it is for an event and the visitor may change the job.

@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::layout::bar;
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::rows::{self, RowLook};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;

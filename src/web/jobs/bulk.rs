@@ -5,12 +5,12 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::error::{PageError, sentence};
 use super::super::fields::Fields;
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, bulk, count, things};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::{PageError, sentence};
 use super::filter::JobFilter;
 
 /// The maximum number of jobs that one form changes.

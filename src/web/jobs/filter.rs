@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::super::error::PageError;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use super::super::web_error::PageError;
 use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::spoken_time::parse_past_time;
 use crate::proto::text::shown;

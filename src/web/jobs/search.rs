@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::error::PageError;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::filter::JobFilter;
 use crate::store::{JobSearch, ListQuery};
 

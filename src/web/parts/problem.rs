@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::error::sentence;
+use super::super::web_error::sentence;
 use super::state::glyph;
 use crate::view::Severity;
 

@@ -5,7 +5,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
@@ -13,6 +12,7 @@ use super::super::parts::{Paged, columns, empty_row, things};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use super::{QueueRow, rows};
 
 /// The choices of queues, by their words in the address.

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::error::sentence;
 use super::super::layout::bar;
 use super::super::visitor::Visitor;
+use super::super::web_error::sentence;
 
 /// Begins the names of the fields of parameters.
 pub(super) const FIELD: &str = "param-";

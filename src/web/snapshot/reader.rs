@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::super::error::PageError;
+use super::super::web_error::PageError;
 use super::{SiteSnapshot, SlowPart};
 use crate::client::{Client, ClientError};
 use crate::config::Config;

@@ -7,10 +7,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::super::error::PageError;
 use super::super::fields::Fields;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
+use super::super::web_error::PageError;
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::JobConfig;
 use crate::proto::job::{FileBody, FileName, JobFiles};

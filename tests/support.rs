@@ -10,7 +10,7 @@ mod json_schema;
 pub(crate) mod keys;
 mod mariadb;
 mod monitor;
-#[path = "../../src/test_support.rs"]
+#[path = "../src/test_support.rs"]
 mod needs;
 mod npm;
 pub(crate) mod proxy;

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use super::scratch::Scratch;
 
 /// The source of the module `hero`.
-pub(in crate::process) const HERO_MODULE: &str = include_str!("hero.py");
+pub(in crate::process) const HERO_MODULE: &str = include_str!("python/hero.py");
 /// The source of the module that makes semaphores for `multiprocessing`.
-pub(in crate::process) const SEMAPHORES: &str = include_str!("semaphores.py");
+pub(in crate::process) const SEMAPHORES: &str = include_str!("python/semaphores.py");
 /// Python finds it before its own module of this name, and so calls the other.
 const SEMAPHORES_CALLER: &str = "import _hero_semaphores\n_hero_semaphores.install(__file__)\n";
 /// The variable with the folders where Python searches modules, after the script's folder.

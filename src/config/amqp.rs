@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::{Password, TlsFiles, password_of, read_pem};
-use super::error::{ConfigError, Fault, KeyPath};
 use super::types::TypeConfig;
 use super::units;
 use crate::proto::object::Context;

@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::doc::JobDoc;
-use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
 use super::parts::{columns, count, empty, first_line, things, was};
 use super::site::Site;
 use super::visitor::Visitor;
+use super::web_error::PageError;
 use crate::proto::line_diff::shown_diff;
 use crate::rpc::Scope;
 use form::{FIELD, RunDraft, given, run_form};

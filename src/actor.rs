@@ -5,10 +5,10 @@
 //! `fetch` again, which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name. Each
 //! shard has these loops of its own; the threads of `workers` serve all, and `tasks` shares them.
 
+mod actor_error;
 mod boot;
 mod counts;
 mod crew;
-mod error;
 mod fetch;
 mod handover;
 mod health;
@@ -45,9 +45,9 @@ use tracing::{info, warn};
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
 use crate::trace::Tracer;
+pub use actor_error::ActorError;
 use boot::Boot;
 use crew::Crew;
-pub use error::ActorError;
 use fetch::Fetch;
 pub use objects::{RedisObjects, ScriptRedisClient};
 use process::ActorProcess;

@@ -33,8 +33,8 @@ mod system;
 mod told_job;
 mod unique_keys;
 
-use super::error::{RpcError, code};
 use super::method::Method;
+use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 
