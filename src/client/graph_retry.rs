@@ -111,7 +111,7 @@ impl Client {
     }
 
     async fn steps(&self, id: &JobId) -> Result<Vec<Step>, ClientError> {
-        let members = self.all_members(id, &GraphJobOutcome::ALL).await?;
+        let members = self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?;
         let mut steps = Vec::with_capacity(members.len());
         for some in members.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids: Vec<JobId> = some.iter().map(|member| member.id.clone()).collect();

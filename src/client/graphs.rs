@@ -199,7 +199,7 @@ impl Client {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<JobOfGraph>, ClientError> {
-        let outcomes = outcome.as_ref().map_or(&GraphJobOutcome::ALL[..], std::slice::from_ref);
+        let outcomes = outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
         let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
         let jobs = self.of(id)?.summaries(ids).await?;
@@ -297,7 +297,7 @@ impl Client {
         // A deleted job ends its dependents, and with them the graph.
         self.of(id)?.drop_callbacks(id).await?;
         let mut change = GraphChange::default();
-        for member in self.all_members(id, &GraphJobOutcome::ALL).await?.iter().rev() {
+        for member in self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?.iter().rev() {
             match self.of(id)?.delete(&member.id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => change.done += 1,
                 DeleteOutcome::Missing => {}

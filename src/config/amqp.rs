@@ -27,72 +27,75 @@ use super::types::TypeConfig;
 use super::units;
 use crate::proto::object::Context;
 use crate::proto::target::ScriptType;
+use crate::config::toml_table::toml_table;
 
 /// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
 /// The maximum number of retry lanes of a queue.
 const LANES_MAX: usize = 8;
 
-/// `[amqp]`: RabbitMQ, for units with the role `broker`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct AmqpConfig {
-    /// The address: `amqp://USER@HOST:PORT/VHOST`, or `amqps` for TLS. Empty for none.
-    pub url: AmqpUrl,
-    /// The file with the password; the systemd credential without one.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub password_file: Option<PathBuf>,
-    /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub tls_ca_file: Option<PathBuf>,
-    /// The management API, `http://HOST:PORT`, with the login of `url`; empty for none.
-    pub management_url: String,
-    /// The beginning of the name of every queue.
-    pub queue_tag: String,
-    /// One queue for all keys, or one per key.
-    pub mode: AmqpMode,
-    /// The node of the matrix whose brokers run here, unless the name of the unit says it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<Node>,
-    /// The dispatchers of the unified mode.
-    pub dispatchers: usize,
-    /// The dispatchers of each broker of the matrix; 0 to not start it.
-    pub brokers: BTreeMap<BrokerName, usize>,
-    /// The maximum number of messages that a dispatcher holds.
-    pub prefetch: u16,
-    /// The kind of the queues.
-    pub queue_type: QueueKind,
-    /// The maximum number of deliveries of a message after the first that failed.
-    pub max_retries: u32,
-    /// The wait before each further delivery; the last one counts for all that follow.
-    pub retry_delays: Vec<AmqpDelay>,
-    /// The largest body of a message, in bytes.
-    #[serde(with = "units::size")]
-    pub message_size_max: u64,
-    /// The maximum number of messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
-    pub log_length_max: u32,
-    /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
-    #[serde(with = "units::duration")]
-    pub consumer_timeout: Duration,
-    /// The time between two looks at the queues and bindings.
-    #[serde(with = "units::duration")]
-    pub topology_interval: Duration,
-    /// The routing keys that accept the operation `shutdown`.
-    pub shutdown_keys: Vec<String>,
-    /// The context of the objects that messages read and write.
-    pub context: String,
-    /// Publishes a log event for each message that is served.
-    pub trace_on: bool,
-    /// Deletes the messages of the queues and the log records when a broker starts; for tags of
-    /// development only.
-    pub purge_on_start: bool,
-    /// `[amqp.logs]`.
-    pub logs: LogsConfig,
-    /// `[amqp.relational]`.
-    pub relational: RelationalConfig,
-    /// `[[amqp.route]]`: who serves which messages.
-    #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
-    pub routes: Vec<RouteConfig>,
+toml_table! {
+    /// `[amqp]`: RabbitMQ, for units with the role `broker`.
+    pub struct AmqpConfig {
+        /// The address: `amqp://USER@HOST:PORT/VHOST`, or `amqps` for TLS. Empty for none.
+        pub url: AmqpUrl = AmqpUrl::default(),
+        /// The file with the password; the systemd credential without one.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub password_file: Option<PathBuf> = None,
+        /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub tls_ca_file: Option<PathBuf> = None,
+        /// The management API, `http://HOST:PORT`, with the login of `url`; empty for none.
+        pub management_url: String = String::new(),
+        /// The beginning of the name of every queue.
+        pub queue_tag: String = "prod_".to_owned(),
+        /// One queue for all keys, or one per key.
+        pub mode: AmqpMode = AmqpMode::Unified,
+        /// The node of the matrix whose brokers run here, unless the name of the unit says it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub node: Option<Node> = None,
+        /// The dispatchers of the unified mode.
+        pub dispatchers: usize = 4,
+        /// The dispatchers of each broker of the matrix; 0 to not start it.
+        pub brokers: BTreeMap<BrokerName, usize> = BTreeMap::new(),
+        /// The maximum number of messages that a dispatcher holds.
+        pub prefetch: u16 = 64,
+        /// The kind of the queues.
+        pub queue_type: QueueKind = QueueKind::Classic,
+        /// The maximum number of deliveries of a message after the first that failed.
+        pub max_retries: u32 = 3,
+        /// The wait before each further delivery; the last one counts for all that follow.
+        pub retry_delays: Vec<AmqpDelay> = [1, 10, 60]
+            .map(|seconds| AmqpDelay(Duration::from_secs(seconds)))
+            .to_vec(),
+        /// The largest body of a message, in bytes.
+        #[serde(with = "units::size")]
+        pub message_size_max: u64 = 1 << 20,
+        /// The maximum number of messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
+        pub log_length_max: u32 = 0,
+        /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
+        #[serde(with = "units::duration")]
+        pub consumer_timeout: Duration = Duration::from_mins(30),
+        /// The time between two looks at the queues and bindings.
+        #[serde(with = "units::duration")]
+        pub topology_interval: Duration = Duration::from_mins(1),
+        /// The routing keys that accept the operation `shutdown`.
+        pub shutdown_keys: Vec<String> = vec!["adm".to_owned()],
+        /// The context of the objects that messages read and write.
+        pub context: String = String::new(),
+        /// Publishes a log event for each message that is served.
+        pub trace_on: bool = false,
+        /// Deletes the messages of the queues and the log records when a broker starts; for tags of
+        /// development only.
+        pub purge_on_start: bool = false,
+        /// `[amqp.logs]`.
+        pub logs: LogsConfig = LogsConfig::default(),
+        /// `[amqp.relational]`.
+        pub relational: RelationalConfig = RelationalConfig::default(),
+        /// `[[amqp.route]]`: who serves which messages.
+        #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
+        pub routes: Vec<RouteConfig> = Vec::new(),
+    }
 }
 
 /// The kind of queues.
@@ -104,39 +107,6 @@ pub enum QueueKind {
     Classic,
     /// Replicated among nodes of RabbitMQ.
     Quorum,
-}
-
-impl Default for AmqpConfig {
-    fn default() -> Self {
-        Self {
-            url: AmqpUrl::default(),
-            password_file: None,
-            tls_ca_file: None,
-            management_url: String::new(),
-            queue_tag: "prod_".to_owned(),
-            mode: AmqpMode::Unified,
-            node: None,
-            dispatchers: 4,
-            brokers: BTreeMap::new(),
-            prefetch: 64,
-            queue_type: QueueKind::Classic,
-            max_retries: 3,
-            retry_delays: [1, 10, 60]
-                .map(|seconds| AmqpDelay(Duration::from_secs(seconds)))
-                .to_vec(),
-            message_size_max: 1 << 20,
-            log_length_max: 0,
-            consumer_timeout: Duration::from_mins(30),
-            topology_interval: Duration::from_mins(1),
-            shutdown_keys: vec!["adm".to_owned()],
-            context: String::new(),
-            trace_on: false,
-            purge_on_start: false,
-            logs: LogsConfig::default(),
-            relational: RelationalConfig::default(),
-            routes: Vec::new(),
-        }
-    }
 }
 
 impl AmqpConfig {

@@ -11,55 +11,56 @@ use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
+use crate::config::toml_table::toml_table;
 
 /// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
 /// The scopes of a key, as their names.
 const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 
-/// `[api]`: the API and the page, which a supervisor serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct ApiConfig {
-    /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
-    pub listen: Vec<Listen>,
-    /// The path that everything is served below, such as `/hero`; empty for none.
-    pub path: String,
-    /// The names that a browser may call the API by over TCP, besides addresses and `localhost`.
-    pub hosts: Vec<String>,
-    /// The addresses of proxies whose `X-Forwarded-*` headers count.
-    pub trusted_proxies: Vec<AddressRange>,
-    /// The certificates of the server, in PEM; without one TCP has no TLS.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub tls_cert_file: Option<PathBuf>,
-    /// The private key of the certificate.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub tls_key_file: Option<PathBuf>,
-    /// The group whose members may do everything over a Unix socket.
-    pub admin_group: String,
-    /// The group whose members may read and submit over a Unix socket; it owns the socket.
-    pub group: String,
-    /// The unique keys that callers with bounds, or without the scope operate, share with all others, as
-    /// patterns; any other key belongs to such a caller and the context of its job.
-    pub shared_unique_keys: Vec<String>,
-    /// Serves `/metrics` without a login.
-    pub metrics_open: bool,
-    /// The largest body of a request, in bytes.
-    #[serde(with = "units::size")]
-    pub body_size_max: u64,
-    /// The maximum number of calls of one batch.
-    pub batch_max: usize,
-    /// The maximum number of connections at once.
-    pub connections_max: usize,
-    /// The time within which a client must send a request, or read its answer.
-    #[serde(with = "units::duration")]
-    pub client_timeout: Duration,
-    /// The file that gets the addresses in use, one per line.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub address_file: Option<PathBuf>,
-    /// `[api.keys.NAME]`: the callers that log in by a signature.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub keys: BTreeMap<String, ApiKey>,
+toml_table! {
+    /// `[api]`: the API and the page, which a supervisor serves.
+    pub struct ApiConfig {
+        /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
+        pub listen: Vec<Listen> = vec![Listen::Unix(PathBuf::from("/run/hero/api.sock"))],
+        /// The path that everything is served below, such as `/hero`; empty for none.
+        pub path: String = String::new(),
+        /// The names that a browser may call the API by over TCP, besides addresses and `localhost`.
+        pub hosts: Vec<String> = Vec::new(),
+        /// The addresses of proxies whose `X-Forwarded-*` headers count.
+        pub trusted_proxies: Vec<AddressRange> = Vec::new(),
+        /// The certificates of the server, in PEM; without one TCP has no TLS.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub tls_cert_file: Option<PathBuf> = None,
+        /// The private key of the certificate.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub tls_key_file: Option<PathBuf> = None,
+        /// The group whose members may do everything over a Unix socket.
+        pub admin_group: String = "hero-admin".to_owned(),
+        /// The group whose members may read and submit over a Unix socket; it owns the socket.
+        pub group: String = "hero".to_owned(),
+        /// The unique keys that callers with bounds, or without the scope operate, share with all others, as
+        /// patterns; any other key belongs to such a caller and the context of its job.
+        pub shared_unique_keys: Vec<String> = Vec::new(),
+        /// Serves `/metrics` without a login.
+        pub metrics_open: bool = false,
+        /// The largest body of a request, in bytes.
+        #[serde(with = "units::size")]
+        pub body_size_max: u64 = 8 << 20,
+        /// The maximum number of calls of one batch.
+        pub batch_max: usize = 100,
+        /// The maximum number of connections at once.
+        pub connections_max: usize = 1000,
+        /// The time within which a client must send a request, or read its answer.
+        #[serde(with = "units::duration")]
+        pub client_timeout: Duration = Duration::from_secs(30),
+        /// The file that gets the addresses in use, one per line.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub address_file: Option<PathBuf> = None,
+        /// `[api.keys.NAME]`: the callers that log in by a signature.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub keys: BTreeMap<String, ApiKey> = BTreeMap::new(),
+    }
 }
 
 /// `[api.keys.NAME]`: a caller that logs in by a signature.
@@ -82,29 +83,6 @@ pub struct ApiKey {
     /// The contexts of its jobs and objects; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-}
-
-impl Default for ApiConfig {
-    fn default() -> Self {
-        Self {
-            listen: vec![Listen::Unix(PathBuf::from("/run/hero/api.sock"))],
-            path: String::new(),
-            hosts: Vec::new(),
-            trusted_proxies: Vec::new(),
-            tls_cert_file: None,
-            tls_key_file: None,
-            admin_group: "hero-admin".to_owned(),
-            group: "hero".to_owned(),
-            shared_unique_keys: Vec::new(),
-            metrics_open: false,
-            body_size_max: 8 << 20,
-            batch_max: 100,
-            connections_max: 1000,
-            client_timeout: Duration::from_secs(30),
-            address_file: None,
-            keys: BTreeMap::new(),
-        }
-    }
 }
 
 impl ApiConfig {

@@ -3,24 +3,24 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 
 use super::units;
 use crate::proto::keys::Namespace;
+use crate::config::toml_table::toml_table;
 
-/// `[artifacts]`: a folder that keeps contents by their SHA-256.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct ArtifactsConfig {
-    /// The folder, which all machines of the namespace share; all files are in Redis without one.
-    #[serde(with = "super::connection::empty_is_none")]
-    pub dir: Option<PathBuf>,
-    /// The largest file, in bytes.
-    #[serde(with = "units::size")]
-    pub max_size: u64,
-    /// The time that files stay after the end of their job; zero for as long as their job.
-    #[serde(with = "units::duration")]
-    pub retention: Duration,
+toml_table! {
+    /// `[artifacts]`: a folder that keeps contents by their SHA-256.
+    pub struct ArtifactsConfig {
+        /// The folder, which all machines of the namespace share; all files are in Redis without one.
+        #[serde(with = "super::connection::empty_is_none")]
+        pub dir: Option<PathBuf> = None,
+        /// The largest file, in bytes.
+        #[serde(with = "units::size")]
+        pub max_size: u64 = 256 << 20,
+        /// The time that files stay after the end of their job; zero for as long as their job.
+        #[serde(with = "units::duration")]
+        pub retention: Duration = Duration::ZERO,
+    }
 }
 
 /// The folder of one namespace, and the bounds of its files.
@@ -44,11 +44,5 @@ impl ArtifactsConfig {
         let own = dir.join(format!("{namespace}.files"));
         let (max_size, retention) = (self.max_size, self.retention);
         Some(ArtifactFolder { dir, own, max_size, retention })
-    }
-}
-
-impl Default for ArtifactsConfig {
-    fn default() -> Self {
-        Self { dir: None, max_size: 256 << 20, retention: Duration::ZERO }
     }
 }

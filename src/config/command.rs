@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::proto::job::OutputOverflow;
+use crate::config::toml_table::toml_table;
 
 /// The optional keys of `[type.NAME]` with `engine = "command"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,35 +35,22 @@ pub struct CommandOptions {
     pub dependencies: DependenciesConfig,
 }
 
-/// `[type.NAME.dependencies]`: the packages that a Python script declares in its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct DependenciesConfig {
-    /// Installs packages.
-    pub enabled: bool,
-    /// The package index; empty for the installer's default, `none` for no index.
-    pub index: String,
-    /// Further folders and pages with packages.
-    pub find_links: Vec<String>,
-    /// Variables of the installer. It may read the files and folders that they name.
-    pub env: BTreeMap<String, String>,
-    /// Allows to build packages from source, which runs their code.
-    pub source_builds: bool,
-    /// The longest time to install one set of packages.
-    #[serde(with = "units::duration")]
-    pub build_timeout: Duration,
-}
-
-impl Default for DependenciesConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            index: String::new(),
-            find_links: Vec::new(),
-            env: BTreeMap::new(),
-            source_builds: false,
-            build_timeout: Duration::from_mins(5),
-        }
+toml_table! {
+    /// `[type.NAME.dependencies]`: the packages that a Python script declares in its text.
+    pub struct DependenciesConfig {
+        /// Installs packages.
+        pub enabled: bool = true,
+        /// The package index; empty for the installer's default, `none` for no index.
+        pub index: String = String::new(),
+        /// Further folders and pages with packages.
+        pub find_links: Vec<String> = Vec::new(),
+        /// Variables of the installer. It may read the files and folders that they name.
+        pub env: BTreeMap<String, String> = BTreeMap::new(),
+        /// Allows to build packages from source, which runs their code.
+        pub source_builds: bool = false,
+        /// The longest time to install one set of packages.
+        #[serde(with = "units::duration")]
+        pub build_timeout: Duration = Duration::from_mins(5),
     }
 }
 

@@ -47,6 +47,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod toml_table;
 mod trace;
 mod types;
 mod unit;

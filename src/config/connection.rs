@@ -15,65 +15,46 @@ use super::redis_url::RedisUrl;
 use super::units;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
+use crate::config::toml_table::toml_table;
 
-/// `[redis]`: the address of Redis and the login.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct RedisConfig {
-    /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, through sentinels
-    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`, or some nodes of a cluster
-    /// `redis+cluster://HOST:PORT,HOST:PORT/`. With `rediss` through TLS.
-    pub url: RedisUrl,
-    /// The prefix of every key; in braces, all keys share one slot of a Redis Cluster.
-    #[serde(deserialize_with = "namespace")]
-    pub namespace: Namespace,
-    /// The ACL user; Redis's default user without one.
-    #[serde(with = "empty_is_none")]
-    pub username: Option<String>,
-    /// The file with the password; the systemd credential without one.
-    #[serde(with = "empty_is_none")]
-    pub password_file: Option<PathBuf>,
-    /// The certificate authority of Redis, in PEM; by default the authorities of the system.
-    #[serde(with = "empty_is_none")]
-    pub tls_ca_file: Option<PathBuf>,
-    /// The client certificate, in PEM, for a Redis that asks for one.
-    #[serde(with = "empty_is_none")]
-    pub tls_cert_file: Option<PathBuf>,
-    /// The private key of the client certificate.
-    #[serde(with = "empty_is_none")]
-    pub tls_key_file: Option<PathBuf>,
-    /// The time that Redis may refuse the login before a unit ends.
-    #[serde(with = "units::duration")]
-    pub refused_for: Duration,
-    /// Refuses a Redis that forgets accepted jobs when it is killed.
-    pub require_durable: bool,
-    /// Where a job must have arrived before its submission is answered.
-    pub ack: Ack,
-    /// The number of shards that hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
-    pub shards: u16,
-    /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
-    pub shard_urls: Vec<RedisUrl>,
-    /// The shards that the units of this machine serve; all without one.
-    pub serve: Vec<u16>,
-}
-
-impl Default for RedisConfig {
-    fn default() -> Self {
-        Self {
-            url: "redis://127.0.0.1:6379/0".into(),
-            namespace: Namespace::default(),
-            username: None,
-            password_file: None,
-            tls_ca_file: None,
-            tls_cert_file: None,
-            tls_key_file: None,
-            refused_for: Duration::from_mins(5),
-            require_durable: false,
-            ack: Ack::Memory,
-            shards: 1,
-            shard_urls: Vec::new(),
-            serve: Vec::new(),
-        }
+toml_table! {
+    /// `[redis]`: the address of Redis and the login.
+    pub struct RedisConfig {
+        /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, through sentinels
+        /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`, or some nodes of a cluster
+        /// `redis+cluster://HOST:PORT,HOST:PORT/`. With `rediss` through TLS.
+        pub url: RedisUrl = "redis://127.0.0.1:6379/0".into(),
+        /// The prefix of every key; in braces, all keys share one slot of a Redis Cluster.
+        #[serde(deserialize_with = "namespace")]
+        pub namespace: Namespace = Namespace::default(),
+        /// The ACL user; Redis's default user without one.
+        #[serde(with = "empty_is_none")]
+        pub username: Option<String> = None,
+        /// The file with the password; the systemd credential without one.
+        #[serde(with = "empty_is_none")]
+        pub password_file: Option<PathBuf> = None,
+        /// The certificate authority of Redis, in PEM; by default the authorities of the system.
+        #[serde(with = "empty_is_none")]
+        pub tls_ca_file: Option<PathBuf> = None,
+        /// The client certificate, in PEM, for a Redis that asks for one.
+        #[serde(with = "empty_is_none")]
+        pub tls_cert_file: Option<PathBuf> = None,
+        /// The private key of the client certificate.
+        #[serde(with = "empty_is_none")]
+        pub tls_key_file: Option<PathBuf> = None,
+        /// The time that Redis may refuse the login before a unit ends.
+        #[serde(with = "units::duration")]
+        pub refused_for: Duration = Duration::from_mins(5),
+        /// Refuses a Redis that forgets accepted jobs when it is killed.
+        pub require_durable: bool = false,
+        /// Where a job must have arrived before its submission is answered.
+        pub ack: Ack = Ack::Memory,
+        /// The number of shards that hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
+        pub shards: u16 = 1,
+        /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
+        pub shard_urls: Vec<RedisUrl> = Vec::new(),
+        /// The shards that the units of this machine serve; all without one.
+        pub serve: Vec<u16> = Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::proto::job::LimitKey;
 use crate::proto::target::{Group, IllegalName, ScriptType, name};
 use crate::proto::units::{format_duration, parse_duration};
+use crate::proto::word_table::words;
 
 name!(
     /// The name of a limit, in the configuration, in Redis, and in the jobs that it holds.
@@ -47,30 +48,18 @@ pub struct LimitConfig {
     pub rate: Option<Rate>,
 }
 
-/// The property that a limit counts jobs by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Per {
+words! {
+    /// The property that a limit counts jobs by.
+    #[derive(Deserialize)]
+    Per;
     /// Each script type.
-    Type,
+    Type = "type",
     /// Each group of a script type.
-    Group,
+    Group = "group",
     /// Each caller.
-    Caller,
+    Caller = "caller",
     /// Each limit key.
-    Key,
-}
-
-impl Per {
-    /// Returns the word of the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Type => "type",
-            Self::Group => "group",
-            Self::Caller => "caller",
-            Self::Key => "key",
-        }
-    }
+    Key = "key",
 }
 
 /// A number of starts within a time, written `10/s`, `100/m`, `5/10s`.

@@ -6,9 +6,9 @@ use toml::Table;
 use toml::value::Value;
 
 use super::check::check;
-use super::config_error::{ConfigError, Fault, FilePlace};
+use super::config_error::{ConfigError, Fault, FilePlace, explain};
 use super::files::{DEFAULT_FILE, read_all};
-use super::schema::{Config, Layer};
+use super::schema::Config;
 use super::source::Source;
 use super::types;
 use super::user::{self, UserFolders};
@@ -74,12 +74,17 @@ impl Config {
         let mut table = Table::new();
         for (file, text) in texts {
             let source = Source::parse(file, text)?;
-            source.read::<Layer>()?;
+            source.read::<Self>()?;
             merge(&mut table, source.read()?);
             sources.push(source);
         }
-        let layer = Layer::deserialize_merged(table, main)?;
-        resolve(layer).map_err(|fault| {
+        let whole = |message: String| ConfigError::Wrong {
+            place: FilePlace { file: main.to_owned(), position: None },
+            message,
+        };
+        // Cannot fail after each file was read by itself; if it does, the error has no line.
+        let read = table.try_into().map_err(|error: toml::de::Error| whole(explain(error.message(), None)))?;
+        resolve(read).map_err(|fault| {
             let place = blame(&fault, &sources)
                 .unwrap_or(FilePlace { file: main.to_owned(), position: None });
             ConfigError::Wrong { place, message: fault.message }
@@ -87,39 +92,8 @@ impl Config {
     }
 }
 
-impl Layer {
-    /// Cannot fail after each file was read by itself; if it does, the error has no line.
-    fn deserialize_merged(table: Table, main: &Path) -> Result<Self, ConfigError> {
-        table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
-            place: FilePlace { file: main.to_owned(), position: None },
-            message: super::config_error::explain(error.message(), None),
-        })
-    }
-}
-
-fn resolve(layer: Layer) -> Result<Config, Fault> {
-    let mut config = Config {
-        log: layer.log,
-        redis: layer.redis,
-        supervisor: layer.supervisor,
-        job: layer.job,
-        actor: layer.actor,
-        check: layer.check,
-        metrics: layer.metrics,
-        trace: layer.trace,
-        api: layer.api,
-        amqp: layer.amqp,
-        osis: layer.osis,
-        sal: layer.sal,
-        secrets: layer.secrets,
-        artifacts: layer.artifacts,
-        keys: layer.keys,
-        notify: layer.notify,
-        limits: layer.limits,
-        calendars: layer.calendars,
-        types: types::resolve(layer.types)?,
-        units: layer.units,
-    };
+fn resolve(mut config: Config) -> Result<Config, Fault> {
+    config.types = types::resolve(std::mem::take(&mut config.layers))?;
     check(&config)?;
     config.job.artifacts = config.artifacts.folder(&config.redis.namespace);
     // Supervisors remove an index that they do not find declared.

@@ -5,22 +5,24 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
+use super::toml_table::toml_table;
 use super::units;
 use crate::proto::text::shown;
+use crate::proto::word_table::words;
 
-/// `[log]`: the log of the daemon.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct LogConfig {
-    /// The least severe level that is written.
-    pub level: LogLevel,
-    /// The jobs whose usual course is written.
-    pub jobs: LoggedJobs,
-    /// A successful job of this time or more counts as slow.
-    #[serde(with = "units::duration")]
-    pub slow: Duration,
-    /// The names of the environment variables of jobs whose values no log shows, as patterns.
-    pub redact: Vec<String>,
+toml_table! {
+    /// `[log]`: the log of the daemon.
+    pub struct LogConfig {
+        /// The least severe level that is written.
+        pub level: LogLevel = LogLevel::default(),
+        /// The jobs whose usual course is written.
+        pub jobs: LoggedJobs = LoggedJobs::default(),
+        /// A successful job of this time or more counts as slow.
+        #[serde(with = "units::duration")]
+        pub slow: Duration = Duration::from_secs(1),
+        /// The names of the environment variables of jobs whose values no log shows, as patterns.
+        pub redact: Vec<String> = REDACTED.map(ToOwned::to_owned).into(),
+    }
 }
 
 /// The patterns of names of variables that hold secrets, by default.
@@ -61,14 +63,6 @@ impl LogConfig {
     }
 }
 
-impl Default for LogConfig {
-    fn default() -> Self {
-        let (level, jobs) = (LogLevel::default(), LoggedJobs::default());
-        let redact = REDACTED.map(ToOwned::to_owned).into();
-        Self { level, jobs, slow: Duration::from_secs(1), redact }
-    }
-}
-
 /// The jobs whose schedule, start and success are written. Attempts that fail, and everything that a
 /// supervisor recovers, are written in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -83,34 +77,21 @@ pub enum LoggedJobs {
     Failed,
 }
 
-/// The severity of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
+words! {
+    /// The severity of a log line.
+    #[derive(Default, Deserialize)]
+    LogLevel;
     /// Failures.
-    Error,
+    Error = "error",
     /// And what an operator should check.
-    Warn,
+    Warn = "warn",
     /// And start and end of every job.
     #[default]
-    Info,
+    Info = "info",
     /// And details for debugging.
-    Debug,
+    Debug = "debug",
     /// And every step.
-    Trace,
-}
-
-impl LogLevel {
-    /// Returns the level as the configuration spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
+    Trace = "trace",
 }
 
 #[cfg(test)]

@@ -2,51 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::proto::object::{
     Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,
 };
+use crate::config::toml_table::toml_table;
 
 /// The maximum number of indexed fields of one type: each costs time with every write.
 const INDEXES_MAX: usize = 32;
 /// The maximum number of declared types: each adds seven functions.
 const SCHEMAS_MAX: usize = 256;
 
-/// `[osis]`: the bounds of objects, and their indexes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct OsisConfig {
-    /// The largest object, in bytes of JSON.
-    #[serde(with = "units::size")]
-    pub object_size_max: u64,
-    /// The maximum number of objects of one context.
-    pub objects_max: u64,
-    /// The indexed fields of each type of objects.
-    pub index: BTreeMap<ObjectType, BTreeSet<Field>>,
-    /// The further contexts that the scripts of each caller may use.
-    pub access: BTreeMap<String, BTreeSet<String>>,
-    /// The declared types, by namespace and name.
-    pub schema: BTreeMap<String, BTreeMap<String, Schema>>,
-    /// The callers of each group; `@NAME` stands for the callers of another group.
-    pub groups: BTreeMap<String, BTreeSet<String>>,
-    /// The rights on the declared types of each namespace; a type without rights has no restriction.
-    pub rights: BTreeMap<String, GroupRights>,
-}
-
-impl Default for OsisConfig {
-    fn default() -> Self {
-        Self {
-            object_size_max: 10 << 20,
-            objects_max: 1_000_000,
-            index: BTreeMap::new(),
-            access: BTreeMap::new(),
-            schema: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            rights: BTreeMap::new(),
-        }
+toml_table! {
+    /// `[osis]`: the bounds of objects, and their indexes.
+    pub struct OsisConfig {
+        /// The largest object, in bytes of JSON.
+        #[serde(with = "units::size")]
+        pub object_size_max: u64 = 10 << 20,
+        /// The maximum number of objects of one context.
+        pub objects_max: u64 = 1_000_000,
+        /// The indexed fields of each type of objects.
+        pub index: BTreeMap<ObjectType, BTreeSet<Field>> = BTreeMap::new(),
+        /// The further contexts that the scripts of each caller may use.
+        pub access: BTreeMap<String, BTreeSet<String>> = BTreeMap::new(),
+        /// The declared types, by namespace and name.
+        pub schema: BTreeMap<String, BTreeMap<String, Schema>> = BTreeMap::new(),
+        /// The callers of each group; `@NAME` stands for the callers of another group.
+        pub groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new(),
+        /// The rights on the declared types of each namespace; a type without rights has no restriction.
+        pub rights: BTreeMap<String, GroupRights> = BTreeMap::new(),
     }
 }
 

@@ -2,50 +2,35 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::redis_url::RedisUrl;
 use super::units;
+use crate::config::toml_table::toml_table;
 
-/// `[sal]`: the permissions of the functions of SAL.
-///
-/// The defaults allow everything that the daemon's user may do, as SAL is for scripts that manage
-/// machines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct SalConfig {
-    /// The folders where files may be read.
-    pub read: Vec<PathBuf>,
-    /// The folders where files may be written and deleted.
-    pub write: Vec<PathBuf>,
-    /// Allows to start programs and to end processes.
-    pub run: bool,
-    /// Allows connections to other machines.
-    pub network: bool,
-    /// The folders whose scripts may be run by other scripts.
-    pub exec: Vec<PathBuf>,
-    /// Allows to run scripts from a url.
-    pub exec_urls: bool,
-    /// The Redis that scripts may use; empty for none.
-    pub redis_url: RedisUrl,
-    /// The largest download, in bytes.
-    #[serde(with = "units::size")]
-    pub download_size_max: u64,
-}
-
-impl Default for SalConfig {
-    fn default() -> Self {
-        Self {
-            read: vec![PathBuf::from("/")],
-            write: vec![PathBuf::from("/")],
-            run: true,
-            network: true,
-            exec: Vec::new(),
-            exec_urls: false,
-            redis_url: String::new().into(),
-            download_size_max: 1 << 30,
-        }
+toml_table! {
+    /// `[sal]`: the permissions of the functions of SAL.
+    ///
+    /// The defaults allow everything that the daemon's user may do, as SAL is for scripts that manage
+    /// machines.
+    pub struct SalConfig {
+        /// The folders where files may be read.
+        pub read: Vec<PathBuf> = vec![PathBuf::from("/")],
+        /// The folders where files may be written and deleted.
+        pub write: Vec<PathBuf> = vec![PathBuf::from("/")],
+        /// Allows to start programs and to end processes.
+        pub run: bool = true,
+        /// Allows connections to other machines.
+        pub network: bool = true,
+        /// The folders whose scripts may be run by other scripts.
+        pub exec: Vec<PathBuf> = Vec::new(),
+        /// Allows to run scripts from a url.
+        pub exec_urls: bool = false,
+        /// The Redis that scripts may use; empty for none.
+        pub redis_url: RedisUrl = String::new().into(),
+        /// The largest download, in bytes.
+        #[serde(with = "units::size")]
+        pub download_size_max: u64 = 1 << 30,
     }
 }
 

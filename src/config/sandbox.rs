@@ -3,121 +3,84 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::proto::units::{format_duration, format_size};
+use crate::proto::word_table::words;
+use crate::config::toml_table::toml_table;
 
-/// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
-///
-/// The defaults allow it to read the system and to write its own folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
-pub struct SandboxConfig {
-    /// Sandboxes the processes.
-    pub enabled: bool,
-    /// The least part of the sandbox without which the type does not run.
-    pub require: Require,
-    /// Further folders and files that may be read and executed.
-    pub read: Vec<PathBuf>,
-    /// Further folders and files that may be read, executed and written.
-    pub write: Vec<PathBuf>,
-    /// Allows network connections, to this machine too.
-    pub network: bool,
-    /// The TCP ports that are allowed while `network` is false.
-    pub ports: Vec<u16>,
-    /// Allows connections to the sockets of other programs on this machine.
-    pub unix_sockets: bool,
-    /// Allows to change the modes of files.
-    pub chmod: bool,
-    /// The CPU time of one process; zero leaves it to the job's timeout.
-    #[serde(with = "units::duration")]
-    pub cpu: Duration,
-    /// The memory of one process; zero for no bound.
-    #[serde(with = "units::size")]
-    pub memory: u64,
-    /// The address space of one process; zero for no bound.
-    #[serde(with = "units::size")]
-    pub address_space: u64,
-    /// The maximum number of processes and threads of the daemon's user; zero for no bound.
-    pub processes: u64,
-    /// The maximum number of open files of one process.
-    pub open_files: u64,
-    /// The largest file that may be written; zero for no bound.
-    #[serde(with = "units::size")]
-    pub file_size: u64,
-    /// The maximum number of bytes in the job's own folder; zero for no bound.
-    #[serde(with = "units::size")]
-    pub disk: u64,
-    /// The memory of all processes of a job, if it has its own control group; zero for no bound.
-    #[serde(with = "units::size")]
-    pub job_memory: u64,
-    /// The maximum number of processes and threads of a job, if it has its own control group; zero for no
-    /// bound.
-    pub job_processes: u64,
-    /// The maximum memory that a job may ask for, where that is more than `memory`.
-    #[serde(with = "units::size")]
-    pub memory_max: u64,
-    /// The maximum CPU time that a job may ask for, where that is more than `cpu`.
-    #[serde(with = "units::duration")]
-    pub cpu_max: Duration,
-    /// Allows a job to ask for the whole network.
-    pub network_max: bool,
-    /// The TCP ports that a job may ask for, beside `ports`.
-    pub ports_max: Vec<u16>,
+toml_table! {
+    /// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
+    ///
+    /// The defaults allow it to read the system and to write its own folder.
+    #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
+    pub struct SandboxConfig {
+        /// Sandboxes the processes.
+        pub enabled: bool = true,
+        /// The least part of the sandbox without which the type does not run.
+        pub require: Require = Require::Basic,
+        /// Further folders and files that may be read and executed.
+        pub read: Vec<PathBuf> = Vec::new(),
+        /// Further folders and files that may be read, executed and written.
+        pub write: Vec<PathBuf> = Vec::new(),
+        /// Allows network connections, to this machine too.
+        pub network: bool = false,
+        /// The TCP ports that are allowed while `network` is false.
+        pub ports: Vec<u16> = Vec::new(),
+        /// Allows connections to the sockets of other programs on this machine.
+        pub unix_sockets: bool = false,
+        /// Allows to change the modes of files.
+        pub chmod: bool = true,
+        /// The CPU time of one process; zero leaves it to the job's timeout.
+        #[serde(with = "units::duration")]
+        pub cpu: Duration = Duration::ZERO,
+        /// The memory of one process; zero for no bound.
+        #[serde(with = "units::size")]
+        pub memory: u64 = 4 << 30,
+        /// The address space of one process; zero for no bound.
+        #[serde(with = "units::size")]
+        pub address_space: u64 = 0,
+        /// The maximum number of processes and threads of the daemon's user; zero for no bound.
+        pub processes: u64 = 4096,
+        /// The maximum number of open files of one process.
+        pub open_files: u64 = 1024,
+        /// The largest file that may be written; zero for no bound.
+        #[serde(with = "units::size")]
+        pub file_size: u64 = 1 << 30,
+        /// The maximum number of bytes in the job's own folder; zero for no bound.
+        #[serde(with = "units::size")]
+        pub disk: u64 = 1 << 30,
+        /// The memory of all processes of a job, if it has its own control group; zero for no bound.
+        #[serde(with = "units::size")]
+        pub job_memory: u64 = 4 << 30,
+        /// The maximum number of processes and threads of a job, if it has its own control group; zero for no
+        /// bound.
+        pub job_processes: u64 = 1024,
+        /// The maximum memory that a job may ask for, where that is more than `memory`.
+        #[serde(with = "units::size")]
+        pub memory_max: u64 = 0,
+        /// The maximum CPU time that a job may ask for, where that is more than `cpu`.
+        #[serde(with = "units::duration")]
+        pub cpu_max: Duration = Duration::ZERO,
+        /// Allows a job to ask for the whole network.
+        pub network_max: bool = false,
+        /// The TCP ports that a job may ask for, beside `ports`.
+        pub ports_max: Vec<u16> = Vec::new(),
+    }
 }
 
-/// The part of the sandbox that the kernel must support.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Require {
+words! {
+    /// The part of the sandbox that the kernel must support.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    Require;
     /// None: the sandbox is as complete as the kernel allows.
-    None,
+    None = "none",
     /// Files by Landlock, system calls and the network by seccomp.
-    Basic,
+    Basic = "basic",
     /// And signals, abstract sockets and TCP ports by Landlock: Linux 6.12.
-    Full,
-}
-
-impl Require {
-    /// Returns the word of the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Basic => "basic",
-            Self::Full => "full",
-        }
-    }
-}
-
-impl Default for SandboxConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            require: Require::Basic,
-            read: Vec::new(),
-            write: Vec::new(),
-            network: false,
-            ports: Vec::new(),
-            unix_sockets: false,
-            chmod: true,
-            cpu: Duration::ZERO,
-            memory: 4 << 30,
-            address_space: 0,
-            processes: 4096,
-            open_files: 1024,
-            file_size: 1 << 30,
-            disk: 1 << 30,
-            job_memory: 4 << 30,
-            job_processes: 1024,
-            memory_max: 0,
-            cpu_max: Duration::ZERO,
-            network_max: false,
-            ports_max: Vec::new(),
-        }
-    }
+    Full = "full",
 }
 
 impl SandboxConfig {

@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::config_error::{Fault, KeyPath};
 use crate::proto::job::SecretName;
 use crate::proto::target::{Group, ScriptType};
+use crate::config::toml_table::toml_table;
 
 /// The largest secret, in bytes.
 pub const SECRET_SIZE_MAX: u64 = 64 << 10;
 
-/// `[secrets]`: the folder of the secrets of this machine, and the jobs that may use them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct SecretsConfig {
-    /// The folder of the secrets: one file each, with the name of its secret.
-    pub dir: PathBuf,
-    /// `[secrets.allow.NAME]`: the jobs that may use the secret of this name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub allow: BTreeMap<SecretName, SecretRule>,
+toml_table! {
+    /// `[secrets]`: the folder of the secrets of this machine, and the jobs that may use them.
+    pub struct SecretsConfig {
+        /// The folder of the secrets: one file each, with the name of its secret.
+        pub dir: PathBuf = PathBuf::from("/etc/hero/secrets"),
+        /// `[secrets.allow.NAME]`: the jobs that may use the secret of this name.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub allow: BTreeMap<SecretName, SecretRule> = BTreeMap::new(),
+    }
 }
 
 /// The jobs that may use a secret. A property without a list does not matter.
@@ -67,12 +68,6 @@ impl SecretsConfig {
             return Err(Fault::new(KeyPath::of(&["secrets", "allow", name.as_str()]), message));
         }
         Ok(())
-    }
-}
-
-impl Default for SecretsConfig {
-    fn default() -> Self {
-        Self { dir: PathBuf::from("/etc/hero/secrets"), allow: BTreeMap::new() }
     }
 }
 

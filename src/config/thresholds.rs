@@ -2,82 +2,56 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
+use crate::config::toml_table::toml_table;
 
-/// `[check]`: the thresholds of problems. Zero switches one off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct CheckConfig {
-    /// Fewer live supervisors are critical.
-    pub supervisors_min: u64,
-    /// The wait of a queue's first job that is a warning.
-    #[serde(with = "units::duration")]
-    pub wait_warning: Duration,
-    /// The wait of a queue's first job that is critical.
-    #[serde(with = "units::duration")]
-    pub wait_critical: Duration,
-    /// The jobs in one queue that are a warning.
-    pub depth_warning: u64,
-    /// The jobs in one queue that are critical.
-    pub depth_critical: u64,
-    /// The held jobs of one queue that are a warning.
-    pub held_warning: u64,
-    /// The held jobs of one queue that are critical.
-    pub held_critical: u64,
-    /// The jobs that ended in `error` in the last hour, of all types, that are a warning.
-    pub failed_warning: u64,
-    /// The jobs that ended in `error` in the last hour, of all types, that are critical.
-    pub failed_critical: u64,
-    /// The share of failed jobs in the last ten minutes, in times of that before, that is a warning.
-    pub failures_rise: u64,
-    /// The dead letters of the last hour, of all types, that are a warning.
-    pub dead_warning: u64,
-    /// The dead letters of the last hour, of all types, that are critical.
-    pub dead_critical: u64,
-    /// The dead letters in one queue of RabbitMQ that are a warning.
-    pub amqp_dead_warning: u64,
-    /// The dead letters in one queue of RabbitMQ that are critical.
-    pub amqp_dead_critical: u64,
-    /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is a warning.
-    #[serde(with = "units::duration")]
-    pub outage_warning: Duration,
-    /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is critical.
-    #[serde(with = "units::duration")]
-    pub outage_critical: Duration,
-    /// The per cent of Redis's `maxmemory` in use that are a warning.
-    pub memory_warning: u64,
-    /// The per cent of Redis's `maxmemory` in use that are critical.
-    pub memory_critical: u64,
-    /// A Redis that forgets accepted jobs when it is killed is a warning.
-    pub durable: bool,
-}
-
-impl Default for CheckConfig {
-    fn default() -> Self {
-        Self {
-            supervisors_min: 1,
-            wait_warning: Duration::from_mins(5),
-            wait_critical: Duration::from_mins(30),
-            depth_warning: 0,
-            depth_critical: 0,
-            held_warning: 0,
-            held_critical: 0,
-            failed_warning: 0,
-            failed_critical: 0,
-            failures_rise: 2,
-            dead_warning: 1,
-            dead_critical: 0,
-            amqp_dead_warning: 1,
-            amqp_dead_critical: 0,
-            outage_warning: Duration::from_secs(30),
-            outage_critical: Duration::from_mins(5),
-            memory_warning: 80,
-            memory_critical: 95,
-            durable: true,
-        }
+toml_table! {
+    /// `[check]`: the thresholds of problems. Zero switches one off.
+    pub struct CheckConfig {
+        /// Fewer live supervisors are critical.
+        pub supervisors_min: u64 = 1,
+        /// The wait of a queue's first job that is a warning.
+        #[serde(with = "units::duration")]
+        pub wait_warning: Duration = Duration::from_mins(5),
+        /// The wait of a queue's first job that is critical.
+        #[serde(with = "units::duration")]
+        pub wait_critical: Duration = Duration::from_mins(30),
+        /// The jobs in one queue that are a warning.
+        pub depth_warning: u64 = 0,
+        /// The jobs in one queue that are critical.
+        pub depth_critical: u64 = 0,
+        /// The held jobs of one queue that are a warning.
+        pub held_warning: u64 = 0,
+        /// The held jobs of one queue that are critical.
+        pub held_critical: u64 = 0,
+        /// The jobs that ended in `error` in the last hour, of all types, that are a warning.
+        pub failed_warning: u64 = 0,
+        /// The jobs that ended in `error` in the last hour, of all types, that are critical.
+        pub failed_critical: u64 = 0,
+        /// The share of failed jobs in the last ten minutes, in times of that before, that is a warning.
+        pub failures_rise: u64 = 2,
+        /// The dead letters of the last hour, of all types, that are a warning.
+        pub dead_warning: u64 = 1,
+        /// The dead letters of the last hour, of all types, that are critical.
+        pub dead_critical: u64 = 0,
+        /// The dead letters in one queue of RabbitMQ that are a warning.
+        pub amqp_dead_warning: u64 = 1,
+        /// The dead letters in one queue of RabbitMQ that are critical.
+        pub amqp_dead_critical: u64 = 0,
+        /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is a warning.
+        #[serde(with = "units::duration")]
+        pub outage_warning: Duration = Duration::from_secs(30),
+        /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is critical.
+        #[serde(with = "units::duration")]
+        pub outage_critical: Duration = Duration::from_mins(5),
+        /// The per cent of Redis's `maxmemory` in use that are a warning.
+        pub memory_warning: u64 = 80,
+        /// The per cent of Redis's `maxmemory` in use that are critical.
+        pub memory_critical: u64 = 95,
+        /// A Redis that forgets accepted jobs when it is killed is a warning.
+        pub durable: bool = true,
     }
 }
 

@@ -77,7 +77,7 @@ impl TypeConfig {
 }
 
 /// The settings of one type in the files; the type's defaults fill the rest.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::target::{IllegalName, name};
+use crate::proto::word_table::words;
 
 name!(
     /// The name of a token.
@@ -19,52 +20,18 @@ name!(
     }
 );
 
-/// A right of a caller. Each method needs one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
+words! {
+    /// A right of a caller. Each method needs one.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    Scope, "scope", "read, submit, operate or admin";
     /// Reads jobs, queues, actors and the rest.
-    Read,
+    Read = "read",
     /// Submits jobs; stops, retries and deletes one's own.
-    Submit,
+    Submit = "submit",
     /// Changes any job, queue, actor or periodic job.
-    Operate,
+    Operate = "operate",
     /// Does everything, including what cannot be undone for many jobs.
-    Admin,
-}
-
-impl Scope {
-    /// All scopes, the least first.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Operate, Self::Admin];
-
-    /// Returns the scope as tokens and configurations spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Submit => "submit",
-            Self::Operate => "operate",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let form = "read, submit, operate or admin";
-        Self::ALL.into_iter().find(|scope| scope.as_str() == value).ok_or_else(|| IllegalName {
-            what: "scope",
-            value: value.to_owned(),
-            form,
-        })
-    }
+    Admin = "admin",
 }
 
 /// A set of scopes.

@@ -29,6 +29,7 @@ use self::line::CronLine;
 use super::job::JobId;
 use super::spoken_time::moments;
 use super::target::{IllegalName, name};
+use crate::proto::word_table::words;
 
 name!(
     /// The name of a periodic job. It becomes part of a key and of job ids.
@@ -60,28 +61,17 @@ pub enum CatchUp {
     All,
 }
 
-/// The treatment of a firing while the job of the last one has not ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Overlap {
+words! {
+    /// The treatment of a firing while the job of the last one has not ended.
+    #[derive(Default, serde::Deserialize)]
+    Overlap;
     /// The new job runs beside it.
-    Allow,
+    Allow = "allow",
     /// The new firing is left out.
     #[default]
-    Skip,
+    Skip = "skip",
     /// The last job is stopped.
-    Replace,
-}
-
-impl Overlap {
-    /// Returns the word that the server-side script takes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Skip => "skip",
-            Self::Replace => "replace",
-        }
-    }
+    Replace = "replace",
 }
 
 /// The maximum number of periodic jobs that are kept in Redis.

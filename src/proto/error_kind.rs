@@ -1,12 +1,11 @@
 //! The meaning of a job's error: its kind, and if the job was stopped.
 
-use std::str::FromStr;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
 use super::job::JobId;
-use super::target::IllegalName;
+use crate::proto::word_table::words;
 
 /// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
@@ -31,45 +30,34 @@ const PREREQUISITE: &str = "prerequisite failed: ";
 /// The longest id of a job.
 const ID_BYTES_MAX: usize = 64;
 
-/// The reason why a job ended in `error`, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureCause {
+words! {
+    /// The reason why a job ended in `error`, in one word.
+    FailureCause,
+    "cause of a failure",
+    "stopped, replaced, timeout, expired, prerequisite, crashed, invalid, signature_expired, unsigned or script";
     /// It was stopped.
-    Stopped,
+    Stopped = "stopped",
     /// A later job with its unique key replaced it.
-    Replaced,
+    Replaced = "replaced",
     /// An attempt took too long.
-    Timeout,
+    Timeout = "timeout",
     /// It was not started within the time that it had for that.
-    Expired,
+    Expired = "expired",
     /// A job that it waited for failed.
-    Prerequisite,
+    Prerequisite = "prerequisite",
     /// Actors died running it.
-    Crashed,
+    Crashed = "crashed",
     /// Its hash could not be read, or broke a bound.
-    Invalid,
+    Invalid = "invalid",
     /// Its signature ran out before it started.
-    SignatureExpired,
+    SignatureExpired = "signature_expired",
     /// It has no signature that its actor accepts: none, one by an unknown key, or one of something else.
-    Unsigned,
+    Unsigned = "unsigned",
     /// Its script failed.
-    Script,
+    Script = "script",
 }
 
 impl FailureCause {
-    const WORDS: [(&'static str, Self); 10] = [
-        ("stopped", Self::Stopped),
-        ("replaced", Self::Replaced),
-        ("timeout", Self::Timeout),
-        ("expired", Self::Expired),
-        ("prerequisite", Self::Prerequisite),
-        ("crashed", Self::Crashed),
-        ("invalid", Self::Invalid),
-        ("signature_expired", Self::SignatureExpired),
-        ("unsigned", Self::Unsigned),
-        ("script", Self::Script),
-    ];
-
     /// Returns the cause that the error of a job tells.
     pub fn of(error: &str) -> Self {
         let begins = |text: &str| error.starts_with(text);
@@ -103,18 +91,6 @@ impl FailureCause {
         let replaced = REPLACED.len() + 1..=REPLACED.len() + ID_BYTES_MAX;
         STOP_ERRORS.iter().any(|error| error.len() == error_bytes)
             || replaced.contains(&error_bytes)
-    }
-}
-
-impl FromStr for FailureCause {
-    type Err = IllegalName;
-
-    fn from_str(word: &str) -> Result<Self, IllegalName> {
-        let found = Self::WORDS.iter().find(|(known, _)| *known == word);
-        let form = "stopped, replaced, timeout, expired, prerequisite, crashed, invalid, signature_expired, \
-                    unsigned or script";
-        let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
-        found.map(|(_, cause)| *cause).ok_or_else(illegal)
     }
 }
 

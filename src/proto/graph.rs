@@ -2,43 +2,41 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::job::JobId;
-use super::target::IllegalName;
+use crate::proto::word_table::words;
 
-/// The kind of a joint submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GraphKind {
+words! {
+    /// The kind of a joint submission.
+    #[derive(Deserialize, JsonSchema)]
+    GraphKind;
     /// As a graph: they wait for each other by name.
-    Graph,
+    Graph = "graph",
     /// As a batch.
-    Batch,
+    Batch = "batch",
 }
 
-/// The outcome of a job of a graph.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum GraphJobOutcome {
+words! {
+    /// The outcome of a job of a graph.
+    #[derive(PartialOrd, Ord, Deserialize, JsonSchema)]
+    GraphJobOutcome, "outcome", "waiting, finished, failed or cancelled";
     /// It has not ended.
-    Waiting,
+    Waiting = "waiting",
     /// It finished.
-    Finished,
+    Finished = "finished",
     /// It ended in an error.
-    Failed,
+    Failed = "failed",
     /// It was stopped, or deleted before its end.
-    Cancelled,
+    Cancelled = "cancelled",
 }
 
 impl GraphJobOutcome {
     /// All, those first that a person looks for first.
-    pub const ALL: [Self; 4] = [Self::Failed, Self::Cancelled, Self::Waiting, Self::Finished];
+    pub const WORST_FIRST: [Self; 4] =
+        [Self::Failed, Self::Cancelled, Self::Waiting, Self::Finished];
     /// The distance between the scores of two outcomes.
     const STEP: u64 = 1_000_000_000;
 
@@ -57,60 +55,20 @@ impl GraphJobOutcome {
     pub fn place_of_score(score: u64) -> u64 {
         score % Self::STEP
     }
-
-    /// Returns its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
-impl fmt::Display for GraphJobOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for GraphJobOutcome {
-    type Err = IllegalName;
-
-    fn from_str(text: &str) -> Result<Self, IllegalName> {
-        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text).ok_or_else(|| IllegalName {
-            what: "outcome",
-            value: text.to_owned(),
-            form: "waiting, finished, failed or cancelled",
-        })
-    }
-}
-
-/// The state of a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GraphState {
+words! {
+    /// The state of a graph.
+    #[derive(JsonSchema)]
+    GraphState;
     /// Some of its jobs have not ended.
-    Running,
+    Running = "running",
     /// All have finished.
-    Finished,
+    Finished = "finished",
     /// All have ended, and some failed.
-    Failed,
+    Failed = "failed",
     /// All have ended, none failed, and some were cancelled.
-    Cancelled,
-}
-
-impl GraphState {
-    /// Returns its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
+    Cancelled = "cancelled",
 }
 
 /// The number of the jobs of a graph, and of those that ended.
@@ -156,29 +114,16 @@ impl fmt::Display for GraphCounts {
     }
 }
 
-/// A job that a graph or batch asks for at its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GraphCallback {
+words! {
+    /// A job that a graph or batch asks for at its end.
+    #[derive(PartialOrd, Ord)]
+    GraphCallback;
     /// Once all jobs have finished.
-    Success,
+    Success = "on_success",
     /// Once all have ended, and not all finished.
-    Failure,
+    Failure = "on_failure",
     /// Once all have ended.
-    End,
-}
-
-impl GraphCallback {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Success, Self::Failure, Self::End];
-
-    /// Returns its key in files and documents.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "on_success",
-            Self::Failure => "on_failure",
-            Self::End => "on_end",
-        }
-    }
+    End = "on_end",
 }
 
 /// A graph or batch. Times are RFC 3339.

@@ -65,6 +65,139 @@ pub struct Keys {
     reply_format: ReplyFormat,
 }
 
+/// Makes functions that spell the keys of one namespace: `name(arguments) = "the key behind its prefix";`.
+macro_rules! spell {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident($($argument:ident: $type:ty),*) = $key:literal $(, $part:expr)?;
+    )+) => {
+        impl $crate::keys::Keys {$(
+            $(#[doc = $doc])+
+            pub fn $name(&self, $($argument: $type),*) -> String {
+                self.key(format_args!($key $(, $part)?))
+            }
+        )+}
+    };
+}
+use spell;
+
+spell! {
+    /// Hash: the job.
+    job(id: &JobId) = "job:{id}";
+
+    /// List: ids of the jobs that wait in a queue, head first.
+    work(queue: &Queue) = "q:work:{queue}";
+
+    /// List: control messages for every live actor of the type.
+    control_of_type(script_type: &ScriptType) = "q:ctl:type:{script_type}";
+
+    /// List, TTL 60 s: one reply.
+    reply(id: &JobId) = "q:reply:{id}";
+
+    /// List: ids of the jobs that used up their attempts.
+    dead(script_type: &ScriptType) = "q:dead:type:{script_type}";
+
+    /// String, TTL 15 s: presence of an actor, JSON.
+    presence(actor: &ActorId) = "meta:actor:inst:{actor}";
+
+    /// Hash: counters of a script type.
+    stats(script_type: &ScriptType) = "meta:queue:stats:type:{script_type}";
+
+    /// Stream, capped, TTL: live log lines of a job.
+    log(id: &JobId) = "meta:job:log:{id}";
+
+    /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
+    ready(queue: &Queue) = "meta:queue:ready:{queue}";
+
+    /// Sorted set, the index of `started`: ids that one boot runs, by start.
+    running(boot: &BootId) = "meta:boot:running:{boot}";
+
+    /// Sorted set, the index of every other state: ids by the time that matters to the state
+    /// (created: creation; waiting: submission; scheduled: when due; finished and error: expiry;
+    /// started by a foreign actor: when to look at it next).
+    index(status: JobStatus, script_type: &ScriptType) = "meta:job:index:{status}:type:{script_type}";
+
+    /// Set: names of the queues that may hold jobs.
+    queues() = "meta:queue:index";
+
+    /// Set: script types that ever had a job or an actor.
+    types() = "meta:type:index";
+
+    /// Sorted set: identities of actors, by their last heartbeat.
+    actors() = "meta:actor:index";
+
+    /// Sorted set: boot ids, by the end of their lease.
+    boots() = "meta:boot:index";
+
+    /// Hash: the machine of each boot; it tells where the attempts of a job ran.
+    boot_hosts() = "meta:boot:hosts";
+
+    /// String: id of the job that holds a unique key.
+    unique(key: &UniqueKey) = "meta:job:unique:{key}";
+
+    /// Set: prerequisites of a job that have not finished yet.
+    pending(id: &JobId) = "meta:job:pending:{id}";
+
+    /// List: the dependents of a job that do not fit into the field of its hash.
+    dependents(id: &JobId) = "meta:job:dependents:{id}";
+
+    /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
+    settling() = "meta:job:settling";
+
+    /// List: notes on jobs that ended before any actor had them, as JSON, for a supervisor's log.
+    notes() = "meta:job:notes";
+
+    /// Hash: throughput of a script type, as last sampled.
+    rate(script_type: &ScriptType) = "meta:queue:rate:type:{script_type}";
+
+    /// Sorted set: keys that scripts found to have the wrong type, by when that was logged; 0 before.
+    wrong_types() = "meta:key:wrong_types";
+
+    /// Stream, capped: every transition of every job, with `job.events`.
+    events() = "meta:job:events";
+
+    /// Stream: records of changes that people and programs make.
+    audit() = "meta:api:audit";
+
+    /// Hash: the records of the tokens of the API, by the SHA-256 of each.
+    tokens() = "meta:api:tokens";
+
+    /// Hash: the last firing of a periodic job.
+    cron(name: &CronName) = "meta:cron:{name}";
+
+    /// Hash: the periodic jobs that were added by command, JSON by name; and their revision, under `#`.
+    cron_added() = "meta:cron:added:jobs";
+
+    /// Hash: how the jobs of a periodic job ended, and the time from which it is overdue.
+    cron_ended(name: &CronName) = "meta:cron:ended:{name}";
+
+    /// Sorted set: the names of the periodic jobs that supervisors fire, by the latest note.
+    cron_names() = "meta:cron:names:index";
+
+    /// Hash: the latest version of each published script without its text, JSON by name.
+    scripts() = "meta:script:index";
+
+    /// Hash: the versions of a published script that are kept.
+    script(name: &ScriptName) = "meta:script:of:{name}";
+
+    /// Hash: the marks of the recovery sweeps, per queue and index.
+    marks() = "meta:queue:marks";
+
+    /// Sorted set, the other index of `dispatched`: ids of a queue that a limit holds back, by
+    /// dispatch.
+    held(queue: &Queue) = "meta:queue:held:{queue}";
+
+    /// Set: names of the paused queues.
+    paused() = "meta:queue:paused";
+
+    /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
+    wake(target: &Target) = "meta:wake:{target}";
+
+    /// A key that never exists, as `!` is in no id: a cluster's answer to it tells whether a node
+    /// has the whole slot of the namespace.
+    probe() = "job:!";
+}
+
 impl Keys {
     /// Creates the keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
@@ -92,16 +225,6 @@ impl Keys {
         format!("{}:{rest}", self.namespace)
     }
 
-    /// Hash: the job.
-    pub fn job(&self, id: &JobId) -> String {
-        self.key(format_args!("job:{id}"))
-    }
-
-    /// List: ids of the jobs that wait in a queue, head first.
-    pub fn work(&self, queue: &Queue) -> String {
-        self.key(format_args!("q:work:{queue}"))
-    }
-
     /// Returns the lists of a queue for its readers: priority 1 is written without a suffix and
     /// read in both spellings.
     pub fn work_as_read(&self, queue: &Queue) -> Vec<String> {
@@ -118,188 +241,10 @@ impl Keys {
         Queue::from_str(key.strip_prefix(prefix.as_str())?).ok()
     }
 
-    /// List: control messages for every live actor of the type.
-    pub fn control_of_type(&self, script_type: &ScriptType) -> String {
-        self.key(format_args!("q:ctl:type:{script_type}"))
-    }
-
     /// List: control messages for one actor.
     pub fn control(&self, actor: &ActorId) -> String {
         let ActorId { script_type, group, instance } = actor;
         self.key(format_args!("q:ctl:type:{script_type}:group:{group}:inst:{instance}"))
-    }
-
-    /// List, TTL 60 s: one reply.
-    pub fn reply(&self, id: &JobId) -> String {
-        self.key(format_args!("q:reply:{id}"))
-    }
-
-    /// List: ids of the jobs that used up their attempts.
-    pub fn dead(&self, script_type: &ScriptType) -> String {
-        self.key(format_args!("q:dead:type:{script_type}"))
-    }
-
-    /// String, TTL 15 s: presence of an actor, JSON.
-    pub fn presence(&self, actor: &ActorId) -> String {
-        self.key(format_args!("meta:actor:inst:{actor}"))
-    }
-
-    /// Hash: counters of a script type.
-    pub fn stats(&self, script_type: &ScriptType) -> String {
-        self.key(format_args!("meta:queue:stats:type:{script_type}"))
-    }
-
-    /// Stream, capped, TTL: live log lines of a job.
-    pub fn log(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:log:{id}"))
-    }
-
-    /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
-    pub fn ready(&self, queue: &Queue) -> String {
-        self.key(format_args!("meta:queue:ready:{queue}"))
-    }
-
-    /// Sorted set, the index of `started`: ids that one boot runs, by start.
-    pub fn running(&self, boot: &BootId) -> String {
-        self.key(format_args!("meta:boot:running:{boot}"))
-    }
-
-    /// Sorted set, the index of every other state: ids by the time that matters to the state
-    /// (created: creation; waiting: submission; scheduled: when due; finished and error: expiry;
-    /// started by a foreign actor: when to look at it next).
-    pub fn index(&self, status: JobStatus, script_type: &ScriptType) -> String {
-        self.key(format_args!("meta:job:index:{status}:type:{script_type}"))
-    }
-
-    /// Set: names of the queues that may hold jobs.
-    pub fn queues(&self) -> String {
-        self.key(format_args!("meta:queue:index"))
-    }
-
-    /// Set: script types that ever had a job or an actor.
-    pub fn types(&self) -> String {
-        self.key(format_args!("meta:type:index"))
-    }
-
-    /// Sorted set: identities of actors, by their last heartbeat.
-    pub fn actors(&self) -> String {
-        self.key(format_args!("meta:actor:index"))
-    }
-
-    /// Sorted set: boot ids, by the end of their lease.
-    pub fn boots(&self) -> String {
-        self.key(format_args!("meta:boot:index"))
-    }
-
-    /// Hash: the machine of each boot; it tells where the attempts of a job ran.
-    pub fn boot_hosts(&self) -> String {
-        self.key(format_args!("meta:boot:hosts"))
-    }
-
-    /// String: id of the job that holds a unique key.
-    pub fn unique(&self, key: &UniqueKey) -> String {
-        self.key(format_args!("meta:job:unique:{key}"))
-    }
-
-    /// Set: prerequisites of a job that have not finished yet.
-    pub fn pending(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:pending:{id}"))
-    }
-
-    /// List: the dependents of a job that do not fit into the field of its hash.
-    pub fn dependents(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:dependents:{id}"))
-    }
-
-    /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
-    pub fn settling(&self) -> String {
-        self.key(format_args!("meta:job:settling"))
-    }
-
-    /// List: notes on jobs that ended before any actor had them, as JSON, for a supervisor's log.
-    pub fn notes(&self) -> String {
-        self.key(format_args!("meta:job:notes"))
-    }
-
-    /// Hash: throughput of a script type, as last sampled.
-    pub fn rate(&self, script_type: &ScriptType) -> String {
-        self.key(format_args!("meta:queue:rate:type:{script_type}"))
-    }
-
-    /// Set: names of the queues whose first job waits for long.
-    pub fn slow_queues(&self) -> String {
-        self.key(format_args!("meta:queue:slow"))
-    }
-
-    /// Sorted set: keys that scripts found to have the wrong type, by when that was logged; 0 before.
-    pub fn wrong_types(&self) -> String {
-        self.key(format_args!("meta:key:wrong_types"))
-    }
-
-    /// Stream, capped: every transition of every job, with `job.events`.
-    pub fn events(&self) -> String {
-        self.key(format_args!("meta:job:events"))
-    }
-
-    /// Stream: records of changes that people and programs make.
-    pub fn audit(&self) -> String {
-        self.key(format_args!("meta:api:audit"))
-    }
-
-    /// Hash: the records of the tokens of the API, by the SHA-256 of each.
-    pub fn tokens(&self) -> String {
-        self.key(format_args!("meta:api:tokens"))
-    }
-
-    /// Hash: the last firing of a periodic job.
-    pub fn cron(&self, name: &CronName) -> String {
-        self.key(format_args!("meta:cron:{name}"))
-    }
-
-    /// Hash: the periodic jobs that were added by command, JSON by name; and their revision, under `#`.
-    pub fn cron_added(&self) -> String {
-        self.key(format_args!("meta:cron:added:jobs"))
-    }
-
-    /// Hash: how the jobs of a periodic job ended, and the time from which it is overdue.
-    pub fn cron_ended(&self, name: &CronName) -> String {
-        self.key(format_args!("meta:cron:ended:{name}"))
-    }
-
-    /// Sorted set: the names of the periodic jobs that supervisors fire, by the latest note.
-    pub fn cron_names(&self) -> String {
-        self.key(format_args!("meta:cron:names:index"))
-    }
-
-    /// Hash: the latest version of each published script without its text, JSON by name.
-    pub fn scripts(&self) -> String {
-        self.key(format_args!("meta:script:index"))
-    }
-
-    /// Hash: the versions of a published script that are kept.
-    pub fn script(&self, name: &ScriptName) -> String {
-        self.key(format_args!("meta:script:of:{name}"))
-    }
-
-    /// Hash: the marks of the recovery sweeps, per queue and index.
-    pub fn marks(&self) -> String {
-        self.key(format_args!("meta:queue:marks"))
-    }
-
-    /// Sorted set, the other index of `dispatched`: ids of a queue that a limit holds back, by
-    /// dispatch.
-    pub fn held(&self, queue: &Queue) -> String {
-        self.key(format_args!("meta:queue:held:{queue}"))
-    }
-
-    /// Set: names of the paused queues.
-    pub fn paused(&self) -> String {
-        self.key(format_args!("meta:queue:paused"))
-    }
-
-    /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
-    pub fn wake(&self, target: &Target) -> String {
-        self.key(format_args!("meta:wake:{target}"))
     }
 
     /// Returns the target of a wake list; `None` for any other key.
@@ -322,12 +267,6 @@ impl Keys {
             own.iter().map(|start| self.key(format_args!("{start}"))).collect();
         starts.push("rhai_tasks:".to_owned());
         starts
-    }
-
-    /// A key that never exists, as `!` is in no id: a cluster's answer to it tells whether a node
-    /// has the whole slot of the namespace.
-    pub fn probe(&self) -> String {
-        self.key(format_args!("job:!"))
     }
 
     /// Returns whether a key is in this namespace.

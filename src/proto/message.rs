@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
+use crate::proto::word_table::words;
 
 /// The longest control message, in bytes.
 const CONTROL_SIZE_MAX: usize = 4096;
@@ -151,27 +152,16 @@ impl Control {
     }
 }
 
-/// The state of an actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ActorState {
+words! {
+    /// The state of an actor.
+    #[derive(Deserialize, schemars::JsonSchema)]
+    ActorState;
     /// It claims jobs.
-    Ready,
+    Ready = "ready",
     /// It claims no more jobs; running ones end.
-    Draining,
+    Draining = "draining",
     /// It belongs to a foreign program, which does not tell.
-    Foreign,
-}
-
-impl ActorState {
-    /// Returns the state as presence spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Draining => "draining",
-            Self::Foreign => "foreign",
-        }
-    }
+    Foreign = "foreign",
 }
 
 /// The presence of an actor, refreshed with every heartbeat.

@@ -31,3 +31,4 @@ pub mod target;
 pub mod text;
 pub mod times;
 pub mod units;
+pub mod word_table;

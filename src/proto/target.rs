@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::text::shown;
+use crate::proto::word_table::words;
 
 /// A name that is not legal. The message has its kind, its value and the legal form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -158,72 +159,30 @@ fn canonical_number<N: FromStr + ToString>(value: &str) -> Option<N> {
     (number.to_string() == value).then_some(number)
 }
 
-/// The order of a job among others for the same actors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Priority {
+words! {
+    /// The order of a job among others for the same actors.
+    #[derive(PartialOrd, Ord, Hash, Default)]
+    Priority, "priority", "0 (urgent), 1 (normal) or 2 (background)";
     /// 0: before all others.
-    Urgent,
+    Urgent = "0",
     /// 1: the default; its queues carry no suffix.
     #[default]
-    Normal,
+    Normal = "1",
     /// 2: after all others.
-    Background,
+    Background = "2",
 }
 
-impl Priority {
-    /// All priorities, the most urgent first.
-    pub const ALL: [Self; 3] = [Self::Urgent, Self::Normal, Self::Background];
-    /// The legal form, for messages and help.
-    pub const FORM: &'static str = "0 (urgent), 1 (normal) or 2 (background)";
-
-    /// Returns the digit of the priority.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Urgent => "0",
-            Self::Normal => "1",
-            Self::Background => "2",
-        }
-    }
-}
-
-impl FromStr for Priority {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        Self::ALL.into_iter().find(|priority| priority.as_str() == value).ok_or_else(|| {
-            IllegalName { what: "priority", value: value.to_owned(), form: Self::FORM }
-        })
-    }
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The farthest queue that a job may go to from a group or instance without live actors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fallback {
+words! {
+    /// The farthest queue that a job may go to from a group or instance without live actors.
+    #[derive(Default, serde::Deserialize)]
+    Fallback;
     /// It waits where it is.
     #[default]
-    None,
+    None = "none",
     /// From an instance to its group.
-    Group,
+    Group = "group",
     /// To any actor of its type.
-    Type,
-}
-
-impl Fallback {
-    /// Returns the word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Group => "group",
-            Self::Type => "type",
-        }
-    }
+    Type = "type",
 }
 
 impl FromStr for Fallback {
@@ -239,12 +198,6 @@ impl FromStr for Fallback {
                 Err(IllegalName { what: "fallback", value: text.to_owned(), form })
             }
         }
-    }
-}
-
-impl fmt::Display for Fallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -1,14 +1,15 @@
 //! Histograms of times, as counters of a script type: how long attempts waited, and how long they ran.
 
 use std::time::Duration;
+use crate::proto::word_table::words;
 
-/// A histogram of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeHistogram {
+words! {
+    /// A histogram of times.
+    TimeHistogram;
     /// From the dispatch of an attempt to its start.
-    Wait,
+    Wait = "wait",
     /// From the start of an attempt to its end.
-    Run,
+    Run = "run",
 }
 
 /// The upper bounds of the buckets, as text in seconds and in microseconds. A longer time is in the
@@ -29,36 +30,25 @@ const BUCKETS: [(&str, u64); 12] = [
 ];
 
 impl TimeHistogram {
-    /// Both, in the order of display.
-    pub const ALL: [Self; 2] = [Self::Wait, Self::Run];
-
-    /// The first word of its counters.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Wait => "wait",
-            Self::Run => "run",
-        }
-    }
-
     /// Returns the counters that a time adds to, and by how much: its bucket, and the sum in
     /// microseconds.
     pub fn counts(self, time: Duration) -> [(String, u64); 2] {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX >> 12);
         let bucket = BUCKETS.iter().find(|(_, most)| us <= *most).map_or("inf", |(name, _)| name);
-        let word = self.word();
+        let word = self.as_str();
         [(format!("{word}_le_{bucket}"), 1), (format!("{word}_us"), us)]
     }
 
     /// Returns the names of its counters.
     pub fn counters(self) -> impl Iterator<Item = String> {
-        let word = self.word();
+        let word = self.as_str();
         let buckets = BUCKETS.map(|(name, _)| name).into_iter().chain(["inf"]);
         buckets.map(move |name| format!("{word}_le_{name}")).chain([format!("{word}_us")])
     }
 
     /// Reads it from the counters of a type.
     pub fn read(self, counter: impl Fn(&str) -> u64) -> Times {
-        let word = self.word();
+        let word = self.as_str();
         let mut number = 0;
         let mut up_to = |bucket: &str| {
             number += counter(&format!("{word}_le_{bucket}"));

@@ -8,6 +8,7 @@ use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
+use crate::proto::word_table::words;
 
 /// The longest name of a person or program that is kept.
 const BY_CHARS_MAX: usize = 200;
@@ -60,30 +61,18 @@ pub struct Firing {
     pub why: Option<String>,
 }
 
-/// The outcome of a firing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FiringOutcome {
+words! {
+    /// The outcome of a firing.
+    #[derive(serde::Deserialize)]
+    FiringOutcome;
     /// Its job was submitted.
-    Fired,
+    Fired = "fired",
     /// It was left out.
-    LeftOut,
+    LeftOut = "left_out",
     /// Its job was refused.
-    Failed,
+    Failed = "failed",
     /// It was missed, as were those before it that the reason counts: no supervisor ran.
-    Missed,
-}
-
-impl FiringOutcome {
-    /// Returns its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fired => "fired",
-            Self::LeftOut => "left_out",
-            Self::Failed => "failed",
-            Self::Missed => "missed",
-        }
-    }
+    Missed = "missed",
 }
 
 /// The state of a periodic job.

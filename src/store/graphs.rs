@@ -31,10 +31,7 @@ impl NewGraph {
     /// Adds its id, and its fields and values.
     pub(super) fn write(&self, script: &mut ScriptInvocation<'_>, jobs: usize) {
         script.arg(self.id.as_str()).arg("jobs").arg(jobs);
-        script.arg("kind").arg(match self.kind {
-            GraphKind::Graph => "graph",
-            GraphKind::Batch => "batch",
-        });
+        script.arg("kind").arg(self.kind.as_str());
         if let Some(name) = &self.name {
             script.arg("name").arg(name.as_str());
         }

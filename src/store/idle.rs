@@ -5,73 +5,39 @@ use std::time::Duration;
 
 use super::{Store, StoreError};
 use crate::proto::text::text_of;
+use crate::proto::word_table::words;
 
-/// A kind of work of a supervisor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkKind {
+words! {
+    /// A kind of work of a supervisor.
+    #[derive(PartialOrd, Ord)]
+    WorkKind, "kind of work", "a word of look.lua";
     /// Queues are known, or wait for long.
-    Queues,
+    Queues = "queues",
     /// A limit holds jobs.
-    Limits,
+    Limits = "limits",
     /// Jobs have ended whose dependents are not all told, batches are committed by half, or notes on
     /// jobs wait to be logged.
-    Unsettled,
+    Unsettled = "unsettled",
     /// Objects of `osis` exist.
-    Objects,
+    Objects = "objects",
     /// Keys of a wrong type are noted.
-    WrongTypes,
+    WrongTypes = "wrong_types",
     /// Control messages for a type wait.
-    Control,
+    Control = "control",
     /// Foreign actors run jobs.
-    Foreign,
+    Foreign = "foreign",
     /// Ended jobs are kept for others.
-    Awaited,
+    Awaited = "awaited",
     /// Jobs must start within a time.
-    Expiring,
+    Expiring = "expiring",
     /// Jobs or attempts are expected to have ended.
-    Expected,
+    Expected = "expected",
     /// Jobs are in the indexes that nothing else walks through.
-    Orphans,
+    Orphans = "orphans",
     /// A scheduled job is due soon. [`Store::look`] tells when instead.
-    Scheduled,
+    Scheduled = "scheduled",
     /// The periodic jobs have changed. [`Store::look`] tells their revision instead.
-    Crontab,
-}
-
-impl WorkKind {
-    /// All kinds.
-    pub const ALL: [Self; 13] = [
-        Self::Queues,
-        Self::Limits,
-        Self::Unsettled,
-        Self::Objects,
-        Self::WrongTypes,
-        Self::Control,
-        Self::Foreign,
-        Self::Awaited,
-        Self::Expiring,
-        Self::Expected,
-        Self::Orphans,
-        Self::Scheduled,
-        Self::Crontab,
-    ];
-
-    fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
-            "queues" => Self::Queues,
-            "limits" => Self::Limits,
-            "unsettled" => Self::Unsettled,
-            "objects" => Self::Objects,
-            "wrong_types" => Self::WrongTypes,
-            "control" => Self::Control,
-            "foreign" => Self::Foreign,
-            "awaited" => Self::Awaited,
-            "expiring" => Self::Expiring,
-            "expected" => Self::Expected,
-            "orphans" => Self::Orphans,
-            _ => return None,
-        })
-    }
+    Crontab = "crontab",
 }
 
 /// The work that a look has found.
@@ -102,7 +68,7 @@ impl Store {
         let (revision, next_us, words): (Vec<u8>, i64, Vec<String>) =
             self.invoke("looking for work", &script).await?;
         Ok(Outlook {
-            work: words.iter().filter_map(|word| WorkKind::from_word(word)).collect(),
+            work: words.iter().filter_map(|word| word.parse().ok()).collect(),
             next_due: u64::try_from(next_us).ok().map(Duration::from_micros),
             cron_revision: Some(text_of(&revision)).filter(|revision| !revision.is_empty()),
         })

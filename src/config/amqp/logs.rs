@@ -3,45 +3,33 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 
 use crate::config::config_error::{Fault, KeyPath};
 use crate::config::osis::OsisConfig;
 use crate::config::units;
 use crate::proto::object::{Context, ObjectType};
+use crate::config::toml_table::toml_table;
 
 /// The type of the objects that are log records.
 const COLLECTION: &str = "msLogs";
 /// Their indexed fields.
 const INDEXED: [&str; 4] = ["time", "level", "root", "chain"];
 
-/// `[amqp.logs]`: the collection of log records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct LogsConfig {
-    /// The context of the objects.
-    pub context: String,
-    /// The maximum number of records; beyond that the oldest are deleted.
-    pub records_max: u64,
-    /// Records of this age are deleted; zero for never.
-    #[serde(with = "units::duration")]
-    pub keep: Duration,
-    /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.
-    pub spool_dir: PathBuf,
-    /// The maximum number of bytes that the folder of a unit has.
-    #[serde(with = "units::size")]
-    pub spool_size_max: u64,
-}
-
-impl Default for LogsConfig {
-    fn default() -> Self {
-        Self {
-            context: "logs".to_owned(),
-            records_max: 1_000_000,
-            keep: Duration::from_hours(30 * 24),
-            spool_dir: PathBuf::from("/var/lib/hero/spool"),
-            spool_size_max: 64 << 20,
-        }
+toml_table! {
+    /// `[amqp.logs]`: the collection of log records.
+    pub struct LogsConfig {
+        /// The context of the objects.
+        pub context: String = "logs".to_owned(),
+        /// The maximum number of records; beyond that the oldest are deleted.
+        pub records_max: u64 = 1_000_000,
+        /// Records of this age are deleted; zero for never.
+        #[serde(with = "units::duration")]
+        pub keep: Duration = Duration::from_hours(30 * 24),
+        /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.
+        pub spool_dir: PathBuf = PathBuf::from("/var/lib/hero/spool"),
+        /// The maximum number of bytes that the folder of a unit has.
+        #[serde(with = "units::size")]
+        pub spool_size_max: u64 = 64 << 20,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The nodes and brokers of the topology, as the configuration names them.
 
 use serde::{Deserialize, Serialize};
+use crate::proto::word_table::words;
 
 /// The division of the keys among queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -13,37 +14,21 @@ pub enum AmqpMode {
     Matrix,
 }
 
-/// A node of the matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Node {
+words! {
+    /// A node of the matrix.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    Node;
     /// Serves applications.
-    #[serde(rename = "appServer")]
-    AppServer,
+    AppServer = "appServer",
     /// Keeps the logs and serves administration.
-    #[serde(rename = "admin")]
-    Admin,
+    Admin = "admin",
     /// Serves migrations and the warehouse.
-    #[serde(rename = "segundo")]
-    Segundo,
+    Segundo = "segundo",
     /// Serves further reads and writes.
-    #[serde(rename = "tercero")]
-    Tercero,
+    Tercero = "tercero",
 }
 
 impl Node {
-    /// Every node.
-    pub const ALL: [Self; 4] = [Self::AppServer, Self::Admin, Self::Segundo, Self::Tercero];
-
-    /// Returns the name in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AppServer => "appServer",
-            Self::Admin => "admin",
-            Self::Segundo => "segundo",
-            Self::Tercero => "tercero",
-        }
-    }
-
     /// Returns the node of a name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|node| node.as_str() == name)

@@ -12,6 +12,7 @@ use crate::config::config_error::{ConfigError, Fault, KeyPath};
 use crate::config::connection::{Password, empty_is_none, password_of};
 use crate::config::units;
 use crate::proto::target::{IllegalName, name};
+use crate::config::toml_table::toml_table;
 
 const TCP_SCHEME: &str = "mysql://";
 const TLS_SCHEME: &str = "mysqls://";
@@ -35,48 +36,33 @@ name!(
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 );
 
-/// `[amqp.relational]`: the MariaDB behind `rel.*`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct RelationalConfig {
-    /// The address: `mysql://USER@HOST:PORT/DATABASE`, with `mysqls` through TLS, or
-    /// `mysql+unix://USER@/PATH?db=DATABASE`. Empty for no database.
-    pub url: RelationalUrl,
-    /// The file with the password; the systemd credential `relational-password` without one.
-    #[serde(with = "empty_is_none")]
-    pub password_file: Option<PathBuf>,
-    /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
-    #[serde(with = "empty_is_none")]
-    pub tls_ca_file: Option<PathBuf>,
-    /// The maximum number of connections of one process.
-    pub connections: usize,
-    /// The longest time of one operation, the wait for a connection included.
-    #[serde(with = "units::duration")]
-    pub timeout: Duration,
-    /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
-    #[serde(with = "units::size")]
-    pub result_size_max: u64,
-    /// The table of processed message ids, which makes a redelivery harmless; none
-    /// without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<SqlName>,
-    /// The declared tables, by template.
-    #[serde(rename = "table", skip_serializing_if = "BTreeMap::is_empty")]
-    pub tables: BTreeMap<String, TableConfig>,
-}
-
-impl Default for RelationalConfig {
-    fn default() -> Self {
-        Self {
-            url: RelationalUrl::default(),
-            password_file: None,
-            tls_ca_file: None,
-            connections: 4,
-            timeout: Duration::from_secs(10),
-            result_size_max: 1 << 20,
-            ledger: None,
-            tables: BTreeMap::new(),
-        }
+toml_table! {
+    /// `[amqp.relational]`: the MariaDB behind `rel.*`.
+    pub struct RelationalConfig {
+        /// The address: `mysql://USER@HOST:PORT/DATABASE`, with `mysqls` through TLS, or
+        /// `mysql+unix://USER@/PATH?db=DATABASE`. Empty for no database.
+        pub url: RelationalUrl = RelationalUrl::default(),
+        /// The file with the password; the systemd credential `relational-password` without one.
+        #[serde(with = "empty_is_none")]
+        pub password_file: Option<PathBuf> = None,
+        /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
+        #[serde(with = "empty_is_none")]
+        pub tls_ca_file: Option<PathBuf> = None,
+        /// The maximum number of connections of one process.
+        pub connections: usize = 4,
+        /// The longest time of one operation, the wait for a connection included.
+        #[serde(with = "units::duration")]
+        pub timeout: Duration = Duration::from_secs(10),
+        /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
+        #[serde(with = "units::size")]
+        pub result_size_max: u64 = 1 << 20,
+        /// The table of processed message ids, which makes a redelivery harmless; none
+        /// without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ledger: Option<SqlName> = None,
+        /// The declared tables, by template.
+        #[serde(rename = "table", skip_serializing_if = "BTreeMap::is_empty")]
+        pub tables: BTreeMap<String, TableConfig> = BTreeMap::new(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::config::config_error::{Fault, KeyPath};
 use crate::config::{TypeConfig, units};
 use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Group, ScriptType};
+use crate::proto::word_table::words;
 
 /// When a delivery is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,36 +29,22 @@ pub enum AckMode {
 #[serde(transparent)]
 pub struct AmqpDelay(#[serde(with = "units::duration")] pub Duration);
 
-/// A part of Hero that answers messages without a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BuiltInName {
+words! {
+    /// A part of Hero that answers messages without a job.
+    #[derive(Deserialize)]
+    BuiltInName;
     /// Answers with its time.
-    Ping,
+    Ping = "ping",
     /// The objects of `osis` scripts.
-    Objects,
+    Objects = "objects",
     /// The collection of log events.
-    Logger,
+    Logger = "logger",
     /// The journal of this machine.
-    Journal,
+    Journal = "journal",
     /// The tables of a relational database.
-    Relational,
+    Relational = "relational",
     /// The events that jobs wait for.
-    Tell,
-}
-
-impl BuiltInName {
-    /// Returns the name in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ping => "ping",
-            Self::Objects => "objects",
-            Self::Logger => "logger",
-            Self::Journal => "journal",
-            Self::Relational => "relational",
-            Self::Tell => "tell",
-        }
-    }
+    Tell = "tell",
 }
 
 /// `[[amqp.route]]`: the messages that it takes, and who serves them. The first route that takes a

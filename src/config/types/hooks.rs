@@ -57,6 +57,6 @@ impl HooksConfig {
 }
 
 /// The time of hooks in a file.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct HookTimeout(#[serde(with = "units::duration")] pub(super) Duration);

@@ -24,6 +24,6 @@ impl TimesConfig {
 }
 
 /// A time in a file.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct TypeTime(#[serde(with = "units::duration")] pub(super) Duration);

@@ -4,37 +4,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::value::{FieldKind, HashValue};
+use crate::proto::word_table::words;
 
-/// The kind of an attempt's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptOutcome {
+words! {
+    /// The kind of an attempt's end.
+    #[derive(Deserialize, schemars::JsonSchema)]
+    AttemptOutcome;
     /// It has not ended.
-    Running,
+    Running = "running",
     /// The job finished.
-    Finished,
+    Finished = "finished",
     /// The script failed, ran out of time or was stopped.
-    Error,
+    Error = "error",
     /// Its actor died, or exceeded the timeout as a foreign actor.
-    Crashed,
+    Crashed = "crashed",
     /// Its actor stopped and gave the job back.
-    GivenBack,
+    GivenBack = "given_back",
     /// Its script asked to be run again later.
-    Postponed,
-}
-
-impl AttemptOutcome {
-    /// Returns the word of the hash.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Error => "error",
-            Self::Crashed => "crashed",
-            Self::GivenBack => "given_back",
-            Self::Postponed => "postponed",
-        }
-    }
+    Postponed = "postponed",
 }
 
 /// One attempt to run a job. Times are RFC 3339.

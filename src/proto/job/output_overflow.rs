@@ -1,56 +1,20 @@
 //! The fate of an output that is larger than its bound.
 
-use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::output::JobOutput;
-use crate::proto::target::IllegalName;
+use crate::proto::word_table::words;
 
-/// The fate of an output over `job.output_size_max`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputOverflow {
+words! {
+    /// The fate of an output over `job.output_size_max`.
+    #[derive(Default, Deserialize)]
+    OutputOverflow, "output_overflow", "truncate or fail", any_case;
     /// Its end is kept, after a mark.
     #[default]
-    Truncate,
+    Truncate = "truncate",
     /// The job fails.
-    Fail,
-}
-
-impl OutputOverflow {
-    /// The legal form, for messages.
-    pub const FORM: &'static str = "truncate or fail";
-
-    /// Returns the word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Truncate => "truncate",
-            Self::Fail => "fail",
-        }
-    }
-}
-
-impl FromStr for OutputOverflow {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        match value.to_ascii_lowercase().as_str() {
-            "truncate" => Ok(Self::Truncate),
-            "fail" => Ok(Self::Fail),
-            _ => {
-                let value = value.to_owned();
-                Err(IllegalName { what: "output_overflow", value, form: Self::FORM })
-            }
-        }
-    }
-}
-
-impl fmt::Display for OutputOverflow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+    Fail = "fail",
 }
 
 /// The mark before an output whose start is cut off, around the number of its bytes.

@@ -1,58 +1,34 @@
 //! The states of a job and the transitions between them.
 
-use std::fmt;
 use std::str::FromStr;
 
-use crate::proto::target::IllegalName;
+use crate::proto::word_table::words;
 
-/// The state of a job. Only the server-side scripts change it, and only as
-/// [`JobStatus::may_become`] allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
-#[schemars(rename_all = "snake_case")]
-pub enum JobStatus {
+words! {
+    /// The state of a job. Only the server-side scripts change it, and only as
+    /// [`JobStatus::may_become`] allows.
+    #[derive(PartialOrd, Ord, Hash, schemars::JsonSchema)]
+    JobStatus,
+    "status",
+    "created, waiting_for_prerequisites, scheduled, dispatched, started, finished or error",
+    any_case;
     /// Stored, not started.
-    Created,
+    Created = "created",
     /// Waits for its prerequisites.
-    WaitingForPrerequisites,
+    WaitingForPrerequisites = "waiting_for_prerequisites",
     /// Waits for its time: a `run_at`, or the backoff before a retry.
-    Scheduled,
+    Scheduled = "scheduled",
     /// Waits in its queue.
-    Dispatched,
+    Dispatched = "dispatched",
     /// Runs.
-    Started,
+    Started = "started",
     /// Succeeded. Terminal.
-    Finished,
+    Finished = "finished",
     /// Failed, was stopped, or could not run. Terminal.
-    Error,
+    Error = "error",
 }
 
 impl JobStatus {
-    /// All states, in the order of a job's life.
-    pub const ALL: [Self; 7] = [
-        Self::Created,
-        Self::WaitingForPrerequisites,
-        Self::Scheduled,
-        Self::Dispatched,
-        Self::Started,
-        Self::Finished,
-        Self::Error,
-    ];
-    const FORM: &'static str = "created, waiting_for_prerequisites, scheduled, dispatched, \
-                                started, finished or error";
-
-    /// Returns the state as the job hash spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::WaitingForPrerequisites => "waiting_for_prerequisites",
-            Self::Scheduled => "scheduled",
-            Self::Dispatched => "dispatched",
-            Self::Started => "started",
-            Self::Finished => "finished",
-            Self::Error => "error",
-        }
-    }
-
     /// Returns whether only an explicit retry by a person leaves this state.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Finished | Self::Error)
@@ -78,32 +54,6 @@ impl JobStatus {
             // A person may run it again.
             Finished | Error => matches!(next, WaitingForPrerequisites | Dispatched),
         }
-    }
-}
-
-/// Parses a state in any case, as foreign programs write it.
-impl FromStr for JobStatus {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let is_meant = |status: &Self| status.as_str().eq_ignore_ascii_case(value);
-        Self::ALL.into_iter().find(is_meant).ok_or_else(|| IllegalName {
-            what: "status",
-            value: value.to_owned(),
-            form: Self::FORM,
-        })
-    }
-}
-
-impl fmt::Display for JobStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl serde::Serialize for JobStatus {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.as_str())
     }
 }
 

@@ -1,30 +1,29 @@
 //! The jobs that count as the same, and what becomes of another one.
 
-use std::fmt::{self, Write};
-use std::str::FromStr;
+use std::fmt::Write;
 
-use crate::proto::target::IllegalName;
+use crate::proto::word_table::words;
 
-/// The property that makes two jobs duplicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UniqueBy {
+words! {
+    /// The property that makes two jobs duplicates.
+    UniqueBy, "unique_by", "key, script or params";
     /// Their unique key.
-    Key,
+    Key = "key",
     /// Type, group, script, arguments, parameters and variables.
-    Script,
+    Script = "script",
     /// Type, group, name and parameters.
-    Params,
+    Params = "params",
 }
 
-/// The treatment of a job while another one holds its unique key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDuplicate {
+words! {
+    /// The treatment of a job while another one holds its unique key.
+    OnDuplicate, "on_duplicate", "return, replace or reject";
     /// Its submitter gets the id of the other.
-    Return,
+    Return = "return",
     /// It takes the place of the other, if that has not started.
-    Replace,
+    Replace = "replace",
     /// It is rejected.
-    Reject,
+    Reject = "reject",
 }
 
 /// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of
@@ -45,32 +44,6 @@ pub fn unique_scope(caller: &str, context: &str) -> String {
     }
     scope
 }
-
-macro_rules! words {
-    ($type:ident, $what:literal, $form:literal, $($variant:ident: $word:literal),+) => {
-        impl FromStr for $type {
-            type Err = IllegalName;
-
-            fn from_str(value: &str) -> Result<Self, IllegalName> {
-                match value {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(IllegalName { what: $what, value: value.to_owned(), form: $form }),
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word),+ })
-            }
-        }
-    };
-}
-words!(UniqueBy, "unique_by", "key, script or params", Key: "key", Script: "script", Params: "params");
-words!(
-    OnDuplicate, "on_duplicate", "return, replace or reject",
-    Return: "return", Replace: "replace", Reject: "reject"
-);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,22 @@
 //! The keys of older programs: legacy queues, and the circles of rhailib.
 
-use super::Keys;
+use super::{Keys, spell};
 use crate::proto::legacy::{Circle, LegacyQueue, is_old_name};
+
+spell! {
+    /// Hash: legacy queues and circles that a supervisor has found, by their keys, with the time in
+    /// microseconds. At most 256, each for a day.
+    older() = "meta:queue:older";
+
+    /// List: ids of jobs for one worker of an older program.
+    legacy_queue(worker: &str) = "work_queue:{worker}";
+
+    /// Hash: the last observation of a legacy queue or a circle.
+    seen(name: &str) = "meta:legacy:seen:{name}";
+
+    /// Sorted set: ids of tasks whose details have not appeared yet, by the time they were taken.
+    late_tasks(circle: &Circle) = "meta:legacy:late:{circle}";
+}
 
 impl Keys {
     /// Adds legacy queues.
@@ -45,26 +60,10 @@ impl Keys {
             .find_map(|prefix| key.strip_prefix(self.key(format_args!("{prefix}")).as_str()))
     }
 
-    /// Hash: legacy queues and circles that a supervisor has found, by their keys, with the time in
-    /// microseconds. At most 256, each for a day.
-    pub fn older(&self) -> String {
-        self.key(format_args!("meta:queue:older"))
-    }
-
-    /// List: ids of jobs for one worker of an older program.
-    pub fn legacy_queue(&self, worker: &str) -> String {
-        self.key(format_args!("work_queue:{worker}"))
-    }
-
     /// List: ids of jobs to stop, from older programs, for the worker of a legacy queue.
     pub fn legacy_stops(&self, queue: &LegacyQueue) -> String {
         let worker = self.worker_of(&queue.legacy).unwrap_or_default();
         self.key(format_args!("stop_queue:{worker}"))
-    }
-
-    /// Hash: the last observation of a legacy queue or a circle.
-    pub fn seen(&self, name: &str) -> String {
-        self.key(format_args!("meta:legacy:seen:{name}"))
     }
 
     /// List: ids of the tasks of a circle. Outside the namespace, as rhailib spells it.
@@ -86,10 +85,5 @@ impl Keys {
     /// List: the reply to a task, as clients of rhailib name it.
     pub fn task_reply(task: &str) -> String {
         format!("rhai_reply:{task}")
-    }
-
-    /// Sorted set: ids of tasks whose details have not appeared yet, by the time they were taken.
-    pub fn late_tasks(&self, circle: &Circle) -> String {
-        self.key(format_args!("meta:legacy:late:{circle}"))
     }
 }

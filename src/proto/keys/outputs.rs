@@ -1,35 +1,25 @@
 //! The keys of large outputs, and of files.
 
-use super::Keys;
+use super::spell;
 use crate::proto::job::{BootId, JobId};
 
-impl Keys {
+spell! {
     /// String, TTL: the output of a finished job, if it is too large for the hash.
-    pub fn output(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:output:{id}"))
-    }
+    output(id: &JobId) = "meta:job:output:{id}";
 
     /// String, a minute: an output that an attempt of a job leaves, until its end is recorded. The time of
     /// the claim names the attempt. No id has a colon.
-    pub fn staged_output(&self, id: &JobId, boot: &BootId, claimed_at: u64) -> String {
-        self.key(format_args!("meta:job:output:{id}:{boot}:{claimed_at}"))
-    }
+    staged_output(id: &JobId, boot: &BootId, claimed_at: u64) = "meta:job:output:{id}:{boot}:{claimed_at}";
 
     /// List, a minute: the reply with a staged output.
-    pub fn staged_reply(&self, id: &JobId, boot: &BootId, claimed_at: u64) -> String {
-        self.key(format_args!("meta:job:output:{id}:{boot}:{claimed_at}:reply"))
-    }
+    staged_reply(id: &JobId, boot: &BootId, claimed_at: u64) = "meta:job:output:{id}:{boot}:{claimed_at}:reply";
 
     /// Hash, TTL: the files of a job.
-    pub fn files(&self, id: &JobId) -> String {
-        self.key(format_args!("meta:job:files:{id}"))
-    }
+    files(id: &JobId) = "meta:job:files:{id}";
 
     /// Sorted set: the contents in the folder of `[artifacts]` with the jobs that name them, `HASH:ID`. No
     /// job has this id.
-    pub fn contents(&self) -> String {
-        self.key(format_args!("meta:job:files:#contents"))
-    }
+    contents() = "meta:job:files:#contents";
 }
 
 #[cfg(test)]

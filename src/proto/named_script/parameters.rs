@@ -10,6 +10,7 @@ use serde_json::{Map, Number, Value, json};
 use crate::proto::job::Params;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{did_you_mean, nearest, shown};
+use crate::proto::word_table::words;
 
 /// The maximum number of parameters of a script.
 const PARAMETERS_MAX: usize = 64;
@@ -22,37 +23,25 @@ const PROGRAM_BYTES_MAX: usize = 256 << 10;
 /// The longest description of a parameter, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
-/// The type of a parameter's value, as JSON Schema names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ParameterKind {
+words! {
+    /// The type of a parameter's value, as JSON Schema names it.
+    #[derive(Deserialize)]
+    ParameterKind;
     /// Text.
-    String,
+    String = "string",
     /// A whole number.
-    Integer,
+    Integer = "integer",
     /// Any number.
-    Number,
+    Number = "number",
     /// True or false.
-    Boolean,
+    Boolean = "boolean",
     /// A list of any values.
-    Array,
+    Array = "array",
     /// An object of any values.
-    Object,
+    Object = "object",
 }
 
 impl ParameterKind {
-    /// Returns its name in JSON Schema.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Array => "array",
-            Self::Object => "object",
-        }
-    }
-
     fn has(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),

@@ -5,76 +5,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::proto::graph::{GraphCounts, GraphKind};
 use crate::proto::text::text_of;
+use crate::proto::word_table::words;
 
 /// The longest error of a job in an event, in bytes.
 const ERROR_BYTES_MAX: usize = 1000;
 /// The longest other text, in bytes.
 const WORD_BYTES_MAX: usize = 256;
 
-/// A kind of event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotifyKind {
+words! {
+    /// A kind of event.
+    #[derive(PartialOrd, Ord, Hash, Deserialize)]
+    NotifyKind,
+    "kind of event",
+    "failed, dead, recovered, finished, late, slow, held, no_actor or cron_late";
     /// A job ended in `error`, and nobody stopped or replaced it.
-    Failed,
+    Failed = "failed",
     /// A job used up its attempts: it is a dead letter.
-    Dead,
+    Dead = "dead",
     /// A job finished whose like had failed before: the same name, or else the same type and group.
-    Recovered,
+    Recovered = "recovered",
     /// A job finished.
-    Finished,
+    Finished = "finished",
     /// A job has not ended within the time that its submitter expected.
-    Late,
+    Late = "late",
     /// An attempt runs for longer than its submitter expected.
-    Slow,
+    Slow = "slow",
     /// Limits or a pause hold the jobs of a queue for long.
-    Held,
+    Held = "held",
     /// Jobs wait in a queue that no live actor serves.
-    NoActor,
+    NoActor = "no_actor",
     /// A periodic job has not succeeded for twice its interval.
-    CronLate,
+    CronLate = "cron_late",
     /// A test by `hero notify test`.
-    Test,
+    Test = "test",
 }
 
 impl NotifyKind {
-    /// All kinds that a configuration may name.
-    pub const ALL: [Self; 9] = [
-        Self::Failed,
-        Self::Dead,
-        Self::Recovered,
-        Self::Finished,
-        Self::Late,
-        Self::Slow,
-        Self::Held,
-        Self::NoActor,
-        Self::CronLate,
-    ];
-
-    /// Returns its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Dead => "dead",
-            Self::Recovered => "recovered",
-            Self::Finished => "finished",
-            Self::Late => "late",
-            Self::Slow => "slow",
-            Self::Held => "held",
-            Self::NoActor => "no_actor",
-            Self::CronLate => "cron_late",
-            Self::Test => "test",
-        }
-    }
-
     /// Returns whether it is of a problem of a queue or of a periodic job, and not of a job.
     pub fn is_problem(self) -> bool {
         matches!(self, Self::Held | Self::NoActor | Self::CronLate)
-    }
-
-    /// Returns the kind of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().chain([Self::Test]).find(|kind| kind.as_str() == word)
     }
 }
 
@@ -165,11 +134,11 @@ impl NotifyEvent {
             let word = || bounded(&text, WORD_BYTES_MAX);
             let number = || text.parse().unwrap_or_default();
             match name {
-                "event" => event.kind = NotifyKind::from_word(&text),
+                "event" => event.kind = text.parse().ok(),
                 "id" => event.id = word(),
                 "cron" => event.cron = word(),
                 "queue" => event.queue = word(),
-                "ended" => event.ended = NotifyKind::from_word(&text),
+                "ended" => event.ended = text.parse().ok(),
                 "type" => event.script_type = word(),
                 "group" => event.group = word(),
                 "name" => event.name = word(),
@@ -179,7 +148,7 @@ impl NotifyEvent {
                 "hostname" => event.hostname = word(),
                 "attempts" => event.attempts = word(),
                 "error" => event.error = bounded(&text, ERROR_BYTES_MAX),
-                "special" => event.special = NotifyKind::from_word(&text),
+                "special" => event.special = text.parse().ok(),
                 "tags" => event.tags = list(&text),
                 "notify" => event.names = list(&text),
                 "whole" if text == "batch" => whole = Some(GraphKind::Batch),
@@ -225,10 +194,6 @@ impl NotifyEvent {
     /// Returns the name of its job, graph or batch, or else what it is; or the queue or the periodic job that has a problem.
     pub fn job(&self) -> String {
         if let Some(GraphEnd { kind, jobs, finished, failed, cancelled }) = self.whole {
-            let kind = match kind {
-                GraphKind::Graph => "graph",
-                GraphKind::Batch => "batch",
-            };
             let counts = GraphCounts { jobs, finished, failed, cancelled };
             let Self { name, graph, .. } = self;
             return match name.as_str() {

@@ -106,7 +106,7 @@ fn begun(now_ms: u64, event: &NotifyEvent) -> ProblemMark {
 /// Returns the event that tells the end of a problem; `None` if the key is none of ours.
 fn over(key: &str, mark: &ProblemMark, lasted: Duration) -> Option<NotifyEvent> {
     let (word, subject) = key.split_once(' ')?;
-    let kind = NotifyKind::from_word(word).filter(|kind| kind.is_problem())?;
+    let kind = word.parse().ok().filter(|kind: &NotifyKind| kind.is_problem())?;
     let (queue, cron) = match kind {
         NotifyKind::CronLate => (String::new(), subject.to_owned()),
         _ => (subject.to_owned(), String::new()),

@@ -57,7 +57,7 @@ async fn members(store: &Store, graph: &JobId) -> Result<Vec<GraphMember>, Store
     while all.len() < IDS_MAX {
         let after = all.last().map(|member| member.score);
         let page = Store::GRAPHS_PER_PAGE_MAX;
-        let found = store.graph_members(graph, &GraphJobOutcome::ALL, after, page).await?;
+        let found = store.graph_members(graph, &GraphJobOutcome::WORST_FIRST, after, page).await?;
         let is_last = found.len() < page;
         all.extend(found);
         if is_last {

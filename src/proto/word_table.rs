@@ -1,0 +1,53 @@
+//! Enums whose variants are words: in Redis, in the API, in files and on the command line.
+
+/// Defines an enum whose variants have words, in one table. With what it is and the form of its words it can be
+/// parsed, with `any_case` behind them in capital letters too.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! words {
+    (@is $one:expr, $text:expr, any_case) => { $one.eq_ignore_ascii_case($text) };
+    (@is $one:expr, $text:expr) => { $one == $text };
+    (
+        $(#[$of:meta])*
+        $name:ident $(, $what:literal, $form:literal $(, $case:ident)?)?;
+        $( $(#[$meta:meta])* $variant:ident = $word:literal, )+
+    ) => {
+        $(#[$of])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+        pub enum $name {
+            $( $(#[$meta])* #[serde(rename = $word)] $variant, )+
+        }
+
+        impl $name {
+            /// Every one, in this order.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// Returns its word.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        $(
+            impl std::str::FromStr for $name {
+                type Err = $crate::target::IllegalName;
+
+                fn from_str(text: &str) -> Result<Self, Self::Err> {
+                    let is_meant = |one: &Self| $crate::words!(@is one.as_str(), text $(, $case)?);
+                    Self::ALL.into_iter().find(is_meant).ok_or_else(|| Self::Err {
+                        what: $what,
+                        value: text.to_owned(),
+                        form: $form,
+                    })
+                }
+            }
+        )?
+    };
+}
+pub use crate::words;
