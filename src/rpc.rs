@@ -15,6 +15,7 @@ mod guesses;
 mod http;
 mod http_body;
 mod json;
+mod kept;
 pub mod listen;
 mod login;
 mod method;

@@ -60,54 +60,33 @@ pub enum ClientError {
     /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
-    /// Several jobs have ids that begin so.
+    /// Several jobs or graphs have ids that begin so.
     #[error(
-        "several jobs have ids that begin with {part}: {}{}; write more of the id",
+        "several {of}s have ids that begin with {part}: {}{}; write more of the id",
         listed(.first),
         if *.more { " …" } else { "" }
     )]
     AmbiguousId {
+        /// `job` or `graph`.
+        of: &'static str,
         /// The beginning.
         part: JobId,
-        /// The first of the jobs.
+        /// The first of them.
         first: Vec<JobId>,
         /// True if there are more.
         more: bool,
     },
-    /// The beginning of an id is too short to be sure, or its job is not among those that were looked at.
+    /// The beginning of an id is too short to be sure, or the id is not among those that were looked at.
     #[error(
-        "cannot tell which job {part} is: only the latest {looked} of more jobs were looked at; write \
+        "cannot tell which {of} {part} is: only the latest {looked} of more {of}s were looked at; write \
          the whole id"
     )]
     ShortIdNotFound {
+        /// `job` or `graph`.
+        of: &'static str,
         /// The beginning.
         part: JobId,
-        /// The number of jobs that were looked at.
-        looked: usize,
-    },
-    /// Several graphs have ids that begin so.
-    #[error(
-        "several graphs have ids that begin with {part}: {}{}; write more of the id",
-        listed(.first),
-        if *.more { " …" } else { "" }
-    )]
-    AmbiguousGraph {
-        /// The beginning.
-        part: JobId,
-        /// The first of the graphs.
-        first: Vec<JobId>,
-        /// True if there are more.
-        more: bool,
-    },
-    /// The beginning of an id is too short to be sure, or its graph is not among those that were looked at.
-    #[error(
-        "cannot tell which graph {part} is: only the latest {looked} of more graphs were looked at; write \
-         the whole id"
-    )]
-    ShortGraphNotFound {
-        /// The beginning.
-        part: JobId,
-        /// The number of graphs that were looked at.
+        /// The number of jobs or graphs that were looked at.
         looked: usize,
     },
     /// The actor is not live.
@@ -328,7 +307,6 @@ impl ClientError {
             | Self::PrerequisitesApart { .. }
             | Self::OtherShard { .. }
             | Self::AmbiguousId { .. }
-            | Self::AmbiguousGraph { .. }
             | Self::AmbiguousGraphName { .. }
             | Self::KeyHeld(_)
             | Self::Cycle(_)
@@ -347,7 +325,6 @@ impl ClientError {
             Self::File(error) => error.exit(),
             Self::NoSuchJob(_)
             | Self::ShortIdNotFound { .. }
-            | Self::ShortGraphNotFound { .. }
             | Self::NoSuchActor(_)
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,

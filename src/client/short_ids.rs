@@ -41,25 +41,18 @@ impl Client {
         }
         let found = store.ids_beginning(id.as_str()).await?;
         let jobs = store.summaries(found.ids.iter().cloned().collect()).await?;
-        let ids: Vec<JobId> = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
-        let is_sure = !found.more || length >= CHARS_SURE;
-        match ids.as_slice() {
-            [one] if is_sure => Ok(one.clone()),
-            [] if !found.more => Ok(id),
-            [_] | [] => Err(ClientError::ShortIdNotFound { part: id, looked: found.looked }),
-            _ => {
-                let more = found.ids.len() >= IdsFound::MOST;
-                Err(ClientError::AmbiguousId { part: id, first: ids, more })
-            }
-        }
+        let ids = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
+        let (is_all, has_more) = (!found.more, found.ids.len() >= IdsFound::MOST);
+        let found = FoundIds { ids, looked: found.looked, is_all, has_more };
+        found.one("job", id, length)
     }
 
     /// Returns the graph or batch that a text names: by its id as [`Client::job_id`] does for a job, or by its name,
     /// if one of the latest 10 000 alone has it.
     ///
     /// # Errors
-    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousGraph`] if several ids match,
-    /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortGraphNotFound`] if none does and not
+    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several ids match,
+    /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortIdNotFound`] if none does and not
     /// all were looked at; [`ClientError::Store`].
     pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
         let by_id = match text.parse::<JobId>() {
@@ -68,7 +61,7 @@ impl Client {
         };
         match &by_id {
             Ok(id) if self.of(id)?.graph(id).await?.is_some() => return by_id,
-            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortGraphNotFound { .. }) => {}
+            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => {}
             Err(_) => return by_id,
         }
         let mut named = self.graphs_named(text).await?;
@@ -81,20 +74,10 @@ impl Client {
 
     /// Looks for the graphs with a name, at most [`IdsFound::MOST`].
     async fn graphs_named(&self, name: &str) -> Result<Vec<JobId>, ClientError> {
+        let is_named = |graph: &GraphInfo| graph.name.as_deref() == Some(name);
         let mut named = Vec::new();
         for store in self.shards.all() {
-            let (mut looked, mut next) = (0, None);
-            loop {
-                let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
-                looked += page.items.len();
-                let is_named =
-                    |graph: &GraphInfo| graph.name.as_ref().is_some_and(|own| own.as_str() == name);
-                named.extend(page.items.into_iter().filter(is_named).map(|graph| graph.id));
-                next = page.next;
-                if next.is_none() || looked >= GRAPHS_LOOKED_MAX || named.len() >= IdsFound::MOST {
-                    break;
-                }
-            }
+            named.extend(graphs_that(store, is_named).await?.ids);
         }
         named.truncate(IdsFound::MOST);
         Ok(named)
@@ -113,28 +96,9 @@ impl Client {
         if !(CHARS_MIN..UUID_CHARS).contains(&length) || store.graph(&id).await?.is_some() {
             return Ok(id);
         }
-        let (mut found, mut looked, mut next) = (Vec::new(), 0, None);
-        loop {
-            let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
-            looked += page.items.len();
-            let graphs = page.items.into_iter().filter(&sees).map(|graph| graph.id);
-            found.extend(graphs.filter(|other| other.as_str().starts_with(id.as_str())));
-            next = page.next;
-            if next.is_none() || looked >= GRAPHS_LOOKED_MAX || found.len() >= IdsFound::MOST {
-                break;
-            }
-        }
-        let is_sure = next.is_none() || length >= CHARS_SURE;
-        match found.as_slice() {
-            [one] if is_sure => Ok(one.clone()),
-            [] if next.is_none() => Ok(id),
-            [_] | [] => Err(ClientError::ShortGraphNotFound { part: id, looked }),
-            _ => {
-                let more = found.len() > IdsFound::MOST || next.is_some();
-                found.truncate(IdsFound::MOST);
-                Err(ClientError::AmbiguousGraph { part: id, first: found, more })
-            }
-        }
+        let is_meant =
+            |graph: &GraphInfo| sees(graph) && graph.id.as_str().starts_with(id.as_str());
+        graphs_that(store, is_meant).await?.one("graph", id.clone(), length)
     }
 
     /// Returns the shard that the beginning of an id tells, and the length of the rest.
@@ -143,4 +107,48 @@ impl Client {
         let told = if store.shard() == Shard::HOME { None } else { text.find('-') };
         Ok((store, text.len() - told.map_or(0, |at| at + 1)))
     }
+}
+
+/// The ids that begin with a text, or that have a name.
+struct FoundIds {
+    /// The first of them.
+    ids: Vec<JobId>,
+    looked: usize,
+    /// True if all were looked at.
+    is_all: bool,
+    /// True if there may be more than the first.
+    has_more: bool,
+}
+
+impl FoundIds {
+    /// Returns the only one, or the text that may be a whole id; `of` is `job` or `graph`.
+    fn one(self, of: &'static str, part: JobId, length: usize) -> Result<JobId, ClientError> {
+        let Self { ids, looked, is_all, has_more: more } = self;
+        match ids.as_slice() {
+            [one] if is_all || length >= CHARS_SURE => Ok(one.clone()),
+            [] if is_all => Ok(part),
+            [_] | [] => Err(ClientError::ShortIdNotFound { of, part, looked }),
+            _ => Err(ClientError::AmbiguousId { of, part, first: ids, more }),
+        }
+    }
+}
+
+/// Looks for graphs among the latest of a shard.
+async fn graphs_that(
+    store: &Store,
+    is_meant: impl Fn(&GraphInfo) -> bool,
+) -> Result<FoundIds, ClientError> {
+    let (mut ids, mut looked, mut next) = (Vec::new(), 0, None);
+    loop {
+        let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
+        looked += page.items.len();
+        ids.extend(page.items.into_iter().filter(&is_meant).map(|graph| graph.id));
+        next = page.next;
+        if next.is_none() || looked >= GRAPHS_LOOKED_MAX || ids.len() >= IdsFound::MOST {
+            break;
+        }
+    }
+    let (is_all, has_more) = (next.is_none(), ids.len() > IdsFound::MOST || next.is_some());
+    ids.truncate(IdsFound::MOST);
+    Ok(FoundIds { ids, looked, is_all, has_more })
 }

@@ -1,8 +1,9 @@
 //! The calls of agents over HTTP that run now, so that a later request can cancel one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -38,20 +39,16 @@ impl AgentCalls {
     pub(super) fn begin(&self, call: Option<AgentCall>) -> (RunningCall, watch::Receiver<bool>) {
         let (cancel, cancelled) = watch::channel(false);
         if let Some(call) = &call {
-            self.running().insert(call.clone(), cancel.clone());
+            self.0.lock().insert(call.clone(), cancel.clone());
         }
         (RunningCall { calls: self.clone(), call, cancel }, cancelled)
     }
 
     /// Cancels a call. One that is unknown or has ended is no error.
     pub(super) fn cancel(&self, call: &AgentCall) {
-        if let Some(cancel) = self.running().get(call) {
+        if let Some(cancel) = self.0.lock().get(call) {
             cancel.send_replace(true);
         }
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<AgentCall, watch::Sender<bool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,7 +62,7 @@ impl RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         let Some(call) = &self.call else { return };
-        let mut running = self.calls.running();
+        let mut running = self.calls.0.lock();
         // A client that uses an id twice has replaced it.
         if running.get(call).is_some_and(|cancel| cancel.same_channel(&self.cancel)) {
             running.remove(call);
@@ -103,7 +100,7 @@ mod tests {
         calls.cancel(&call("ann", "s", json!(1)));
         assert!(*cancelled.borrow());
         drop(running);
-        assert!(calls.running().is_empty());
+        assert!(calls.0.lock().is_empty());
         assert_eq!(AgentCall::of("ann", None, &json!(1)), None);
     }
 
@@ -117,6 +114,6 @@ mod tests {
         calls.cancel(&call.expect("one"));
         assert!(*cancelled.borrow());
         drop(second);
-        assert!(calls.running().is_empty());
+        assert!(calls.0.lock().is_empty());
     }
 }

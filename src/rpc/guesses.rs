@@ -1,8 +1,9 @@
 //! Failed logins: each one of a client waits longer than the one before.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The failed logins before a client must wait.
 const FREE: u32 = 3;
@@ -29,7 +30,7 @@ impl Guesses {
     }
 
     fn wait_after_failure(&self, peer: &str, now: Instant) -> Duration {
-        let mut clients = self.lock();
+        let mut clients = self.0.lock();
         clients.retain(|_, (_, last)| now.duration_since(*last) < MEMORY);
         if clients.len() >= CLIENTS_MAX && !clients.contains_key(peer) {
             // A client with many addresses: those that it does not use now are forgotten first.
@@ -48,14 +49,10 @@ impl Guesses {
 
     /// Forgets the failed logins of a client.
     pub(super) fn succeeded(&self, peer: &str) {
-        let mut clients = self.lock();
+        let mut clients = self.0.lock();
         if !clients.is_empty() {
             clients.remove(peer);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (u32, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,8 +77,8 @@ mod tests {
         for number in 0..CLIENTS_MAX + 10 {
             guesses.wait_after_failure(&number.to_string(), now);
         }
-        assert_eq!(guesses.lock().len(), CLIENTS_MAX);
+        assert_eq!(guesses.0.lock().len(), CLIENTS_MAX);
         guesses.wait_after_failure("late", now + MEMORY);
-        assert_eq!(guesses.lock().len(), 1);
+        assert_eq!(guesses.0.lock().len(), 1);
     }
 }

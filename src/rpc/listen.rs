@@ -1,7 +1,6 @@
 //! The listener: sockets, connections and their bounds.
 
 mod bind;
-mod stalled;
 mod tls;
 
 use std::convert::Infallible;
@@ -21,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, info, warn};
 
 use super::guard::{Connection, log_disconnected};
@@ -31,7 +31,6 @@ use super::socket::KeptConnection;
 use crate::config::Listen;
 use crate::proto::report::Shutdown;
 use bind::{Bound, bind};
-use stalled::Stalled;
 use tls::Tls;
 
 /// The pause before a socket that could not be bound is tried again.
@@ -89,12 +88,12 @@ struct HttpServer {
 #[derive(Default)]
 struct Addresses {
     file: Option<PathBuf>,
-    bound: std::sync::Mutex<Vec<String>>,
+    bound: parking_lot::Mutex<Vec<String>>,
 }
 
 impl Addresses {
     fn add(&self, address: String) {
-        let mut bound = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut bound = self.bound.lock();
         bound.push(address);
         let Some(file) = &self.file else { return };
         // Readers see the old file or the new one, never a part.
@@ -241,13 +240,14 @@ impl HttpServer {
                 hyper::service::Service::call(&TowerToHyperService::new(router), request).await
             }
         });
-        let io = TokioIo::new(Stalled::new(stream, within));
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(within));
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(within)
             .max_headers(HEADERS_MAX)
             .max_buf_size(HEAD_SIZE_MAX)
-            .serve_connection(io, service)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service)
             .with_upgrades();
         let mut serving = std::pin::pin!(serving);
         let mut shutdown = self.shutdown.clone();
@@ -259,7 +259,7 @@ impl HttpServer {
             }
         };
         match ended {
-            Err(error) if stalled::is_of(&error) => {
+            Err(error) if is_stalled(&error) => {
                 log_disconnected(&peer, "it does not read its answer (api.client_timeout)");
             }
             Err(error) => debug!("the connection of {peer} ended: {error}"),
@@ -269,7 +269,7 @@ impl HttpServer {
 }
 
 /// Waits until the end is requested, or nobody can request it any more.
-async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
+pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
     let _ = shutdown.wait_for(|asked| *asked > Shutdown::No).await;
 }
 
@@ -281,6 +281,13 @@ fn below(path: &str, uri: &Uri) -> Option<Uri> {
         Some(b'?') | None => format!("/{rest}").parse().ok(),
         Some(_) => None,
     }
+}
+
+/// Returns true if a connection ended because its client does not read.
+fn is_stalled(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| error.kind() == std::io::ErrorKind::TimedOut)
 }
 
 async fn failed_to_accept(error: &std::io::Error) {

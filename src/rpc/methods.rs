@@ -1,6 +1,17 @@
 //! The methods, one file per noun. Each calls the functions of the client library that the command line
 //! calls.
 
+/// Declares the methods of one noun: the doc comment of each is its purpose; its name, the scope that its caller needs
+/// and its function follow.
+macro_rules! methods {
+    ($($(#[doc = $line:literal])+ $name:literal, $scope:expr => $function:expr;)+) => {
+        pub(super) fn methods() -> Vec<super::super::method::Method> {
+            use super::super::method::Method;
+            vec![$(Method::new($name, $scope, concat!($($line),+).trim_start(), $function)),+]
+        }
+    };
+}
+
 mod access;
 mod actor;
 mod audit;
@@ -40,26 +51,30 @@ pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 
 /// All methods.
 pub(super) fn all() -> Vec<Method> {
-    let mut all = job::methods();
-    all.extend(job_many::methods());
-    all.extend(job_retry::methods());
-    all.extend(audit::methods());
-    all.extend(batch::methods());
-    all.extend(graph::methods());
-    all.extend(queue::methods());
-    all.extend(actor::methods());
-    all.extend(cron::methods());
-    all.extend(dead::methods());
-    all.extend(limit::methods());
-    all.extend(notify::methods());
-    all.extend(object::methods());
-    all.extend(script::methods());
-    all.extend(published::methods());
-    all.extend(session::methods());
-    all.extend(system::methods());
-    all.extend(older::methods());
-    all.extend(follow::methods());
-    all
+    [
+        job::methods(),
+        job_many::methods(),
+        job_retry::methods(),
+        audit::methods(),
+        batch::methods(),
+        graph::methods(),
+        queue::methods(),
+        actor::methods(),
+        cron::methods(),
+        dead::methods(),
+        limit::methods(),
+        notify::methods(),
+        object::methods(),
+        script::methods(),
+        published::methods(),
+        session::methods(),
+        system::methods(),
+        older::methods(),
+        follow::methods(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Runs what would block on a thread of its own.

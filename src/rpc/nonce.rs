@@ -3,15 +3,16 @@
 //! The key is one of secp256k1, and the signature is ECDSA over the SHA-256 of the nonce's text. Keys and
 //! signatures are hexadecimal: a key is compressed or not, a signature has 64 bytes, `r` and `s`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use k256::ecdsa::signature::Verifier;
 use k256::ecdsa::{Signature, VerifyingKey};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::caller::Caller;
+use super::kept::KeptFor;
 use super::rpc_error::{RpcError, code};
 use crate::proto::text::hexadecimal;
 
@@ -19,16 +20,15 @@ use crate::proto::text::hexadecimal;
 const NONCE_LIFETIME: Duration = Duration::from_mins(1);
 /// The lifetime of the token of a login.
 pub const LOGIN_LIFETIME: Duration = Duration::from_hours(1);
-/// The nonces and logins that are kept at most.
-const KEPT_MAX: usize = 1000;
 const RANDOM_BYTES: usize = 32;
 
 /// The keys that may log in, and the logins of late.
 pub struct Logins {
     /// The callers, by the compressed key in hexadecimal.
     keys: BTreeMap<String, Arc<Caller>>,
-    nonces: Mutex<HashMap<String, (Instant, String)>>,
-    tokens: Mutex<HashMap<String, (Instant, Arc<Caller>)>>,
+    /// The owner of each nonce.
+    nonces: KeptFor<String>,
+    tokens: KeptFor<Arc<Caller>>,
 }
 
 impl Logins {
@@ -44,7 +44,8 @@ impl Logins {
             })?;
             by_key.insert(name_of(&read), Arc::new(caller));
         }
-        Ok(Self { keys: by_key, nonces: Mutex::default(), tokens: Mutex::default() })
+        let (nonces, tokens) = (KeptFor::new(NONCE_LIFETIME), KeptFor::new(LOGIN_LIFETIME));
+        Ok(Self { keys: by_key, nonces, tokens })
     }
 
     /// Returns a nonce for the owner of a key to sign. It tells nobody whether the key is known.
@@ -57,7 +58,7 @@ impl Logins {
             RpcError::new(code::INVALID_PARAMS, message)
         })?;
         let nonce = random()?;
-        keep(&self.nonces, NONCE_LIFETIME, nonce.clone(), name_of(&key))?;
+        refuse_unless(self.nonces.keep(nonce.clone(), name_of(&key)))?;
         Ok(nonce)
     }
 
@@ -74,46 +75,30 @@ impl Logins {
             RpcError::new(code::UNAUTHENTICATED, message)
         };
         let key = key_of(key).ok_or_else(refused)?;
-        let given = lock(&self.nonces).remove(nonce);
-        let is_given = given.is_some_and(|(since, owner)| {
-            since.elapsed() < NONCE_LIFETIME && owner == name_of(&key)
-        });
+        let is_given = self.nonces.take(nonce).is_some_and(|owner| owner == name_of(&key));
         let bytes = bytes_of(signature).ok_or_else(refused)?;
         let signature = Signature::from_slice(&bytes).map_err(|_| refused())?;
         let is_signed = key.verify(nonce.as_bytes(), &signature).is_ok();
         let caller = self.keys.get(&name_of(&key)).filter(|_| is_given && is_signed);
         let caller = caller.ok_or_else(refused)?;
         let token = format!("login_{}", random()?);
-        keep(&self.tokens, LOGIN_LIFETIME, token.clone(), Arc::clone(caller))?;
+        refuse_unless(self.tokens.keep(token.clone(), Arc::clone(caller)))?;
         Ok(token)
     }
 
     /// Returns the caller of the token of a login, while it holds.
     pub fn check(&self, token: &str) -> Option<Arc<Caller>> {
-        let tokens = lock(&self.tokens);
-        let (since, caller) = tokens.get(token)?;
-        (since.elapsed() < LOGIN_LIFETIME).then(|| Arc::clone(caller))
+        self.tokens.get(token)
     }
 }
 
-type Kept<T> = Mutex<HashMap<String, (Instant, T)>>;
-
-fn lock<T>(kept: &Kept<T>) -> std::sync::MutexGuard<'_, HashMap<String, (Instant, T)>> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Keeps an entry. Those that are too old make room.
-fn keep<T>(kept: &Kept<T>, lifetime: Duration, name: String, of: T) -> Result<(), RpcError> {
-    let mut kept = lock(kept);
-    if kept.len() >= KEPT_MAX {
-        kept.retain(|_, (since, _)| since.elapsed() < lifetime);
+/// Refuses a login for which there is no room.
+fn refuse_unless(has_room: bool) -> Result<(), RpcError> {
+    if has_room {
+        return Ok(());
     }
-    if kept.len() >= KEPT_MAX {
-        let message = "too many logins have begun; try again in a minute";
-        return Err(RpcError::new(code::INTERNAL, message));
-    }
-    kept.insert(name, (Instant::now(), of));
-    Ok(())
+    let message = "too many logins have begun; try again in a minute";
+    Err(RpcError::new(code::INTERNAL, message))
 }
 
 fn random() -> Result<String, RpcError> {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tracing::warn;
 
@@ -57,7 +58,7 @@ impl Users {
 
     /// Reads the groups of a user, off the runtime: a directory service may be slow.
     async fn groups_of(&self, uid: u32, settings: &ApiConfig) -> Option<Arc<UserGroups>> {
-        if let Some((at, user)) = self.lock().get(&uid)
+        if let Some((at, user)) = self.0.lock().get(&uid)
             && at.elapsed() < AGE_MAX
         {
             return Some(Arc::clone(user));
@@ -71,16 +72,12 @@ impl Users {
                 return None;
             }
         };
-        let mut users = self.lock();
+        let mut users = self.0.lock();
         if users.len() >= USERS_MAX {
             users.clear();
         }
         users.insert(uid, (Instant::now(), Arc::clone(&user)));
         Some(user)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u32, (Instant, Arc<UserGroups>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

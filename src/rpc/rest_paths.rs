@@ -26,60 +26,31 @@ pub(super) enum RestResult {
     Bytes,
 }
 
+impl RestPath {
+    const fn new(
+        verb: &'static str,
+        path: &'static str,
+        operation: &'static str,
+        method: &'static str,
+        result: RestResult,
+    ) -> Self {
+        Self { verb, path, operation, method, summary: None, waits: false, result }
+    }
+
+    const fn waiting(self) -> Self {
+        Self { waits: true, ..self }
+    }
+}
+
 /// The paths. The pages serve the log and the files.
 pub(super) const PATHS: [RestPath; 6] = [
+    RestPath::new("post", "/jobs", "submitJob", "job.submit", RestResult::Created).waiting(),
+    RestPath::new("post", "/jobs/{id}/tell", "tellJob", "job.tell", RestResult::Document),
+    RestPath::new("get", "/jobs/{id}", "getJob", "job.get", RestResult::Document).waiting(),
+    RestPath::new("get", "/jobs/{id}/output", "getJobOutput", "job.output", RestResult::Bytes),
     RestPath {
-        verb: "post",
-        path: "/jobs",
-        operation: "submitJob",
-        method: "job.submit",
-        summary: None,
-        waits: true,
-        result: RestResult::Created,
-    },
-    RestPath {
-        verb: "post",
-        path: "/jobs/{id}/tell",
-        operation: "tellJob",
-        method: "job.tell",
-        summary: None,
-        waits: false,
-        result: RestResult::Document,
-    },
-    RestPath {
-        verb: "get",
-        path: "/jobs/{id}",
-        operation: "getJob",
-        method: "job.get",
-        summary: None,
-        waits: true,
-        result: RestResult::Document,
-    },
-    RestPath {
-        verb: "get",
-        path: "/jobs/{id}/output",
-        operation: "getJobOutput",
-        method: "job.output",
-        summary: None,
-        waits: false,
-        result: RestResult::Bytes,
-    },
-    RestPath {
-        verb: "get",
-        path: "/jobs/{id}/log",
-        operation: "getJobLog",
-        method: "job.log",
         summary: Some("Returns the log of a job as text."),
-        waits: false,
-        result: RestResult::Text,
+        ..RestPath::new("get", "/jobs/{id}/log", "getJobLog", "job.log", RestResult::Text)
     },
-    RestPath {
-        verb: "get",
-        path: "/jobs/{id}/files/{name}",
-        operation: "getJobFile",
-        method: "job.file",
-        summary: None,
-        waits: false,
-        result: RestResult::Bytes,
-    },
+    RestPath::new("get", "/jobs/{id}/files/{name}", "getJobFile", "job.file", RestResult::Bytes),
 ];

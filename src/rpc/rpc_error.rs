@@ -115,18 +115,15 @@ impl From<ClientError> for RpcError {
             ClientError::Name(error) => error.into(),
             ClientError::NoSuchJob(id)
             | ClientError::NoSuchGraph(id)
-            | ClientError::ShortIdNotFound { part: id, .. }
-            | ClientError::ShortGraphNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
-            ClientError::AmbiguousId { part, first, .. } => {
-                new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", texts(&first))
-            }
-            ClientError::AmbiguousGraph { part, first, .. } => {
-                new(code::INVALID_PARAMS).with("id", part.as_str()).with("graphs", texts(&first))
+            | ClientError::ShortIdNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
+            ClientError::AmbiguousId { of, part, first, .. } => {
+                let found: Vec<String> = first.iter().map(ToString::to_string).collect();
+                of_id(code::INVALID_PARAMS, &part).with(&format!("{of}s"), found)
             }
             ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
             ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
             ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
-                new(code::CONFLICT).with("id", id.as_str())
+                of_id(code::CONFLICT, &id)
             }
             ClientError::UnknownPrerequisite(id) => of_prerequisite(id),
             ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
@@ -146,28 +143,24 @@ impl From<ClientError> for RpcError {
             }
             ClientError::PausedByRule { .. } | ClientError::Step { .. } => new(code::CONFLICT),
             ClientError::WrongState { id, status, .. } => {
-                new(code::CONFLICT).with("id", id.as_str()).with("status", status)
+                of_id(code::CONFLICT, &id).with("status", status)
             }
             ClientError::GraphRuns { id, job } => {
-                new(code::CONFLICT).with("id", id.as_str()).with("job", job.as_str())
+                of_id(code::CONFLICT, &id).with("job", job.as_str())
             }
             ClientError::FailedPrerequisite { id, cause: other }
             | ClientError::LostPrerequisite { id, lost: other } => {
-                new(code::CONFLICT).with("id", id.as_str()).with("prerequisite", other.as_str())
+                of_id(code::CONFLICT, &id).with("prerequisite", other.as_str())
             }
             ClientError::NoDeadLetter { id, status } => {
-                new(code::CONFLICT).with("id", id.as_str()).with("status", status.as_str())
+                of_id(code::CONFLICT, &id).with("status", status.as_str())
             }
-            ClientError::JobFailed { id, .. } => new(code::JOB_FAILED).with("id", id.as_str()),
+            ClientError::JobFailed { id, .. } => of_id(code::JOB_FAILED, &id),
             ClientError::GaveUp { id, .. } | ClientError::GraphGoesOn { id, .. } => {
-                new(code::GAVE_UP).with("id", id.as_str())
+                of_id(code::GAVE_UP, &id)
             }
         }
     }
-}
-
-fn texts(ids: &[JobId]) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
 }
 
 fn code_of_file(error: &ArtifactError) -> i32 {

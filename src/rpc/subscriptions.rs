@@ -1,9 +1,10 @@
 //! The subscriptions of one WebSocket.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -56,7 +57,7 @@ impl SocketSubscriptions {
 
     /// Returns an id, which counts as open from now on.
     fn reserve(&self) -> Result<String, RpcError> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if open.len() >= SUBSCRIPTIONS_MAX {
             let message = format!(
                 "this connection has {} subscriptions, the limit: unsubscribe from some, or open another \
@@ -71,7 +72,7 @@ impl SocketSubscriptions {
     }
 
     fn end(&self, id: &str) -> bool {
-        let ended = self.open().remove(id);
+        let ended = self.open.lock().remove(id);
         if let Some(Some(task)) = &ended {
             task.abort();
         }
@@ -80,7 +81,7 @@ impl SocketSubscriptions {
 
     fn start(self: &Arc<Self>, opened: OpenedFollower) {
         let OpenedFollower { subscription, method, mut follower } = opened;
-        let mut open = self.open();
+        let mut open = self.open.lock();
         // It may have been ended before it began.
         let Some(place) = open.get_mut(&subscription) else { return };
         let own = Arc::clone(self);
@@ -94,7 +95,7 @@ impl SocketSubscriptions {
                     NextNotice::Some(params) => room.send(SocketNotice { method, params }),
                     NextNotice::Last(params) => {
                         room.send(SocketNotice { method, params });
-                        own.open().remove(&subscription);
+                        own.open.lock().remove(&subscription);
                         return;
                     }
                 }
@@ -105,13 +106,9 @@ impl SocketSubscriptions {
 
     /// Ends all.
     pub(super) fn end_all(&self) {
-        for (_, task) in self.open().drain() {
+        for (_, task) in self.open.lock().drain() {
             task.iter().for_each(AbortHandle::abort);
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Option<AbortHandle>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -148,18 +145,14 @@ impl SocketCall {
             self.subscriptions.end(&subscription);
         })?;
         let opened = OpenedFollower { subscription: subscription.clone(), method, follower };
-        self.opened().push(opened);
+        self.opened.lock().push(opened);
         Ok(json!(OpenSubscription { subscription }))
     }
 
     /// Starts the subscriptions that the message opened, after it is answered.
     pub(super) fn answered(&self) {
-        for opened in self.opened().drain(..) {
+        for opened in self.opened.lock().drain(..) {
             self.subscriptions.start(opened);
         }
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Vec<OpenedFollower>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

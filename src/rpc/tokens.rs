@@ -1,31 +1,29 @@
 //! Checks the tokens of callers.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::warn;
 
 use super::caller::Caller;
+use super::kept::KeptFor;
 use super::rpc_error::{RpcError, code};
 use crate::client::{Client, TokenError};
 use crate::proto::access::TokenRecord;
 
 /// The time within which a token is not asked for again. A revoked one is refused after it.
 const KEPT_FOR: Duration = Duration::from_secs(5);
-/// The tokens that are kept at most.
-const KEPT_MAX: usize = 1000;
 
 /// The callers of the tokens that were checked of late.
 pub struct Tokens {
     client: Client,
-    kept: Mutex<HashMap<String, (Instant, Arc<Caller>)>>,
+    kept: KeptFor<Arc<Caller>>,
 }
 
 impl Tokens {
     /// Creates it.
     pub fn new(client: Client) -> Self {
-        Self { client, kept: Mutex::new(HashMap::new()) }
+        Self { client, kept: KeptFor::new(KEPT_FOR) }
     }
 
     /// Returns the caller of a token; `None` if it is unknown, expired or revoked.
@@ -33,7 +31,7 @@ impl Tokens {
     /// # Errors
     /// [`RpcError`] if Redis cannot be asked.
     pub async fn check(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
-        if let Some(caller) = self.kept(token) {
+        if let Some(caller) = self.kept.get(token) {
             return Ok(Some(caller));
         }
         let record = self.client.check_token(token).await.map_err(|error| {
@@ -42,25 +40,10 @@ impl Tokens {
         })?;
         let caller = record.map(|record| Arc::new(Caller::from(record)));
         if let Some(caller) = &caller {
-            self.keep(token, caller);
+            // Without room it is asked for again.
+            let _ = self.kept.keep(token.to_owned(), Arc::clone(caller));
         }
         Ok(caller)
-    }
-
-    fn kept(&self, token: &str) -> Option<Arc<Caller>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (since, caller) = kept.get(token)?;
-        (since.elapsed() < KEPT_FOR).then(|| Arc::clone(caller))
-    }
-
-    fn keep(&self, token: &str, caller: &Arc<Caller>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_MAX {
-            kept.retain(|_, (since, _)| since.elapsed() < KEPT_FOR);
-        }
-        if kept.len() < KEPT_MAX {
-            kept.insert(token.to_owned(), (Instant::now(), Arc::clone(caller)));
-        }
     }
 }
 

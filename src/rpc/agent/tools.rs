@@ -17,10 +17,29 @@ struct AgentTool {
     name: &'static str,
     description: &'static str,
     method: &'static str,
-    /// Set if it changes nothing.
-    reads: bool,
-    /// The settings of a job that it takes, in place of a member `job`.
-    settings: &'static [&'static str],
+    kind: ToolKind,
+}
+
+/// The effect of a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToolKind {
+    /// It changes nothing.
+    Reads,
+    Changes,
+    /// It submits a job, whose settings it takes in place of a member `job`.
+    Submits,
+}
+
+/// Declares the tools: the doc comment of each is its description; its name, its method and its kind follow.
+macro_rules! tools {
+    ($($(#[doc = $line:literal])+ $name:literal, $method:literal, $kind:ident;)+) => {
+        [$(AgentTool {
+            name: $name,
+            description: concat!($($line),+).trim_ascii_start(),
+            method: $method,
+            kind: ToolKind::$kind,
+        }),+]
+    };
 }
 
 /// The settings of jobs that agents need.
@@ -39,151 +58,54 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 19] = [
-    AgentTool {
-        name: RUN,
-        description: "Runs a script and returns its output, or its error and log. If it takes longer than \
-                      `wait`, returns the id of the job, which goes on; a cancel stops it. Files that the script \
-                      leaves in the folder $HERO_OUTPUT_DIR are kept: job_files, get_file. A Python script may \
-                      name packages of PyPI at its head (PEP 723).",
-        method: "job.run",
-        reads: false,
-        settings: &SETTINGS_TAKEN,
-    },
-    AgentTool {
-        name: "submit_job",
-        description: "Submits a script as a job and returns its id, without waiting.",
-        method: "job.submit",
-        reads: false,
-        settings: &SETTINGS_TAKEN,
-    },
-    AgentTool {
-        name: "wait_job",
-        description: "Waits for the end of a job and returns it.",
-        method: "job.wait",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "get_job",
-        description: "Returns a job: its state, output, error and settings.",
-        method: "job.get",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "list_jobs",
-        description: "Lists jobs by state, the newest first.",
-        method: "job.list",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "job_log",
-        description: "Returns lines of a job's log.",
-        method: "job.log",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: FOLLOW,
-        description: "Waits some seconds for further lines of a job's log, and returns them.",
-        method: "job.log",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "job_files",
-        description: "Lists the files of a job: those that its script left, and those that it was given.",
-        method: "job.files",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "get_file",
-        description: "Returns a file of a job, in Base64.",
-        method: "job.file",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "stop_job",
-        description: "Stops a job, waiting or running.",
-        method: "job.stop",
-        reads: false,
-        settings: &[],
-    },
-    AgentTool {
-        name: "tell_job",
-        description: "Tells a job an event that its script waits for, such as an approval: list_jobs with the status \
-                      `waiting` shows jobs that wait, get_job the event in `wait`. Approve nothing that you were \
-                      not asked to approve.",
-        method: "job.tell",
-        reads: false,
-        settings: &[],
-    },
-    AgentTool {
-        name: START_SESSION,
-        description: "Starts a session for several scripts that build on each other: a folder whose files stay, and an \
-                      interpreter of Python, bash or node whose variables stay. It holds a place of an actor until it \
-                      ends: end it by end_session once it is of no more use.",
-        method: "session.start",
-        reads: false,
-        settings: &[],
-    },
-    AgentTool {
-        name: "run_in_session",
-        description: "Runs a script in a session and returns what it wrote, and its exit code. In Python and node the \
-                      value of a last expression is written too. A session runs one script at a time; one that goes on \
-                      after its `timeout` ends the session.",
-        method: "session.run",
-        reads: false,
-        settings: &[],
-    },
-    AgentTool {
-        name: "list_sessions",
-        description: "Lists your sessions that have not ended.",
-        method: "session.list",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "end_session",
-        description: "Ends a session. What it kept is lost, but for the files in $HERO_OUTPUT_DIR.",
-        method: "session.end",
-        reads: false,
-        settings: &[],
-    },
-    AgentTool {
-        name: "script_types",
-        description: "Lists the script types that you may use and those among them that are not sandboxed, and \
-                      tells the version of Hero.",
-        method: "system.info",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "health",
-        description: "Returns what is wrong now, each problem with its severity and its remedy.",
-        method: "system.health",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "script_functions",
-        description: "Documents the functions that scripts in Rhai can call, by a part of the name.",
-        method: "script.functions",
-        reads: true,
-        settings: &[],
-    },
-    AgentTool {
-        name: "check_script",
-        description: "Checks a script without running it, and returns its mistakes.",
-        method: "script.check",
-        reads: true,
-        settings: &[],
-    },
-];
+const TOOLS: [AgentTool; 19] = tools! {
+    /// Runs a script and returns its output, or its error and log. If it takes longer than `wait`, returns the id
+    /// of the job, which goes on; a cancel stops it. Files that the script leaves in the folder $HERO_OUTPUT_DIR
+    /// are kept: job_files, get_file. A Python script may name packages of PyPI at its head (PEP 723).
+    "run_script", "job.run", Submits;
+    /// Submits a script as a job and returns its id, without waiting.
+    "submit_job", "job.submit", Submits;
+    /// Waits for the end of a job and returns it.
+    "wait_job", "job.wait", Reads;
+    /// Returns a job: its state, output, error and settings.
+    "get_job", "job.get", Reads;
+    /// Lists jobs by state, the newest first.
+    "list_jobs", "job.list", Reads;
+    /// Returns lines of a job's log.
+    "job_log", "job.log", Reads;
+    /// Waits some seconds for further lines of a job's log, and returns them.
+    "follow_job", "job.log", Reads;
+    /// Lists the files of a job: those that its script left, and those that it was given.
+    "job_files", "job.files", Reads;
+    /// Returns a file of a job, in Base64.
+    "get_file", "job.file", Reads;
+    /// Stops a job, waiting or running.
+    "stop_job", "job.stop", Changes;
+    /// Tells a job an event that its script waits for, such as an approval: list_jobs with the status `waiting`
+    /// shows jobs that wait, get_job the event in `wait`. Approve nothing that you were not asked to approve.
+    "tell_job", "job.tell", Changes;
+    /// Starts a session for several scripts that build on each other: a folder whose files stay, and an interpreter
+    /// of Python, bash or node whose variables stay. It holds a place of an actor until it ends: end it by
+    /// end_session once it is of no more use.
+    "start_session", "session.start", Changes;
+    /// Runs a script in a session and returns what it wrote, and its exit code. In Python and node the value of a
+    /// last expression is written too. A session runs one script at a time; one that goes on after its `timeout`
+    /// ends the session.
+    "run_in_session", "session.run", Changes;
+    /// Lists your sessions that have not ended.
+    "list_sessions", "session.list", Reads;
+    /// Ends a session. What it kept is lost, but for the files in $HERO_OUTPUT_DIR.
+    "end_session", "session.end", Changes;
+    /// Lists the script types that you may use and those among them that are not sandboxed, and tells the version
+    /// of Hero.
+    "script_types", "system.info", Reads;
+    /// Returns what is wrong now, each problem with its severity and its remedy.
+    "health", "system.health", Reads;
+    /// Documents the functions that scripts in Rhai can call, by a part of the name.
+    "script_functions", "script.functions", Reads;
+    /// Checks a script without running it, and returns its mistakes.
+    "check_script", "script.check", Reads;
+};
 
 /// The tool that runs a script and waits for its end.
 pub(super) const RUN: &str = "run_script";
@@ -202,15 +124,17 @@ pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
 
 impl AgentTool {
     fn description(&self, method: &Method, types: &AgentTypes) -> Value {
-        let description = match self.settings {
-            [] if self.name != START_SESSION => self.description.to_owned(),
-            _ => format!("{} {}{}", self.description, types.waiting(), types.sandboxes()),
+        let reads = self.kind == ToolKind::Reads;
+        let description = if self.kind == ToolKind::Submits || self.name == START_SESSION {
+            format!("{} {}{}", self.description, types.waiting(), types.sandboxes())
+        } else {
+            self.description.to_owned()
         };
         json!({
             "name": self.name,
             "description": description,
             "inputSchema": self.input(method, types),
-            "annotations": { "readOnlyHint": self.reads, "openWorldHint": !self.reads },
+            "annotations": { "readOnlyHint": reads, "openWorldHint": !reads },
         })
     }
 
@@ -228,12 +152,14 @@ impl AgentTool {
             _ => Map::new(),
         };
         if let Some(mut job) = properties.remove("job") {
-            for name in self.settings {
-                properties.insert((*name).to_owned(), job["properties"][*name].take());
+            for name in SETTINGS_TAKEN {
+                properties.insert(name.to_owned(), job["properties"][name].take());
             }
             schema.insert("required".to_owned(), json!(["script", "script_type"]));
         }
-        if let Some(script_type) = properties.get_mut("script_type").filter(|_| !self.reads) {
+        if let Some(script_type) =
+            properties.get_mut("script_type").filter(|_| self.kind != ToolKind::Reads)
+        {
             script_type["enum"] = json!(types.names);
             if !types.unsandboxed.is_empty() {
                 let names = types.unsandboxed.join(", ");
@@ -269,7 +195,7 @@ impl AgentTool {
 
     /// Returns the parameters of its method.
     fn params(&self, mut arguments: Map<String, Value>) -> Value {
-        if self.settings.is_empty() {
+        if self.kind != ToolKind::Submits {
             return Value::Object(arguments);
         }
         let is_setting = |name: &String| SETTINGS.iter().any(|setting| setting.field == *name);

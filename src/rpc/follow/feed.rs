@@ -1,8 +1,9 @@
 //! The latest entries that one reader of Redis has read, for all that follow the same thing.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::super::rpc_error::RpcError;
@@ -62,7 +63,7 @@ impl SharedFeed {
 
     /// Returns the content, which must not be held across an await.
     pub(super) fn content(&self) -> MutexGuard<'_, FeedContent> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock()
     }
 
     /// Returns a receiver that is told of each change, and of the content so far.

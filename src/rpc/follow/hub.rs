@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
@@ -67,7 +68,7 @@ impl FollowHub {
         };
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| full("too many subscriptions are open", FOLLOWERS_MAX))?;
-        let mut feeds = self.feeds();
+        let mut feeds = self.0.feeds.lock();
         let number = feeds.len();
         let feed = match feeds.entry(topic.clone()) {
             Entry::Occupied(mut open) => {
@@ -92,7 +93,7 @@ impl FollowHub {
         let reader = async move {
             read::read(hub.client(), &topic, &feed).await;
             // A job that runs again gets another reader.
-            let mut feeds = hub.feeds();
+            let mut feeds = hub.0.feeds.lock();
             if feeds.get(&topic).is_some_and(|open| Arc::ptr_eq(&open.feed, &feed)) {
                 feeds.remove(&topic);
             }
@@ -101,7 +102,7 @@ impl FollowHub {
     }
 
     fn leave(&self, topic: &FollowTopic, feed: &Arc<SharedFeed>) {
-        let mut feeds = self.feeds();
+        let mut feeds = self.0.feeds.lock();
         let Some(open) = feeds.get_mut(topic).filter(|open| Arc::ptr_eq(&open.feed, feed)) else {
             return;
         };
@@ -110,9 +111,5 @@ impl FollowHub {
             open.reader.abort();
             feeds.remove(topic);
         }
-    }
-
-    fn feeds(&self) -> MutexGuard<'_, HashMap<FollowTopic, OpenFeed>> {
-        self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,10 @@
 //! TLS by certificate files, which are read again when they change the configuration is reloaded.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -39,7 +40,7 @@ impl Tls {
 
     /// Returns what accepts connections; `None` if there is no certificate that can be used.
     pub(super) fn acceptor(&self, settings: &ApiConfig) -> Option<TlsAcceptor> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.lock();
         if loaded.looked_at.is_some_and(|at| at.elapsed() < LOOK) {
             return loaded.acceptor.clone();
         }

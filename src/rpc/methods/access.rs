@@ -10,6 +10,7 @@ use super::super::method::CallContext;
 use super::super::request_trace::trace_of_request;
 use super::super::rpc_error::{RpcError, code};
 use super::super::seen::sees_whole_types;
+use super::params::Spelled;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -245,6 +246,24 @@ impl CallContext {
         };
         self.uses(script_type)?;
         Ok(self.config.check_asked(&job.spec)?)
+    }
+
+    /// Returns the job that an id or its unique beginning names, which the caller may see.
+    pub(super) async fn seen_job(&self, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
+        let id = self.job_named(id).await?;
+        self.may_see(&id).await?;
+        Ok(id)
+    }
+
+    /// Returns the job that an id or its unique beginning names, which the caller may change.
+    pub(super) async fn own_job(
+        &self,
+        Spelled(id): Spelled<JobId>,
+        doing: &str,
+    ) -> Result<JobId, RpcError> {
+        let id = self.job_named(id).await?;
+        self.may_change(&id, doing).await?;
+        Ok(id)
     }
 
     /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::{Spelled, patience};
 use crate::client::ActorDocument;
@@ -14,24 +14,17 @@ use crate::proto::target::{ActorId, ScriptType};
 /// The time to wait for the answer to a ping, in seconds.
 const PING_S: f64 = 5.0;
 
-pub(super) fn methods() -> [Method; 5] {
-    [
-        Method::new("actor.list", Scope::Read, "Lists the live actors.", list),
-        Method::new(
-            "actor.drain",
-            Scope::Operate,
-            "Lets an actor claim no more jobs; running jobs end, the process stays.",
-            drain,
-        ),
-        Method::new(
-            "actor.resume",
-            Scope::Operate,
-            "Lets a drained actor claim jobs again.",
-            resume,
-        ),
-        Method::new("actor.stop", Scope::Admin, "Drains an actor, then ends its process.", stop),
-        Method::new("actor.ping", Scope::Read, "Asks a live actor for an answer.", ping),
-    ]
+methods! {
+    /// Lists the live actors.
+    "actor.list", Scope::Read => list;
+    /// Lets an actor claim no more jobs; running jobs end, the process stays.
+    "actor.drain", Scope::Operate => drain;
+    /// Lets a drained actor claim jobs again.
+    "actor.resume", Scope::Operate => resume;
+    /// Drains an actor, then ends its process.
+    "actor.stop", Scope::Admin => stop;
+    /// Asks a live actor for an answer.
+    "actor.ping", Scope::Read => ping;
 }
 
 /// The actors to list.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
 use crate::client::AuditFilter;
@@ -14,13 +14,9 @@ use crate::proto::audit::AuditRecord;
 /// The maximum number of records of one call.
 const RECORDS_MAX: usize = 1000;
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new(
-        "audit.list",
-        Scope::Admin,
-        "Lists the changes that people and programs made, the newest first: who, what, to what, from where, when.",
-        list,
-    )]
+methods! {
+    /// Lists the changes that people and programs made, the newest first: who, what, to what, from where, when.
+    "audit.list", Scope::Admin => list;
 }
 
 /// The changes to list.

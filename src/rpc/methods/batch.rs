@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
@@ -17,13 +17,9 @@ use crate::store::Store;
 /// The maximum number of jobs of one batch that is not atomic.
 const JOBS_MAX: usize = 10_000;
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new(
-        "batch.submit",
-        Scope::Submit,
-        "Submits many jobs: each is accepted or rejected by itself, or all or none.",
-        submit,
-    )]
+methods! {
+    /// Submits many jobs: each is accepted or rejected by itself, or all or none.
+    "batch.submit", Scope::Submit => submit;
 }
 
 /// The jobs of a batch.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
-use super::super::rpc_error::{RpcError, code};
+use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
 use super::blocking;
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
@@ -18,74 +18,32 @@ use crate::client::{
     PeriodicJobHistoryDocument,
 };
 use crate::config::Crontab;
-use crate::proto::cron::CronChange;
+use crate::proto::cron::{CatchUp, CronChange, Overlap};
 use crate::proto::job::Job;
 use crate::proto::target::ScriptType;
 use crate::store::FIRINGS_MAX;
 
-pub(super) fn methods() -> [Method; 10] {
-    [
-        Method::new(
-            "cron.list",
-            Scope::Read,
-            "Lists the periodic jobs: when each is due next, and how its last firing ended.",
-            list,
-        ),
-        Method::new(
-            "cron.get",
-            Scope::Read,
-            "Shows a periodic job with its next and latest firings.",
-            get,
-        ),
-        Method::new(
-            "cron.history",
-            Scope::Read,
-            "Lists the latest firings of a periodic job, the newest first: at most 100 are kept.",
-            history,
-        ),
-        Method::new(
-            "cron.backfill",
-            Scope::Operate,
-            "Submits the jobs of a periodic job for its firings in a period of the past.",
-            backfill,
-        ),
-        Method::new(
-            "cron.run",
-            Scope::Operate,
-            "Runs a periodic job now, besides its schedule.",
-            run,
-        ),
-        Method::new(
-            "cron.add",
-            Scope::Admin,
-            "Adds a periodic job to those in Redis, which every supervisor fires beside those in files.",
-            add,
-        ),
-        Method::new(
-            "cron.edit",
-            Scope::Admin,
-            "Changes a periodic job in Redis: given settings replace its own.",
-            edit,
-        ),
-        Method::new(
-            "cron.delete",
-            Scope::Admin,
-            "Deletes a periodic job in Redis, with its history; its jobs stay.",
-            delete,
-        ),
-        Method::new(
-            "cron.enable",
-            Scope::Operate,
-            "Lets a disabled periodic job fire again.",
-            enable,
-        ),
-        Method::new(
-            "cron.disable",
-            Scope::Operate,
-            "Disables a periodic job: it does not fire until it is enabled.",
-            disable,
-        ),
-    ]
+methods! {
+    /// Lists the periodic jobs: when each is due next, and how its last firing ended.
+    "cron.list", Scope::Read => list;
+    /// Shows a periodic job with its next and latest firings.
+    "cron.get", Scope::Read => get;
+    /// Lists the latest firings of a periodic job, the newest first: at most 100 are kept.
+    "cron.history", Scope::Read => history;
+    /// Submits the jobs of a periodic job for its firings in a period of the past.
+    "cron.backfill", Scope::Operate => backfill;
+    /// Runs a periodic job now, besides its schedule.
+    "cron.run", Scope::Operate => run;
+    /// Adds a periodic job to those in Redis, which every supervisor fires beside those in files.
+    "cron.add", Scope::Admin => add;
+    /// Changes a periodic job in Redis: given settings replace its own.
+    "cron.edit", Scope::Admin => edit;
+    /// Deletes a periodic job in Redis, with its history; its jobs stay.
+    "cron.delete", Scope::Admin => delete;
+    /// Lets a disabled periodic job fire again.
+    "cron.enable", Scope::Operate => enable;
+    /// Disables a periodic job: it does not fire until it is enabled.
+    "cron.disable", Scope::Operate => disable;
 }
 
 /// The periodic jobs.
@@ -219,11 +177,11 @@ struct NewPeriodicJob {
     /// The time zone of the schedule; UTC without one.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
-    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
-    catch_up: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["skip", "once", "all", null]))]
+    catch_up: Option<CatchUp>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
-    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
-    overlap: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["skip", "allow", "replace", null]))]
+    overlap: Option<Overlap>,
     /// The longest delay of its firings, such as 10m; its name alone decides the delay that they have. 0s for none.
     spread: Option<String>,
     /// The calendar of the configuration with the days on which it does not fire; empty for none.
@@ -243,11 +201,11 @@ struct PeriodicJobChange {
     /// The time zone of the schedule.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
-    #[schemars(extend("enum" = ["skip", "once", "all", null]))]
-    catch_up: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["skip", "once", "all", null]))]
+    catch_up: Option<CatchUp>,
     /// The treatment of a firing while the last job has not ended: skip, allow or replace.
-    #[schemars(extend("enum" = ["skip", "allow", "replace", null]))]
-    overlap: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["skip", "allow", "replace", null]))]
+    overlap: Option<Overlap>,
     /// The longest delay of its firings, such as 10m; its name alone decides the delay that they have. 0s for none.
     spread: Option<String>,
     /// The calendar of the configuration with the days on which it does not fire; empty for none.
@@ -271,8 +229,8 @@ async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPerio
     let new = CronChange {
         schedule: Some(schedule),
         time_zone,
-        catch_up: word(catch_up, "catch_up")?,
-        overlap: word(overlap, "overlap")?,
+        catch_up,
+        overlap,
         spread,
         calendar,
         job: job.members(),
@@ -292,8 +250,8 @@ async fn edit(
     let change = CronChange {
         schedule,
         time_zone,
-        catch_up: word(catch_up, "catch_up")?,
-        overlap: word(overlap, "overlap")?,
+        catch_up,
+        overlap,
         spread,
         calendar,
         job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
@@ -343,17 +301,6 @@ async fn uses_type_of(
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
 struct ChangedSettings(serde_json::Map<String, Value>);
-
-/// Reads a word of the configuration.
-fn word<T: serde::de::DeserializeOwned>(
-    given: Option<String>,
-    name: &str,
-) -> Result<Option<T>, RpcError> {
-    let Some(word) = given else { return Ok(None) };
-    serde_json::from_value(word.into())
-        .map(Some)
-        .map_err(|error| RpcError::new(code::INVALID_PARAMS, format!("{name}: {error}")))
-}
 
 /// A periodic job that was enabled or disabled.
 #[derive(Serialize, JsonSchema)]

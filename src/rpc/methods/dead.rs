@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_list::{self, JobPage, ListJobs};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
@@ -13,27 +13,13 @@ use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 use crate::store::Cursor;
 
-pub(super) fn methods() -> [Method; 3] {
-    [
-        Method::new(
-            "dead.list",
-            Scope::Read,
-            "Lists dead letters, the newest first, page by page.",
-            list,
-        ),
-        Method::new(
-            "dead.retry",
-            Scope::Operate,
-            "Runs dead letters again: those that are named, or all that match a filter.",
-            |context, given| change(context, ChangeWord::Retry, given),
-        ),
-        Method::new(
-            "dead.delete",
-            Scope::Operate,
-            "Deletes dead letters: those that are named, or, with the scope admin, all that match a filter.",
-            |context, given| change(context, ChangeWord::Delete, given),
-        ),
-    ]
+methods! {
+    /// Lists dead letters, the newest first, page by page.
+    "dead.list", Scope::Read => list;
+    /// Runs dead letters again: those that are named, or all that match a filter.
+    "dead.retry", Scope::Operate => |context, given| change(context, ChangeWord::Retry, given);
+    /// Deletes dead letters: those that are named, or, with the scope admin, all that match a filter.
+    "dead.delete", Scope::Operate => |context, given| change(context, ChangeWord::Delete, given);
 }
 
 /// A page of dead letters to list.

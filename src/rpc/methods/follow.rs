@@ -15,8 +15,8 @@ use crate::proto::job::JobId;
 /// The method that ends a subscription.
 pub(in crate::rpc) const UNSUBSCRIBE: &str = "unsubscribe";
 
-pub(super) fn methods() -> [Method; 4] {
-    [
+pub(super) fn methods() -> Vec<Method> {
+    vec![
         Method::subscription::<_, JobNotice, _, _>(
             "job.follow",
             Scope::Read,
@@ -71,9 +71,7 @@ struct FollowJob {
 }
 
 async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcError> {
-    let Spelled(id) = given.id;
-    let id = context.job_named(id).await?;
-    context.may_see(&id).await?;
+    let id = context.seen_job(given.id).await?;
     context.client.get_job_status(&id).await?;
     let since = given.since.map(|Spelled(place)| place);
     Ok(Following { topic: FollowTopic::Job(id), since, types: None })

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
@@ -20,52 +20,21 @@ use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
 use crate::store::Store;
 
-pub(super) fn methods() -> [Method; 7] {
-    [
-        Method::new(
-            "graph.submit",
-            Scope::Submit,
-            "Submits jobs that wait for each other by name: all or none.",
-            submit,
-        ),
-        Method::new(
-            "graph.list",
-            Scope::Read,
-            "Lists graphs and batches, the newest first, page by page.",
-            list,
-        ),
-        Method::new(
-            "graph.get",
-            Scope::Read,
-            "Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished.",
-            get,
-        ),
-        Method::new(
-            "graph.wait",
-            Scope::Read,
-            "Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as \
-             it is then.",
-            wait,
-        ),
-        Method::new(
-            "graph.retry",
-            Scope::Submit,
-            "Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.",
-            retry,
-        ),
-        Method::new(
-            "graph.stop",
-            Scope::Submit,
-            "Stops all jobs of a graph or batch that have not ended.",
-            stop,
-        ),
-        Method::new(
-            "graph.delete",
-            Scope::Submit,
-            "Deletes a graph or batch with all its jobs, unless one of them runs.",
-            delete,
-        ),
-    ]
+methods! {
+    /// Submits jobs that wait for each other by name: all or none.
+    "graph.submit", Scope::Submit => submit;
+    /// Lists graphs and batches, the newest first, page by page.
+    "graph.list", Scope::Read => list;
+    /// Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished.
+    "graph.get", Scope::Read => get;
+    /// Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is then.
+    "graph.wait", Scope::Read => wait;
+    /// Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.
+    "graph.retry", Scope::Submit => retry;
+    /// Stops all jobs of a graph or batch that have not ended.
+    "graph.stop", Scope::Submit => stop;
+    /// Deletes a graph or batch with all its jobs, unless one of them runs.
+    "graph.delete", Scope::Submit => delete;
 }
 
 /// The jobs of a graph.
@@ -213,7 +182,7 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 
 /// Returns the graph of an id, or of a beginning that is unique among the graphs that the caller may
 /// see.
-async fn named(context: &CallContext, id: JobId) -> Result<JobId, RpcError> {
+async fn named(context: &CallContext, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
     Ok(context.client.graph_id_among(id, |graph| is_visible(context, graph)).await?)
 }
 
@@ -226,11 +195,12 @@ async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcErro
     Err(ClientError::NoSuchGraph(id.clone()).into())
 }
 
-/// Refuses a graph that the caller may not change.
-async fn may_change(context: &CallContext, id: &JobId, doing: &str) -> Result<(), RpcError> {
-    let graph = visible(context, id).await?;
+/// Returns the same of a graph that the caller may change.
+async fn own(context: &CallContext, id: Spelled<JobId>, doing: &str) -> Result<JobId, RpcError> {
+    let id = named(context, id).await?;
+    let graph = visible(context, &id).await?;
     if context.operates() || graph.caller == context.caller.name {
-        return Ok(());
+        return Ok(id);
     }
     let message = format!(
         "{} may not {doing} graph {id}: it is a graph of another caller, which needs the scope operate",
@@ -266,8 +236,7 @@ struct ShownGraph {
 
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
-    let Spelled(id) = given.id;
-    let id = named(&context, id).await?;
+    let id = named(&context, given.id).await?;
     let graph = visible(&context, &id).await?;
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
@@ -290,8 +259,8 @@ struct AwaitGraph {
 }
 
 async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, RpcError> {
-    let (Spelled(id), patience) = (given.id, patience(given.wait)?);
-    let id = named(&context, id).await?;
+    let patience = patience(given.wait)?;
+    let id = named(&context, given.id).await?;
     visible(&context, &id).await?;
     let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
         Err(ClientError::GraphGoesOn { .. }) => context.client.graph(&id).await?,
@@ -324,9 +293,7 @@ struct ResumeGraph {
 }
 
 async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
-    let Spelled(id) = given.id;
-    let id = named(&context, id).await?;
-    may_change(&context, &id, "retry").await?;
+    let id = own(&context, given.id, "retry").await?;
     if !given.changes.is_empty() {
         let jobs = context.client.steps_named(&id, given.changes.keys()).await?;
         for (job, changes) in jobs.iter().zip(given.changes.values()) {
@@ -337,20 +304,12 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
     Ok(context.client.retry_graph(&id, &how).await?)
 }
 
-async fn stop(
-    context: CallContext,
-    NamedGraph { id: Spelled(id) }: NamedGraph,
-) -> Result<GraphChange, RpcError> {
-    let id = named(&context, id).await?;
-    may_change(&context, &id, "stop").await?;
+async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
+    let id = own(&context, given.id, "stop").await?;
     Ok(context.client.stop_graph(&id).await?)
 }
 
-async fn delete(
-    context: CallContext,
-    NamedGraph { id: Spelled(id) }: NamedGraph,
-) -> Result<GraphChange, RpcError> {
-    let id = named(&context, id).await?;
-    may_change(&context, &id, "delete").await?;
+async fn delete(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
+    let id = own(&context, given.id, "delete").await?;
     Ok(context.client.delete_graph(&id).await?)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
@@ -18,95 +18,49 @@ use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
-pub(super) fn methods() -> Vec<Method> {
-    let methods = [
-        Method::new(
-            "job.submit",
-            Scope::Submit,
-            "Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A \
-             submission that is repeated with the same id and the same content returns that job.",
-            submit,
-        ),
-        Method::new(
-            "job.create",
-            Scope::Submit,
-            "Stores a job without starting it; job.start does that.",
-            create,
-        ),
-        Method::new("job.start", Scope::Submit, "Starts a created job.", start),
-        Method::new(
-            "job.run",
-            Scope::Submit,
-            "Submits a job, waits for its end and returns it; if the wait ends first, as it is then.",
-            run,
-        ),
-        Method::new("job.get", Scope::Read, "Returns a job with all its fields.", get),
-        Method::new(
-            "job.list",
-            Scope::Read,
-            "Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000.",
-            job_list::list,
-        ),
-        Method::new(
-            "job.wait",
-            Scope::Read,
-            "Waits for the end of a job and returns it; if the wait ends first, as it is then.",
-            wait,
-        ),
-        Method::new("job.output", Scope::Read, "Returns the output of a finished job.", output),
-        Method::new("job.log", Scope::Read, "Returns lines of a job's log.", job_log::log),
-        Method::new(
-            "job.files",
-            Scope::Read,
-            "Lists the files of a job: those that its script left, and those that it was given.",
-            job_files::files,
-        ),
-        Method::new("job.file", Scope::Read, "Returns a file of a job.", job_files::file),
-    ];
-    methods.into_iter().chain(changes()).collect()
-}
-
-/// The methods that change jobs or delete them.
-fn changes() -> [Method; 6] {
-    [
-        Method::new(
-            "job.stop",
-            Scope::Submit,
-            "Stops a job, waiting or running, and the jobs below it if asked.",
-            job_stop::stop,
-        ),
-        Method::new(
-            "job.delete",
-            Scope::Submit,
-            "Deletes a job that is not running, with its log.",
-            delete,
-        ),
-        Method::new(
-            "job.clone",
-            Scope::Submit,
-            "Submits a copy of a job, with changes, and returns its id.",
-            clone,
-        ),
-        Method::new(
-            "job.edit",
-            Scope::Submit,
-            "Changes the priority, the group, the earliest time, the script or other settings of a job that has not started.",
-            job_edit::edit,
-        ),
-        Method::new(
-            "job.tell",
-            Scope::Submit,
-            "Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next wait.",
-            job_tell::tell,
-        ),
-        Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
-    ]
+methods! {
+    /// Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
+    /// that is repeated with the same id and the same content returns that job.
+    "job.submit", Scope::Submit => submit;
+    /// Stores a job without starting it; job.start does that.
+    "job.create", Scope::Submit => create;
+    /// Starts a created job.
+    "job.start", Scope::Submit => start;
+    /// Submits a job, waits for its end and returns it; if the wait ends first, as it is then.
+    "job.run", Scope::Submit => run;
+    /// Returns a job with all its fields.
+    "job.get", Scope::Read => get;
+    /// Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000.
+    "job.list", Scope::Read => job_list::list;
+    /// Waits for the end of a job and returns it; if the wait ends first, as it is then.
+    "job.wait", Scope::Read => wait;
+    /// Returns the output of a finished job.
+    "job.output", Scope::Read => output;
+    /// Returns lines of a job's log.
+    "job.log", Scope::Read => job_log::log;
+    /// Lists the files of a job: those that its script left, and those that it was given.
+    "job.files", Scope::Read => job_files::files;
+    /// Returns a file of a job.
+    "job.file", Scope::Read => job_files::file;
+    /// Stops a job, waiting or running, and the jobs below it if asked.
+    "job.stop", Scope::Submit => job_stop::stop;
+    /// Deletes a job that is not running, with its log.
+    "job.delete", Scope::Submit => delete;
+    /// Submits a copy of a job, with changes, and returns its id.
+    "job.clone", Scope::Submit => clone;
+    /// Changes the priority, the group, the earliest time, the script or other settings of a job that has not
+    /// started.
+    "job.edit", Scope::Submit => job_edit::edit;
+    /// Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next wait.
+    "job.tell", Scope::Submit => job_tell::tell;
+    /// Deletes every job that is not running.
+    "job.clear", Scope::Admin => clear;
 }
 
 /// A job to submit.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SubmitNew {
+pub(super) struct SubmitNew {
     /// The job.
     job: JobSettings,
     /// Files for its script, in Base64, by their names.
@@ -138,62 +92,57 @@ pub(super) struct Id {
     pub(super) id: String,
 }
 
-async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
-    let job = own_job(&context, &given.job).await?;
-    let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let stored = context.client.submit_with_files(job.clone(), &files).await;
-    Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
+impl From<JobSettings> for SubmitNew {
+    fn from(job: JobSettings) -> Self {
+        Self { job, inputs: GivenFiles::new(), stdin: None }
+    }
 }
 
-/// Returns a job as one of the caller's, which the caller may submit.
-async fn own_job(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
-    let job = settings.job(context).await?;
-    context.check_new(std::slice::from_ref(&job)).await?;
-    Ok(job)
+impl SubmitNew {
+    /// Returns the job as one of the caller's, which the caller may submit, and its files.
+    async fn job(self, context: &CallContext) -> Result<(Job, JobFiles), RpcError> {
+        let job = self.job.job(context).await?;
+        context.check_new(std::slice::from_ref(&job)).await?;
+        let files = given_files(context, &job, self.inputs, self.stdin)?;
+        Ok((job, files))
+    }
+}
+
+async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
+    let (job, files) = given.job(&context).await?;
+    let stored = context.client.submit_with_files(job.clone(), &files).await;
+    Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
 /// Submits a job as one of the caller's, who waits for its end.
 pub(super) async fn submitted_awaited(
     context: &CallContext,
-    settings: &JobSettings,
+    given: SubmitNew,
 ) -> Result<AwaitedJob, RpcError> {
-    let job = own_job(context, settings).await?;
-    let stored = context.client.submit_awaited(job.clone(), &JobFiles::default()).await;
-    awaited_or_same(context, job, false, stored).await
+    let (job, files) = given.job(context).await?;
+    let stored = context.client.submit_awaited(job.clone(), &files).await;
+    awaited_or_same(context, job, !files.is_empty(), stored).await
 }
 
-async fn create(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
-    let job = own_job(&context, &given.job).await?;
-    let files = given_files(&context, &job, given.inputs, given.stdin)?;
+/// Stores a job of the caller without starting it.
+pub(super) async fn create(
+    context: CallContext,
+    given: SubmitNew,
+) -> Result<SubmittedId, RpcError> {
+    let (job, files) = given.job(&context).await?;
     let stored = context.client.create_with_files(job.clone(), &files).await;
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-/// Stores a job of the caller without starting it.
-pub(super) async fn created(
-    context: &CallContext,
-    settings: &JobSettings,
-) -> Result<JobId, RpcError> {
-    let job = own_job(context, settings).await?;
-    let stored = context.client.create_job(job.clone()).await;
-    Ok(stored_or_same(context, job, false, stored).await?.id)
-}
-
-async fn start(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<ToldJob, RpcError> {
-    let id = context.job_named(id).await?;
-    context.may_change(&id, "start").await?;
+async fn start(context: CallContext, given: OneJob) -> Result<ToldJob, RpcError> {
+    let id = context.own_job(given.id, "start").await?;
     Ok(ToldJob::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
-    let patience = patience(given.wait)?;
-    let job = own_job(&context, &given.job).await?;
-    let files = given_files(&context, &job, given.inputs, given.stdin)?;
-    let stored = context.client.submit_awaited(job.clone(), &files).await;
-    let job = awaited_or_same(&context, job, !files.is_empty(), stored).await?;
+    let RunNew { job, wait, inputs, stdin } = given;
+    let patience = patience(wait)?;
+    let job = submitted_awaited(&context, SubmitNew { job, inputs, stdin }).await?;
     context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
     ended(&context, &job, patience).await
 }
@@ -212,12 +161,8 @@ async fn ended(
     }
 }
 
-async fn get(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<JobDocument, RpcError> {
-    let id = context.job_named(id).await?;
-    context.may_see(&id).await?;
+async fn get(context: CallContext, given: OneJob) -> Result<JobDocument, RpcError> {
+    let id = context.seen_job(given.id).await?;
     Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
 }
 
@@ -232,9 +177,8 @@ struct AwaitEnd {
 }
 
 async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
-    let (Spelled(id), patience) = (given.id, patience(given.wait)?);
-    let id = context.job_named(id).await?;
-    context.may_see(&id).await?;
+    let patience = patience(given.wait)?;
+    let id = context.seen_job(given.id).await?;
     ended(&context, &id.into(), patience).await
 }
 
@@ -248,39 +192,29 @@ struct GivenOutput {
     output_encoding: Option<&'static str>,
 }
 
-async fn output(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<GivenOutput, RpcError> {
-    let id = context.job_named(id).await?;
-    let output = output_of(&context, &id).await?;
+async fn output(context: CallContext, given: OneJob) -> Result<GivenOutput, RpcError> {
+    let output = output_of(&context, given.id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
     Ok(GivenOutput { output: output.into_text(), output_encoding })
 }
 
 /// Returns the output of a job that the caller may see.
-pub(super) async fn output_of(context: &CallContext, id: &JobId) -> Result<JobOutput, RpcError> {
-    context.may_see(id).await?;
-    let output = context.client.get_job_output(id).await?;
+pub(super) async fn output_of(
+    context: &CallContext,
+    id: Spelled<JobId>,
+) -> Result<JobOutput, RpcError> {
+    let id = context.seen_job(id).await?;
+    let output = context.client.get_job_output(&id).await?;
     output.ok_or_else(|| {
         let message = format!("job {id} has no output yet; wait for it with job.wait");
         RpcError::new(code::CONFLICT, message).with("id", id.as_str())
     })
 }
 
-async fn delete(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<ToldJob, RpcError> {
-    let id = context.job_named(id).await?;
-    deleted(&context, &id).await?;
+async fn delete(context: CallContext, given: OneJob) -> Result<ToldJob, RpcError> {
+    let id = context.own_job(given.id, "delete").await?;
+    context.client.delete_job(&id).await?;
     Ok(ToldJob::new(&id, "deleted"))
-}
-
-/// Deletes a job that the caller may change.
-pub(super) async fn deleted(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
-    context.may_change(id, "delete").await?;
-    Ok(context.client.delete_job(id).await?)
 }
 
 /// A job to submit again.
@@ -295,9 +229,8 @@ struct CopyJob {
 }
 
 async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
-    let Spelled(id) = given.id;
     context.needs(Scope::Read, "job.clone")?;
-    let id = context.job_named(id).await?;
+    let id = context.job_named(given.id.0).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
     let mut changes = given.changes;

@@ -56,11 +56,8 @@ pub(super) struct ListedFiles {
     files: Vec<JobFile>,
 }
 
-pub(super) async fn files(
-    context: CallContext,
-    OneJob { id: Spelled(id) }: OneJob,
-) -> Result<ListedFiles, RpcError> {
-    context.may_see(&id).await?;
+pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles, RpcError> {
+    let id = context.seen_job(given.id).await?;
     let files = context.client.job_files(&id).await?;
     Ok(ListedFiles { id: id.to_string(), files })
 }
@@ -85,8 +82,7 @@ pub(super) struct FileContent {
 }
 
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
-    let (Spelled(id), name) = (given.id, given.name);
-    context.may_see(&id).await?;
+    let (id, name) = (context.seen_job(given.id).await?, given.name);
     let found = if name == STDIN {
         context.client.job_stdin(&id).await?
     } else {

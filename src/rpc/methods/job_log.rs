@@ -40,7 +40,6 @@ pub(super) struct LogPart {
 }
 
 pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart, RpcError> {
-    let Spelled(id) = given.id;
     let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
     let after =
         given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
@@ -48,8 +47,7 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
     }
-    let id = context.job_named(id).await?;
-    context.may_see(&id).await?;
+    let id = context.seen_job(given.id).await?;
     let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
     Ok(LogPart {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_edit::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
@@ -21,21 +21,11 @@ const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
 /// The maximum number of dead letters that a filter finds.
 const DEAD_MAX: usize = 100_000;
 
-pub(super) fn methods() -> [Method; 2] {
-    [
-        Method::new(
-            "job.errors",
-            Scope::Read,
-            "Groups the latest failed jobs that job.list finds by the kind of their error.",
-            job_list::errors,
-        ),
-        Method::new(
-            "job.change_many",
-            Scope::Submit,
-            "Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.",
-            change_many,
-        ),
-    ]
+methods! {
+    /// Groups the latest failed jobs that job.list finds by the kind of their error.
+    "job.errors", Scope::Read => job_list::errors;
+    /// Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.
+    "job.change_many", Scope::Submit => change_many;
 }
 
 /// The word of a change.

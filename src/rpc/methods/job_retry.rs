@@ -5,18 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::Spelled;
 use crate::proto::job::JobId;
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new(
-        "job.retry",
-        Scope::Submit,
-        "Runs an ended job again, with a corrected script or other settings if they are given.",
-        retry,
-    )]
+methods! {
+    /// Runs an ended job again, with a corrected script or other settings if they are given.
+    "job.retry", Scope::Submit => retry;
 }
 
 /// A job to run again.
@@ -55,8 +51,7 @@ struct RetriedJob {
 }
 
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
-    let Spelled(id) = given.id;
-    let id = context.job_named(id).await?;
+    let id = context.job_named(given.id.0).await?;
     context.may_correct(&id, &given.changes, "retry").await?;
     let jobs = if given.with_dependents {
         context.may_retry_dependents()?;

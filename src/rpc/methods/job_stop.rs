@@ -25,18 +25,18 @@ pub(super) struct StopJob {
 }
 
 /// Stops a job.
-pub(super) async fn stop(
-    context: CallContext,
-    StopJob { id: Spelled(id), children }: StopJob,
-) -> Result<ToldJob, RpcError> {
-    let id = context.job_named(id).await?;
-    let ended =
-        if children { stopped_tree(&context, &id).await? } else { stopped(&context, &id).await? };
+pub(super) async fn stop(context: CallContext, given: StopJob) -> Result<ToldJob, RpcError> {
+    let id = context.job_named(given.id.0).await?;
+    let ended = if given.children {
+        stopped_tree(&context, &id).await?
+    } else {
+        stopped(&context, &id).await?
+    };
     Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
 
 /// Stops a job that the caller may change. Returns whether it has ended already.
-pub(super) async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
+async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
     context.may_change(id, "stop").await?;
     Ok(context.client.stop_job(id).await?)
 }

@@ -24,9 +24,7 @@ pub(super) struct TellOne {
 }
 
 pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<ToldJob, RpcError> {
-    let Spelled(id) = given.id;
-    let id = context.job_named(id).await?;
-    context.may_change(&id, "tell").await?;
+    let id = context.own_job(given.id, "tell").await?;
     let data = (!given.data.is_null()).then(|| given.data.to_string());
     let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
     Ok(ToldJob::new(&id, if waited { "told" } else { "kept" }))

@@ -4,27 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::params::{Nothing, PastMoment, Spelled};
 use crate::client::{LimitDocument, PeriodStats, StatsDocument};
 
-pub(super) fn methods() -> [Method; 2] {
-    [
-        Method::new(
-            "limit.list",
-            Scope::Read,
-            "Lists the limits, the jobs that run under each and the jobs that it holds.",
-            list,
-        ),
-        Method::new(
-            "stats.get",
-            Scope::Read,
-            "Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of each \
-             type, or in a period of the last 30 days.",
-            stats,
-        ),
-    ]
+methods! {
+    /// Lists the limits, the jobs that run under each and the jobs that it holds.
+    "limit.list", Scope::Read => list;
+    /// Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of each
+    /// type, or in a period of the last 30 days.
+    "stats.get", Scope::Read => stats;
 }
 
 /// The limits.

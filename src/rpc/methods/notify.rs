@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
 use crate::client::{HeldMessage, LatestDeliveries};
@@ -17,21 +17,12 @@ const DELIVERIES_MAX: usize = 500;
 /// The longest wait for the result of a test.
 const TEST_PATIENCE: Duration = Duration::from_secs(15);
 
-pub(super) fn methods() -> [Method; 2] {
-    [
-        Method::new(
-            "notify.list",
-            Scope::Admin,
-            "Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the latest deliveries, the newest first.",
-            list,
-        ),
-        Method::new(
-            "notify.test",
-            Scope::Admin,
-            "Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its delivery.",
-            test,
-        ),
-    ]
+methods! {
+    /// Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the latest
+    /// deliveries, the newest first.
+    "notify.list", Scope::Admin => list;
+    /// Sends a test by a notification of the supervisors' configuration, and waits up to 15 s for its delivery.
+    "notify.test", Scope::Admin => test;
 }
 
 /// The deliveries to list.

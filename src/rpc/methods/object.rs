@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job::Deleted;
 use super::params::{Spelled, page_size};
@@ -16,24 +16,17 @@ const PAGE_MAX: usize = 1000;
 /// The maximum number of contexts of a page.
 const CONTEXTS_MAX: usize = 100;
 
-pub(super) fn methods() -> [Method; 5] {
-    [
-        Method::new(
-            "object.types",
-            Scope::Read,
-            "Counts the objects of each type by context, page by page.",
-            types,
-        ),
-        Method::new(
-            "object.list",
-            Scope::Read,
-            "Lists the objects of one type by id, page by page.",
-            list,
-        ),
-        Method::new("object.find", Scope::Read, "Finds the objects that match a query.", find),
-        Method::new("object.get", Scope::Read, "Returns one object.", get),
-        Method::new("object.delete", Scope::Operate, "Deletes objects of one type.", delete),
-    ]
+methods! {
+    /// Counts the objects of each type by context, page by page.
+    "object.types", Scope::Read => types;
+    /// Lists the objects of one type by id, page by page.
+    "object.list", Scope::Read => list;
+    /// Finds the objects that match a query.
+    "object.find", Scope::Read => find;
+    /// Returns one object.
+    "object.get", Scope::Read => get;
+    /// Deletes objects of one type.
+    "object.delete", Scope::Operate => delete;
 }
 
 /// Contexts to count the objects of.

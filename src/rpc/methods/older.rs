@@ -7,10 +7,9 @@ use serde_json::json;
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::job::{cleared, created, deleted, output_of, submitted_awaited};
-use super::job_stop::stopped;
+use super::job::{cleared, create, output_of, submitted_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
@@ -19,47 +18,33 @@ use crate::store::{Cursor, JobSummary, ListQuery};
 /// The maximum number of lines of a log that one call returns.
 const LOG_LINES_MAX: usize = 10_000;
 
-pub(super) fn methods() -> Vec<Method> {
-    vec![
-        Method::new("create_job", Scope::Submit, "As job.create; returns the id.", create_job),
-        Method::new("start_job", Scope::Submit, "As job.start.", start_job),
-        Method::new(
-            "run_job",
-            Scope::Submit,
-            "Submits a job, waits for its end and returns its output or its error.",
-            run_job,
-        ),
-        Method::new(
-            "run_job_and_await_result",
-            Scope::Submit,
-            "Submits a job, waits for its end and returns its output.",
-            run_job_and_await_result,
-        ),
-        Method::new("play", Scope::Submit, "Runs a script and returns its output.", play),
-        Method::new("get_job_status", Scope::Read, "Returns the state of a job.", get_job_status),
-        Method::new(
-            "get_job_output",
-            Scope::Read,
-            "Returns the output of a job; null until it ends.",
-            get_job_output,
-        ),
-        Method::new(
-            "get_job_result",
-            Scope::Read,
-            "Returns the output or the error of a job that has ended.",
-            get_job_result,
-        ),
-        Method::new(
-            "get_job_logs",
-            Scope::Read,
-            "Returns the log of a job as one text; null without one.",
-            get_job_logs,
-        ),
-        Method::new("list_jobs", Scope::Read, "Lists the ids of jobs.", list_jobs),
-        Method::new("stop_job", Scope::Submit, "As job.stop.", stop_job),
-        Method::new("delete_job", Scope::Submit, "As job.delete.", delete_job),
-        Method::new("clear_all_jobs", Scope::Admin, "As job.clear.", clear_all_jobs),
-    ]
+methods! {
+    /// As job.create; returns the id.
+    "create_job", Scope::Submit => create_job;
+    /// As job.start.
+    "start_job", Scope::Submit => start_job;
+    /// Submits a job, waits for its end and returns its output or its error.
+    "run_job", Scope::Submit => run_job;
+    /// Submits a job, waits for its end and returns its output.
+    "run_job_and_await_result", Scope::Submit => run_job_and_await_result;
+    /// Runs a script and returns its output.
+    "play", Scope::Submit => play;
+    /// Returns the state of a job.
+    "get_job_status", Scope::Read => get_job_status;
+    /// Returns the output of a job; null until it ends.
+    "get_job_output", Scope::Read => get_job_output;
+    /// Returns the output or the error of a job that has ended.
+    "get_job_result", Scope::Read => get_job_result;
+    /// Returns the log of a job as one text; null without one.
+    "get_job_logs", Scope::Read => get_job_logs;
+    /// Lists the ids of jobs.
+    "list_jobs", Scope::Read => list_jobs;
+    /// As job.stop.
+    "stop_job", Scope::Submit => stop_job;
+    /// As job.delete.
+    "delete_job", Scope::Submit => delete_job;
+    /// As job.clear.
+    "clear_all_jobs", Scope::Admin => clear_all_jobs;
 }
 
 /// A job to create.
@@ -72,7 +57,7 @@ struct NewJob {
 }
 
 async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcError> {
-    Ok(created(&context, &given.job).await?.to_string())
+    Ok(create(context, given.job.into()).await?.id)
 }
 
 /// One job.
@@ -82,14 +67,6 @@ struct ById {
     /// The id of the job.
     #[serde(alias = "job_id")]
     id: Spelled<JobId>,
-}
-
-impl ById {
-    /// Returns the job that it names.
-    async fn job(self, context: &CallContext) -> Result<JobId, RpcError> {
-        let Spelled(id) = self.id;
-        context.job_named(id).await
-    }
 }
 
 /// The result of a change.
@@ -102,8 +79,7 @@ struct Succeeded {
 const SUCCESS: Succeeded = Succeeded { success: true };
 
 async fn start_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
-    let id = given.job(&context).await?;
-    context.may_change(&id, "start").await?;
+    let id = context.own_job(given.id, "start").await?;
     context.client.start_job(&id).await?;
     Ok(SUCCESS)
 }
@@ -182,7 +158,7 @@ impl JobResult {
 /// Runs a job to its end.
 async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
-    let job = submitted_awaited(context, &given.settings()?).await?;
+    let job = submitted_awaited(context, given.settings()?.into()).await?;
     let ended = context.client.await_end(&job, Some(patience)).await;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }
@@ -225,25 +201,21 @@ async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
 }
 
 async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus, RpcError> {
-    let id = given.job(&context).await?;
-    context.may_see(&id).await?;
+    let id = context.seen_job(given.id).await?;
     Ok(context.client.get_job_status(&id).await?)
 }
 
 async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
-    let id = given.job(&context).await?;
-    context.may_see(&id).await?;
+    let id = context.seen_job(given.id).await?;
     Ok(context.client.get_job_output(&id).await?.map(JobOutput::into_text))
 }
 
 async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult, RpcError> {
-    let id = given.job(&context).await?;
-    JobResult::of(output_of(&context, &id).await)
+    JobResult::of(output_of(&context, given.id).await)
 }
 
 async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
-    let id = given.job(&context).await?;
-    context.may_see(&id).await?;
+    let id = context.seen_job(given.id).await?;
     let lines = context.client.get_job_logs(&id, None, LOG_LINES_MAX).await?;
     let lines: Vec<String> =
         lines.into_iter().filter(|line| line.progress.is_none()).map(|line| line.line).collect();
@@ -276,14 +248,14 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
 }
 
 async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
-    let id = given.job(&context).await?;
-    stopped(&context, &id).await?;
+    let id = context.own_job(given.id, "stop").await?;
+    context.client.stop_job(&id).await?;
     Ok(SUCCESS)
 }
 
 async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
-    let id = given.job(&context).await?;
-    deleted(&context, &id).await?;
+    let id = context.own_job(given.id, "delete").await?;
+    context.client.delete_job(&id).await?;
     Ok(SUCCESS)
 }
 

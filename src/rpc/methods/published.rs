@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::blocking;
 use super::job_types::mask;
@@ -18,45 +18,19 @@ use crate::config::read_script_head;
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, Setting};
 use crate::proto::named_script::{Parameters, ScriptName, ScriptUse};
 
-pub(super) fn methods() -> [Method; 6] {
-    [
-        Method::new(
-            "script.list",
-            Scope::Read,
-            "Lists the latest version of each published script, without its text.",
-            list,
-        ),
-        Method::new(
-            "script.get",
-            Scope::Read,
-            "Shows a published script: its parameters, its settings and its text.",
-            get,
-        ),
-        Method::new(
-            "script.history",
-            Scope::Read,
-            "Lists the versions of a published script that are kept, the newest first.",
-            history,
-        ),
-        Method::new(
-            "script.publish",
-            Scope::Admin,
-            "Publishes a version of a script: jobs name it by `uses`. The same version again publishes nothing.",
-            publish,
-        ),
-        Method::new(
-            "script.rollback",
-            Scope::Admin,
-            "Publishes the text and the settings of an older version of a script as a new version.",
-            rollback,
-        ),
-        Method::new(
-            "script.delete",
-            Scope::Admin,
-            "Deletes a published script with all its versions; its jobs keep their texts.",
-            delete,
-        ),
-    ]
+methods! {
+    /// Lists the latest version of each published script, without its text.
+    "script.list", Scope::Read => list;
+    /// Shows a published script: its parameters, its settings and its text.
+    "script.get", Scope::Read => get;
+    /// Lists the versions of a published script that are kept, the newest first.
+    "script.history", Scope::Read => history;
+    /// Publishes a version of a script: jobs name it by `uses`. The same version again publishes nothing.
+    "script.publish", Scope::Admin => publish;
+    /// Publishes the text and the settings of an older version of a script as a new version.
+    "script.rollback", Scope::Admin => rollback;
+    /// Deletes a published script with all its versions; its jobs keep their texts.
+    "script.delete", Scope::Admin => delete;
 }
 
 /// The published scripts.

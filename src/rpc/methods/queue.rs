@@ -4,34 +4,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::Nothing;
 use crate::client::QueueDocument;
 use crate::proto::queue::Queue;
 
-pub(super) fn methods() -> [Method; 4] {
-    [
-        Method::new(
-            "queue.list",
-            Scope::Read,
-            "Lists the queues: their depth, held jobs, the wait of the first.",
-            list,
-        ),
-        Method::new(
-            "queue.pause",
-            Scope::Operate,
-            "Pauses a queue: no actor claims its jobs until it is resumed.",
-            pause,
-        ),
-        Method::new("queue.resume", Scope::Operate, "Resumes a paused queue.", resume),
-        Method::new(
-            "queue.purge",
-            Scope::Admin,
-            "Ends all waiting jobs of a queue in error, as job.stop does.",
-            purge,
-        ),
-    ]
+methods! {
+    /// Lists the queues: their depth, held jobs, the wait of the first.
+    "queue.list", Scope::Read => list;
+    /// Pauses a queue: no actor claims its jobs until it is resumed.
+    "queue.pause", Scope::Operate => pause;
+    /// Resumes a paused queue.
+    "queue.resume", Scope::Operate => resume;
+    /// Ends all waiting jobs of a queue in error, as job.stop does.
+    "queue.purge", Scope::Admin => purge;
 }
 
 /// The queues.

@@ -19,7 +19,7 @@ pub(super) struct StoredJob {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SubmittedId {
     /// The id of the job.
-    id: String,
+    pub(super) id: String,
     /// False if no job was stored: the id names the job that holds its unique key, or one that was submitted before
     /// with this id and the same content.
     created: bool,

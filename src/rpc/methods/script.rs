@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::blocking;
 use super::params::Spelled;
@@ -15,21 +15,11 @@ use crate::engine::scripts::{FindingDocument, FunctionDocument, check_script, sc
 use crate::proto::job::InvalidJob;
 use crate::proto::target::ScriptType;
 
-pub(super) fn methods() -> [Method; 2] {
-    [
-        Method::new(
-            "script.check",
-            Scope::Submit,
-            "Checks a script without running it, and returns its mistakes.",
-            check,
-        ),
-        Method::new(
-            "script.functions",
-            Scope::Read,
-            "Documents the functions that osis and sal scripts can call.",
-            functions,
-        ),
-    ]
+methods! {
+    /// Checks a script without running it, and returns its mistakes.
+    "script.check", Scope::Submit => check;
+    /// Documents the functions that osis and sal scripts can call.
+    "script.functions", Scope::Read => functions;
 }
 
 /// A script to check.

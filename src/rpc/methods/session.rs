@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_files::{GivenFiles, given_files};
 use super::job_types::JobSettings;
@@ -32,25 +32,17 @@ const START_WAIT_S: f64 = 30.0;
 /// The time between two looks whether a session has started.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(super) fn methods() -> [Method; 4] {
-    [
-        Method::new(
-            "session.start",
-            Scope::Submit,
-            "Starts a session: a folder, and an interpreter whose variables stay, for calls by session.run. It ends after \
-             `timeout`, after `idle` without a call, or by session.end.",
-            start,
-        ),
-        Method::new(
-            "session.run",
-            Scope::Submit,
-            "Runs a script in a session of the caller, and returns its exit code and what it wrote. A session runs one \
-             at a time; a script that goes on after its `timeout` ends the session.",
-            run,
-        ),
-        Method::new("session.list", Scope::Submit, "Lists the sessions that have not ended.", list),
-        Method::new("session.end", Scope::Submit, "Ends a session.", end),
-    ]
+methods! {
+    /// Starts a session: a folder, and an interpreter whose variables stay, for calls by session.run. It ends after
+    /// `timeout`, after `idle` without a call, or by session.end.
+    "session.start", Scope::Submit => start;
+    /// Runs a script in a session of the caller, and returns its exit code and what it wrote. A session runs one at
+    /// a time; a script that goes on after its `timeout` ends the session.
+    "session.run", Scope::Submit => run;
+    /// Lists the sessions that have not ended.
+    "session.list", Scope::Submit => list;
+    /// Ends a session.
+    "session.end", Scope::Submit => end;
 }
 
 /// A session to start.
@@ -234,11 +226,10 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, RpcError> {
-    let Spelled(id) = given.id;
     let most = context.config.job.session_timeout_max;
     let timeout = Duration::from_secs_f64(CALL_TIMEOUT_S).min(most);
     let timeout = time("timeout", given.timeout, timeout, most)?;
-    let id = context.job_named(id).await?;
+    let id = context.job_named(given.id.0).await?;
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
@@ -337,12 +328,8 @@ struct EndSession {
     id: Spelled<JobId>,
 }
 
-async fn end(
-    context: CallContext,
-    EndSession { id: Spelled(id) }: EndSession,
-) -> Result<ToldJob, RpcError> {
-    let id = context.job_named(id).await?;
-    context.may_change(&id, "end").await?;
+async fn end(context: CallContext, given: EndSession) -> Result<ToldJob, RpcError> {
+    let id = context.own_job(given.id, "end").await?;
     let has_ended = context.client.end_session(&id).await?;
     Ok(ToldJob::new(&id, if has_ended { "ended" } else { "told to stop" }))
 }

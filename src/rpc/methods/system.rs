@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::caller::{Bounds, Scope};
-use super::super::method::{CallContext, Method};
+use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::super::seen::moment_within;
 use super::params::Nothing;
@@ -55,23 +55,14 @@ struct WhoBounds {
     contexts: Option<BTreeSet<String>>,
 }
 
-pub(super) fn methods() -> [Method; 3] {
-    [
-        Method::new(
-            "system.health",
-            Scope::Read,
-            "Returns what is wrong now, as `hero status --check` and `hero doctor` tell it: the state of the namespace \
-             and its problems, the worst first.",
-            health,
-        ),
-        Method::new(
-            "system.info",
-            Scope::Read,
-            "Returns the version, the address of Redis and the script types that the caller may use.",
-            info,
-        ),
-        Method::new("whoami", None, "Returns the caller: its name, scopes and bounds.", whoami),
-    ]
+methods! {
+    /// Returns what is wrong now, as `hero status --check` and `hero doctor` tell it: the state of the namespace
+    /// and its problems, the worst first.
+    "system.health", Scope::Read => health;
+    /// Returns the version, the address of Redis and the script types that the caller may use.
+    "system.info", Scope::Read => info;
+    /// Returns the caller: its name, scopes and bounds.
+    "whoami", None => whoami;
 }
 
 async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {

@@ -1,0 +1,47 @@
+//! Values that are kept for some time by name: nonces, logins and checked tokens.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// The values that are kept at most.
+const KEPT_MAX: usize = 1000;
+
+/// Values by name, each for the same time.
+pub(super) struct KeptFor<T> {
+    lifetime: Duration,
+    values: Mutex<HashMap<String, (Instant, T)>>,
+}
+
+impl<T: Clone> KeptFor<T> {
+    pub(super) fn new(lifetime: Duration) -> Self {
+        Self { lifetime, values: Mutex::default() }
+    }
+
+    /// Returns a value that is not too old.
+    pub(super) fn get(&self, name: &str) -> Option<T> {
+        let values = self.values.lock();
+        let (since, value) = values.get(name)?;
+        (since.elapsed() < self.lifetime).then(|| value.clone())
+    }
+
+    /// Returns the same, and forgets it.
+    pub(super) fn take(&self, name: &str) -> Option<T> {
+        let (since, value) = self.values.lock().remove(name)?;
+        (since.elapsed() < self.lifetime).then_some(value)
+    }
+
+    /// Keeps a value; those that are too old make room. Returns false if there is no room.
+    pub(super) fn keep(&self, name: String, value: T) -> bool {
+        let mut values = self.values.lock();
+        if values.len() >= KEPT_MAX {
+            values.retain(|_, (since, _)| since.elapsed() < self.lifetime);
+        }
+        let has_room = values.len() < KEPT_MAX;
+        if has_room {
+            values.insert(name, (Instant::now(), value));
+        }
+        has_room
+    }
+}
