@@ -15,8 +15,8 @@ use serde_json::json;
 use super::script::ScriptSource;
 use super::{Global, output};
 use crate::config::Config;
-use crate::engine::rhai::{Function, Group, nearest};
-use crate::engine::scripts::{FindingDocument, check_script, function_documents, script_groups};
+use crate::engine::rhai::{Finding, Function, Group, nearest};
+use crate::engine::scripts::{check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -114,8 +114,8 @@ pub(super) fn refuse_faulty(
 }
 
 /// Formats a finding. One of a command has no line of its own: its text names the lines.
-fn said(name: &str, found: &FindingDocument) -> String {
-    let FindingDocument { file, line, column, message } = found;
+fn said(name: &str, found: &Finding) -> String {
+    let Finding { file, line, column, message } = found;
     let name = file.as_deref().unwrap_or(name);
     match line {
         0 => format!("{name}: {message}"),

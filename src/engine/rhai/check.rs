@@ -2,10 +2,12 @@
 //! the modules that it imports.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ::rhai::{AST, ASTNode, Engine, EvalAltResult, Expr, FnCallExpr, Map, Position, Scope, Stmt};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::interpreter::{MODULES_MAX, compile};
 use super::modules::{ModuleError, Modules};
@@ -27,15 +29,17 @@ const LANGUAGE_FUNCTIONS: [&str; 10] = [
 ];
 
 /// A mistake in a script.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "FindingDocument")]
 pub struct Finding {
-    /// The file of an imported module that has it; `None` for the script itself.
-    pub file: Option<PathBuf>,
-    /// From 1; 0 if it concerns the whole script.
+    /// The file of an imported module that has it; absent for the script itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1; 0 if the text names it.
     pub line: usize,
-    /// From 1; 0 if it concerns the whole script.
+    /// The column, from 1.
     pub column: usize,
-    /// The description of the mistake.
+    /// The mistake.
     pub message: String,
 }
 
@@ -168,7 +172,7 @@ fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<
 
 fn finding(file: Option<&Path>, position: Position, message: String) -> Finding {
     Finding {
-        file: file.map(Path::to_owned),
+        file: file.map(|file| file.display().to_string()),
         line: position.line().unwrap_or_default(),
         column: position.position().unwrap_or_default(),
         message,
