@@ -81,7 +81,7 @@ enum ForkStep {
 
 /// A script that may run as a fork.
 #[derive(Debug, Clone, Copy)]
-pub struct Warmed<'a> {
+pub(crate) struct Warmed<'a> {
     pub(in crate::process) warm: &'a Warm,
     pub(in crate::process) prepared: &'a Prepared,
 }
