@@ -5,14 +5,9 @@ use serde_json::{Number, Value};
 
 use super::budget::nests;
 
-/// Converts a value to a JSON text of at most `bytes_max`.
-pub(super) fn text(value: &Dynamic, pretty: bool, bytes_max: u64) -> Result<String, String> {
-    written(&to_json(value)?, pretty, bytes_max)
-}
-
-/// Does what [`text`] does, for a map.
-pub(super) fn text_of_map(map: &Map, bytes_max: u64) -> Result<String, String> {
-    written(&of_map(map, 0)?, false, bytes_max)
+/// Converts a value to a JSON text.
+pub(super) fn text(value: &Dynamic) -> Result<String, String> {
+    written(&to_json(value)?, false, u64::MAX)
 }
 
 /// Converts a value to JSON. A value without a JSON form becomes its text.
@@ -20,7 +15,8 @@ pub(in crate::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
     nested(value, 0)
 }
 
-fn written(value: &Value, pretty: bool, bytes_max: u64) -> Result<String, String> {
+/// Returns JSON as a text of at most `bytes_max`.
+pub(super) fn written(value: &Value, pretty: bool, bytes_max: u64) -> Result<String, String> {
     let text =
         if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     let text = text.map_err(|error| error.to_string())?;
@@ -60,7 +56,8 @@ fn nested(value: &Dynamic, depth: usize) -> Result<Value, String> {
     })
 }
 
-fn of_map(map: &Map, depth: usize) -> Result<Value, String> {
+/// Converts a map at a depth to JSON.
+pub(super) fn of_map(map: &Map, depth: usize) -> Result<Value, String> {
     let entries = map.iter();
     entries.map(|(name, element)| Ok((name.to_string(), nested(element, depth + 1)?))).collect()
 }
