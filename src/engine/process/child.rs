@@ -19,7 +19,7 @@ pub(crate) struct ChildReport {
     pub(crate) ended: Ended,
     /// Its exit code or signal.
     pub(crate) status: ExitStatus,
-    /// What it wrote.
+    /// The bytes and messages that it wrote.
     pub(crate) written: ChildOutput,
     /// Its resource usage, and the limit that ended it.
     pub(crate) usage: Usage,

@@ -1,4 +1,4 @@
-//! What a job's child gets as files beside its folder: the outputs of its prerequisites, the state that the attempt
+//! The files that a job's child gets beside its folder: the outputs of its prerequisites, the state that the attempt
 //! before has kept, and its secrets. Variables with their paths tell it where they are.
 
 use std::collections::BTreeMap;

@@ -43,9 +43,9 @@ use crate::proto::text::{counted, shown};
 const LINE_EXTRA_BYTES: u64 = 256 * 1024;
 /// The bytes of a line that is no message that may be shown.
 const SHOWN_BYTES_MAX: usize = 400;
-/// What a line of one member asks for.
+/// A thing that a line of one member asks for.
 #[derive(Debug, Clone, Copy)]
-enum Ask {
+enum ChannelAsk {
     State,
     Submit,
     Inputs,
@@ -55,15 +55,15 @@ enum Ask {
 
 /// The members of lines that ask, and the answer to one that begins so and is in no form. A script that asks
 /// waits for an answer, and one that means to wait must not finish.
-const ASKS: [(&str, Ask, &str); 5] = [
-    ("state", Ask::State, "the line is no request of a state"),
-    ("submit", Ask::Submit, "the line is no request to submit jobs"),
-    ("inputs", Ask::Inputs, "the line is no request for an output"),
-    ("next", Ask::Next, "the line is no request for a call"),
-    ("wait", Ask::Wait, "the line is no wait"),
+const ASKS: [(&str, ChannelAsk, &str); 5] = [
+    ("state", ChannelAsk::State, "the line is no request of a state"),
+    ("submit", ChannelAsk::Submit, "the line is no request to submit jobs"),
+    ("inputs", ChannelAsk::Inputs, "the line is no request for an output"),
+    ("next", ChannelAsk::Next, "the line is no request for a call"),
+    ("wait", ChannelAsk::Wait, "the line is no wait"),
 ];
 
-impl Ask {
+impl ChannelAsk {
     /// Returns why a line is too long.
     fn too_large(self) -> String {
         match self {
@@ -287,19 +287,19 @@ impl Messages {
     }
 
     /// Takes what a line asks for, as JSON, or why it cannot be done.
-    fn ask(&mut self, ask: Ask, json: Result<&str, String>, log: Option<&dyn Log>) {
+    fn ask(&mut self, ask: ChannelAsk, json: Result<&str, String>, log: Option<&dyn Log>) {
         let asked = match ask {
-            Ask::State => json.and_then(KeptState::of_json).map(RequestKind::State),
-            Ask::Submit => json.and_then(NewChildren::of_json).map(RequestKind::Submit),
-            Ask::Inputs => json.and_then(AskedOutput::of_json).map(RequestKind::Inputs),
+            ChannelAsk::State => json.and_then(KeptState::of_json).map(RequestKind::State),
+            ChannelAsk::Submit => json.and_then(NewChildren::of_json).map(RequestKind::Submit),
+            ChannelAsk::Inputs => json.and_then(AskedOutput::of_json).map(RequestKind::Inputs),
             // What was said before it about the output and the end was said by the call before.
-            Ask::Next => json
+            ChannelAsk::Next => json
                 .and_then(|said| {
                     self.asked = None;
                     AskedCall::of_json(said, self.output.take())
                 })
                 .map(RequestKind::Next),
-            Ask::Wait => {
+            ChannelAsk::Wait => {
                 self.asked = Some(AskedEnd::Wait(json.and_then(AskedWait::of_json)));
                 return;
             }
@@ -327,7 +327,7 @@ fn first_name(line: &[u8]) -> Option<&str> {
 }
 
 /// Returns the row of what a line asks for.
-fn ask_of(line: &[u8]) -> Option<&'static (&'static str, Ask, &'static str)> {
+fn ask_of(line: &[u8]) -> Option<&'static (&'static str, ChannelAsk, &'static str)> {
     let name = first_name(line)?;
     ASKS.iter().find(|(known, ..)| *known == name)
 }

@@ -60,7 +60,7 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) script: &'a Script<'a>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) log: &'a dyn Log,
-    /// The limits of the script type. That of the memory is the growth of this process that ends the script.
+    /// The limits of the script type. Its `memory` is the growth of this process that ends the script.
     ///
     /// Rhai limits each value, and not their sum: 256 variables in each of 128 nested calls could
     /// have 100 MB each, and closures capture more. So the sum is measured. The kernel only reports the
