@@ -15,10 +15,11 @@ use serde_json::json;
 use super::script::ScriptSource;
 use super::{Global, output};
 use crate::config::Config;
-use crate::engine::rhai::{Finding, Function, Group, nearest};
+use crate::engine::rhai::{Finding, Function, Group};
 use crate::engine::scripts::{check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
+use crate::proto::text::{did_you_mean, nearest};
 
 /// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]
@@ -138,8 +139,7 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
         return Ok(chosen);
     }
     let known = groups.iter().flat_map(|group| &group.functions).map(|function| function.name);
-    let hint = nearest(name, known).map(|known| format!("; did you mean `{known}`?"));
-    let message = format!("no such function: `{name}`{}", hint.unwrap_or_default());
+    let message = format!("no such function: `{name}`{}", did_you_mean(nearest(name, known)));
     Err(Error::new(Exit::NotFound, message))
 }
 

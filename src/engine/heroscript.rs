@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::{Array, Dynamic, Map};
 
-use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule, nearest};
+use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule};
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, RhaiLimits};
 use crate::error::reason;
 use crate::proto::target::ScriptType;
-use crate::proto::text::did_you_mean;
+use crate::proto::text::{did_you_mean, nearest};
 use form::is_of_actions;
 
 /// The maximum number of files of all folders.

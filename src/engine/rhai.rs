@@ -30,7 +30,7 @@ use crate::proto::job::{INPUT_FILES, InvalidJob, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
 pub use calls::{ModuleCall, RhaiModule};
-pub use check::{Finding, nearest};
+pub use check::Finding;
 use functions::Functions;
 pub use functions::{Function, Group};
 use modules::Modules;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::interpreter::{MODULES_MAX, compile};
 use super::modules::{ModuleError, Modules};
 use super::runtime::failure;
+use crate::proto::text::{did_you_mean, nearest};
 
 /// Functions of the language that no package lists. A closure that captures a variable is a hidden
 /// call of `curry`; a script cannot call it itself.
@@ -184,18 +185,6 @@ fn unknown(name: &str, known: &BTreeSet<String>, elsewhere: &[(&str, &str)]) -> 
         return format!("`{name}` is a function of the script type {script_type} alone");
     }
     let is_word = |known: &&String| known.starts_with(|c: char| c.is_ascii_alphabetic());
-    match nearest(name, known.iter().filter(is_word).map(String::as_str)) {
-        Some(nearest) => format!("unknown function `{name}`; did you mean `{nearest}`?"),
-        None => format!("unknown function `{name}`"),
-    }
-}
-
-/// Returns the known name that is most similar to `name`, if one is similar enough.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let different_max = name.chars().count() / 3;
-    known
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(different, _)| *different <= different_max)
-        .min()
-        .map(|(_, known)| known)
+    let near = nearest(name, known.iter().filter(is_word).map(String::as_str));
+    format!("unknown function `{name}`{}", did_you_mean(near))
 }
