@@ -11,7 +11,6 @@ mod yaml;
 mod yaml_scalar;
 
 use ::rhai::{Dynamic, Map};
-use serde_json::Value as Json;
 
 use super::functions::Functions;
 use super::runtime::context::RhaiResult;
@@ -132,9 +131,11 @@ fn register_encoders(functions: &mut Functions<'_>) {
             r#"
 to_json(#{name: "web", ports: [80, 443], note: ()})
 // → {"name":"web","note":null,"ports":[80,443]}"#,
-            |value: Dynamic| encoded("to_json", encode::to_json(&value), false),
+            |value: Dynamic| encoded("to_json", &value, false),
         )
-        .overload(["value"], |value: &mut Map| encoded("to_json", encode::of_map(value, 0), false));
+        .overload(["value"], |value: &mut Map| {
+            encoded("to_json", &Dynamic::from_map(value.clone()), false)
+        });
     functions.add(
         "json_encode",
         ["value"],
@@ -142,7 +143,7 @@ to_json(#{name: "web", ports: [80, 443], note: ()})
         r#"
 json_encode(#{name: "web", ports: [80, 443], note: ()})
 // → {"name":"web","note":null,"ports":[80,443]}"#,
-        |value: Dynamic| encoded("json_encode", encode::to_json(&value), false),
+        |value: Dynamic| encoded("json_encode", &value, false),
     );
     functions.add(
         "json_encode_pretty",
@@ -152,7 +153,7 @@ json_encode(#{name: "web", ports: [80, 443], note: ()})
 let text = json_encode_pretty(#{ports: [80, 443]});
 json_parse(text).ports.len
 // → 2",
-        |value: Dynamic| encoded("json_encode_pretty", encode::to_json(&value), true),
+        |value: Dynamic| encoded("json_encode_pretty", &value, true),
     );
 }
 
@@ -162,8 +163,8 @@ fn limited<T>(name: &str, work: impl FnOnce(&RhaiLimits) -> Result<T, String>) -
     done.map_err(|reason| format!("{name}: {reason}").into())
 }
 
-fn encoded(name: &str, json: Result<Json, String>, pretty: bool) -> RhaiResult<String> {
-    limited(name, |limits| encode::written(&json?, pretty, limits.string_size_max))
+fn encoded(name: &str, value: &Dynamic, pretty: bool) -> RhaiResult<String> {
+    limited(name, |limits| encode::written(value, pretty, limits.string_size_max))
 }
 
 #[cfg(test)]
