@@ -15,10 +15,11 @@ use serde_json::json;
 use super::script::ScriptSource;
 use super::{Global, output};
 use crate::config::Config;
-use crate::engine::rhai::{Function, Group, nearest};
-use crate::engine::scripts::{FindingDocument, check_script, function_documents, script_groups};
+use crate::engine::rhai::{Finding, Function, Group};
+use crate::engine::scripts::{check_script, function_documents, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
+use crate::proto::text::{did_you_mean, nearest};
 
 /// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]
@@ -114,8 +115,8 @@ pub(super) fn refuse_faulty(
 }
 
 /// Formats a finding. One of a command has no line of its own: its text names the lines.
-fn said(name: &str, found: &FindingDocument) -> String {
-    let FindingDocument { file, line, column, message } = found;
+fn said(name: &str, found: &Finding) -> String {
+    let Finding { file, line, column, message } = found;
     let name = file.as_deref().unwrap_or(name);
     match line {
         0 => format!("{name}: {message}"),
@@ -138,8 +139,7 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
         return Ok(chosen);
     }
     let known = groups.iter().flat_map(|group| &group.functions).map(|function| function.name);
-    let hint = nearest(name, known).map(|known| format!("; did you mean `{known}`?"));
-    let message = format!("no such function: `{name}`{}", hint.unwrap_or_default());
+    let message = format!("no such function: `{name}`{}", did_you_mean(nearest(name, known)));
     Err(Error::new(Exit::NotFound, message))
 }
 

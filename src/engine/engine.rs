@@ -60,17 +60,14 @@ pub fn build(
     sal: &SalConfig,
     backends: &Backends,
 ) -> Arc<dyn Engine> {
+    let beside = |engine: rhai::RhaiEngine| {
+        let engine = engine.with_backends(backends).with_type(config);
+        Arc::new(heroscript::HeroScriptEngine::beside(engine, &config.modules))
+    };
+    let limits = &config.limits;
     let engine: Arc<dyn Engine> = match config.engine {
-        EngineKind::Osis => {
-            let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
-            let engine = engine.with_backends(backends).with_type(config);
-            Arc::new(heroscript::EitherEngine::new(engine, &config.modules))
-        }
-        EngineKind::Sal => {
-            let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
-            let engine = engine.with_backends(backends).with_type(config);
-            Arc::new(heroscript::EitherEngine::new(engine, &config.modules))
-        }
+        EngineKind::Osis => beside(rhai::RhaiEngine::osis(script_type, limits, job)),
+        EngineKind::Sal => beside(rhai::RhaiEngine::sal(script_type, limits, job, sal)),
         EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
             script_type,
             &config.modules,

@@ -1,10 +1,9 @@
 //! The engine of `HeroScript`: each action `!!actor.action` of a script calls the function
 //! `actor_action(parameters)` of the Rhai file `actor.rhai`, in order, until one fails.
 
-mod either;
+mod form;
 mod parse;
 
-pub use either::EitherEngine;
 pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
 
 use std::collections::BTreeMap;
@@ -13,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::{Array, Dynamic, Map};
 
-use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule, nearest};
+use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule};
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, RhaiLimits};
 use crate::error::reason;
 use crate::proto::target::ScriptType;
-use crate::proto::text::did_you_mean;
+use crate::proto::text::{did_you_mean, nearest};
+use form::is_of_actions;
 
 /// The maximum number of files of all folders.
 const FILES_MAX: usize = 256;
@@ -32,6 +32,8 @@ pub struct HeroScriptEngine {
     modules: BTreeMap<String, Result<RhaiModule, String>>,
     /// The reason why no folder can be read.
     unavailable: Option<String>,
+    /// True if scripts in Rhai run as well, as of the types `osis` and `sal`.
+    takes_rhai: bool,
 }
 
 impl HeroScriptEngine {
@@ -47,11 +49,12 @@ impl HeroScriptEngine {
         let rhai = RhaiEngine::osis(script_type, limits, job)
             .with_backends(backends)
             .with_modules(folders);
-        Self::over(rhai, folders)
+        Self { takes_rhai: false, ..Self::beside(rhai, folders) }
     }
 
-    /// Creates an engine whose functions may call the functions of `rhai`, which imports from these folders.
-    fn over(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
+    /// Creates an engine beside one of Rhai, which imports from these folders: it runs scripts in either form, and
+    /// actions call functions that may call the functions of `rhai`.
+    pub fn beside(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
         let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
         for folder in folders {
             match files_of(folder) {
@@ -68,11 +71,24 @@ impl HeroScriptEngine {
         let unavailable = is_without.then(|| {
             format!("cannot read type.{}.modules: {}", rhai.script_type(), failures.join(", "))
         });
-        Self { rhai, folders: folders.to_vec(), modules, unavailable }
+        Self { rhai, folders: folders.to_vec(), modules, unavailable, takes_rhai: true }
+    }
+
+    /// Returns whether a script is one of Rhai.
+    fn is_of_rhai(&self, source: &str) -> bool {
+        self.takes_rhai && !is_of_actions(source)
     }
 
     /// Returns every mistake that can be found without running the script, ordered by line.
     pub fn check(&self, source: &str) -> Vec<Finding> {
+        self.check_beside(source, &[])
+    }
+
+    /// Does the same; `elsewhere` are functions of other script types, with their types.
+    pub fn check_beside(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+        if self.is_of_rhai(source) {
+            return self.rhai.check(source, elsewhere);
+        }
         match parse(source) {
             Ok(actions) => actions.iter().filter_map(|action| self.finding(action)).collect(),
             Err(HeroScriptError { line, column, message }) => {
@@ -166,6 +182,9 @@ fn dynamic(value: &ParameterValue) -> Dynamic {
 
 impl Engine for HeroScriptEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        if self.is_of_rhai(script.source) {
+            return self.rhai.run(script, cancel, log);
+        }
         if let Some(failure) = Failure::of_bounds(script, self.script_type()) {
             return Err(failure);
         }
@@ -186,12 +205,17 @@ impl Engine for HeroScriptEngine {
         self.rhai.stack_bytes()
     }
 
+    fn warm_up(&self) {
+        self.rhai.warm_up();
+    }
+
     fn unavailable(&self) -> Option<String> {
-        self.unavailable.clone()
+        self.unavailable.clone().filter(|_| !self.takes_rhai)
     }
 
     fn capabilities(&self) -> Vec<String> {
-        std::iter::once("heroscript".to_owned()).chain(self.rhai.capabilities()).collect()
+        let own = (!self.takes_rhai).then(|| "heroscript".to_owned());
+        own.into_iter().chain(self.rhai.capabilities()).collect()
     }
 
     fn script_type(&self) -> &ScriptType {

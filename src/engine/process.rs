@@ -4,7 +4,7 @@
 //! `prepare` (a script becomes a program with its files) → `start` (in its sandbox, cold or warm) →
 //! `watch` (pipes, channel, deadline, limits) → `end` (ask, kill, reap, find orphans).
 
-pub mod child;
+pub(crate) mod child;
 mod deadline;
 mod end;
 mod fed_program;
@@ -33,7 +33,7 @@ use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
-use child::{ChildReport, Ended, Origin, Spec, Watch};
+use child::{ChildReport, Ended, Spec, Watch};
 use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
 use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
 use prepare::{Prepared, Preparer, Until};
@@ -119,20 +119,20 @@ impl CommandEngine {
         log: &dyn Log,
     ) -> Result<Success, Failure> {
         if report.ended == Ended::Itself
-            && let Some(asked) = report.asked
+            && let Some(asked) = report.written.asked
         {
-            log_output(&report.stdout, log);
+            log_output(&report.written.stdout, log);
             return Err(asked_failure(asked, report.status.code()));
         }
         if report.ended == Ended::Itself && report.status.success() {
-            let output = match report.reported_output.take() {
+            let output = match report.written.reported.take() {
                 Some(text) => text.into(),
                 None => self.output(report, log),
             };
             return Ok(Success { output, exit_code: Some(0) });
         }
         if report.ended != Ended::TooMuchOutput {
-            log_output(&report.stdout, log);
+            log_output(&report.written.stdout, log);
         }
         Err(match report.ended {
             Ended::Timeout => Failure::Timeout,
@@ -172,14 +172,14 @@ impl CommandEngine {
             return refused;
         }
         let has_other_folder = self.preparer.cwd().is_some();
-        let missing = missing_of_own_folder(&report.stderr_tail, home, has_other_folder);
+        let missing = missing_of_own_folder(&report.written.stderr_tail, home, has_other_folder);
         let module = || {
             let is_python = self.preparer.is_python();
-            is_python.then(|| missing_module(&report.stderr_tail, script.source)).flatten()
+            is_python.then(|| missing_module(&report.written.stderr_tail, script.source)).flatten()
         };
         let of_silence = || {
             let explainer = explainer(spec.allowance()?);
-            explainer.of_silence(report.status.code(), &report.stderr_tail)
+            explainer.of_silence(report.status.code(), &report.written.stderr_tail)
         };
         missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
@@ -205,11 +205,12 @@ impl CommandEngine {
 
     /// Returns standard output as the output of the job, after a mark if its start is missing.
     fn output(&self, report: ChildReport, log: &dyn Log) -> JobOutput {
-        if report.stdout_missing == 0 {
-            return job_output(report.stdout);
+        if report.written.stdout_missing == 0 {
+            return job_output(report.written.stdout);
         }
         let bytes_max = self.job.output_size_max;
-        let (output, cut) = JobOutput::truncated(&report.stdout, report.stdout_missing, bytes_max);
+        let (output, cut) =
+            JobOutput::truncated(&report.written.stdout, report.written.stdout_missing, bytes_max);
         log.output_truncated(cut);
         match output {
             JobOutput::Text(text) => job_output(text.into_bytes()),
@@ -219,32 +220,28 @@ impl CommandEngine {
 
     /// Returns the error of a failed child.
     fn failed(&self, report: &ChildReport, script: &Path) -> Failure {
+        let (tail, exit_code) = (&report.written.stderr_tail, report.status.code());
+        let failure = |message: String| Failure::Script { message, exit_code };
         if report.usage.limit == Some(Limit::JobMemory) {
             let message = "out of memory: the job as a whole took more than its \
                            sandbox.job_memory allows";
-            return Failure::Script {
-                message: message.to_owned(),
-                exit_code: report.status.code(),
-            };
+            return failure(message.to_owned());
         }
         if let Some(above) = report.usage.limit.and_then(above_the_job) {
-            return Failure::Killed {
-                message: format!("out of memory: the kernel killed the job as {above}"),
-                exit_code: report.status.code(),
-            };
+            let message = format!("out of memory: the kernel killed the job as {above}");
+            return Failure::Killed { message, exit_code };
         }
-        if let Some((what, setting)) = missing_for_processes(&report.stderr_tail) {
+        if let Some((what, setting)) = missing_for_processes(tail) {
             let of_type = &self.script_type;
-            let message = format!(
+            return failure(format!(
                 "multiprocessing needs {what} here, which the sandbox closes: set \
                  type.{of_type}.sandbox.{setting}"
-            );
-            return Failure::Script { message, exit_code: report.status.code() };
+            ));
         }
-        let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
-        let error = has_raised.then(|| error_of(&report.stderr_tail, script)).flatten();
-        let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
-        failure_of_exit(message, report.status.code())
+        let has_raised = self.preparer.is_python() && exit_code == Some(1);
+        let error = has_raised.then(|| error_of(tail, script)).flatten();
+        let message = error.unwrap_or_else(|| failed_message(report.status, tail));
+        failure_of_exit(message, exit_code)
     }
 }
 
@@ -300,7 +297,7 @@ pub(crate) fn explained<'a>(
     let ChildReport { ended, status, usage, .. } = report;
     let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
     // A limit that ended it is the one cause.
-    end.map_or_else(|| explainer.of_text(&report.stderr_tail), |end| vec![end])
+    end.map_or_else(|| explainer.of_text(&report.written.stderr_tail), |end| vec![end])
 }
 
 impl Engine for CommandEngine {
@@ -330,7 +327,6 @@ impl Engine for CommandEngine {
         // A warm interpreter has the limits of its type.
         let warm = self.warm.as_ref().filter(|_| own_sandbox.is_none());
         let warmed = warm.map(|warm| Warmed { warm, prepared: &prepared });
-        let origin = warmed.map_or(Origin::Cold, Origin::Fork);
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -342,7 +338,7 @@ impl Engine for CommandEngine {
             log_stdout: false,
             channel: true,
         };
-        let report = child::run(&spec, &watch, origin).map_err(|error| {
+        let report = child::run(&spec, &watch, warmed).map_err(|error| {
             Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
         })?;
         log.used(&report.usage);

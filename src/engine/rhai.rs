@@ -30,7 +30,7 @@ use crate::proto::job::{INPUT_FILES, InvalidJob, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
 pub use calls::{ModuleCall, RhaiModule};
-pub use check::{Finding, nearest};
+pub use check::Finding;
 use functions::Functions;
 pub use functions::{Function, Group};
 use modules::Modules;
@@ -58,8 +58,7 @@ impl RhaiEngine {
     /// Creates an engine for `osis`: its scripts cannot reach the system, only stored objects, and
     /// these only after [`RhaiEngine::with_backends`].
     pub fn osis(script_type: ScriptType, limits: &RhaiLimits, job: &JobConfig) -> Self {
-        let (limits_of_osis, config) = (limits.clone(), OsisConfig::default());
-        let settings = OsisSettings { limits: limits_of_osis, config, objects: None };
+        let settings = OsisSettings { config: OsisConfig::default(), objects: None };
         let engine = Self::new(script_type, limits, job, osis::register);
         Self { osis: Some(settings), ..engine }
     }
@@ -124,7 +123,7 @@ impl RhaiEngine {
         interpreter.set_module_resolver(modules.clone());
         let mut functions = Functions::new(&mut interpreter);
         base::register(&mut functions);
-        formats::register(&mut functions, limits);
+        formats::register(&mut functions);
         register(&mut functions);
         let groups = functions.finish();
         Self {
@@ -229,7 +228,7 @@ impl RhaiEngine {
             return Err(Failure::Invalid { message });
         }
         let (osis, sal) = (self.osis.as_ref(), self.sal.as_ref());
-        let run = ScriptRun::new(script, cancel, log, self.limits.memory, osis, sal);
+        let run = ScriptRun::new(script, cancel, log, &self.limits, osis, sal);
         let evaluate = || evaluate(&run).and_then(|value| self.output(&run, &value));
         // A panic in a function or in the interpreter fails the script, not the actor. Only the run
         // can be left inconsistent: the locks of the cache ignore poison.

@@ -7,32 +7,11 @@ use serde::Serialize;
 
 use crate::config::{EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
 use crate::engine::Backends;
-use crate::engine::heroscript::{EitherEngine, HeroScriptEngine};
+use crate::engine::heroscript::HeroScriptEngine;
 use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Function, Group, RhaiEngine};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
-
-/// A mistake in a script.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingDocument {
-    /// The file of an imported module that has it; absent for the script itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1; 0 if the text names it.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// The mistake.
-    pub message: String,
-}
-
-impl From<&Finding> for FindingDocument {
-    fn from(found: &Finding) -> Self {
-        let Finding { file, line, column, message } = found.clone();
-        Self { file: file.map(|file| file.display().to_string()), line, column, message }
-    }
-}
 
 /// A function of scripts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -72,17 +51,6 @@ pub fn check_script(
     script_type: &ScriptType,
     source: &str,
     extension: &str,
-) -> Result<Vec<FindingDocument>, Error> {
-    let findings = findings(types, (job, osis), script_type, source, extension)?;
-    Ok(findings.iter().map(Into::into).collect())
-}
-
-fn findings(
-    types: &BTreeMap<ScriptType, TypeConfig>,
-    (job, osis): (&JobConfig, &OsisConfig),
-    script_type: &ScriptType,
-    source: &str,
-    extension: &str,
 ) -> Result<Vec<Finding>, Error> {
     let Some(of_type) = types.get(script_type) else {
         return Err(Error::new(
@@ -91,18 +59,16 @@ fn findings(
         ));
     };
     let limits = &of_type.limits;
+    let beside =
+        |engine: RhaiEngine| HeroScriptEngine::beside(engine.with_type(of_type), &of_type.modules);
     match of_type.engine {
-        EngineKind::Sal => {
-            let engine = sal_engine(limits)?.with_type(of_type);
-            Ok(EitherEngine::new(engine, &of_type.modules).check(source, &[]))
-        }
+        EngineKind::Sal => Ok(beside(sal_engine(limits)?).check(source)),
         EngineKind::Osis => {
             let other = sal_engine(&RhaiLimits::default())?;
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            let engine = osis_engine(limits, osis)?.with_type(of_type);
-            Ok(EitherEngine::new(engine, &of_type.modules).check(source, &elsewhere))
+            Ok(beside(osis_engine(limits, osis)?).check_beside(source, &elsewhere))
         }
         EngineKind::HeroScript => {
             let backends = Backends { osis: osis.clone(), ..Backends::default() };

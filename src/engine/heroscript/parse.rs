@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::proto::text::shown;
+
 /// The maximum number of actions of one script.
 const ACTIONS_MAX: usize = 10_000;
 /// The maximum number of parameters and arguments of one action.
@@ -184,7 +186,7 @@ fn head(text: &mut SourceCursor<'_>) -> Parsed<HeroAction> {
     let Some((actor, name)) = parts.and_then(|(actor, action)| name(actor).zip(name(action)))
     else {
         let form = "expected !!ACTOR.ACTION, each a letter, then letters, digits and _";
-        return Err(wrong_at(place, format!("`{}`: {form}", shortened(whole))));
+        return Err(wrong_at(place, format!("`{}`: {form}", shown(whole))));
     };
     if name.starts_with("include") && (actor == "play" || actor == "include") {
         let message = "includes are not possible: put the actions into this script";
@@ -215,7 +217,7 @@ fn parameter(text: &mut SourceCursor<'_>, action: &mut HeroAction) -> Parsed<()>
     match text.peek() {
         Some(':') => text.next(),
         Some('=') => {
-            let message = format!("expected `:` after `{}`, not `=`", shortened(word));
+            let message = format!("expected `:` after `{}`, not `=`", shown(word));
             return Err(text.wrong(message));
         }
         _ => {
@@ -228,7 +230,7 @@ fn parameter(text: &mut SourceCursor<'_>, action: &mut HeroAction) -> Parsed<()>
         let message = format!(
             "`{}` is not the name of a parameter: a letter, then letters, digits, _ and -; put a \
              value with a colon into quotes",
-            shortened(word)
+            shown(word)
         );
         return Err(wrong_at(place, message));
     }
@@ -361,16 +363,6 @@ fn scalar(word: &str) -> ParameterValue {
     let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
     let float = word.parse::<f64>().ok().filter(|_| is_decimal && word.contains('.'));
     float.map_or_else(|| ParameterValue::Text(word.to_owned()), ParameterValue::Float)
-}
-
-/// Returns the start of a text, for a message.
-fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 40;
-    let mut start: String = text.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
-    if text.chars().count() > CHARS_MAX {
-        start.push('…');
-    }
-    start
 }
 
 #[cfg(test)]

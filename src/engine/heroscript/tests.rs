@@ -155,9 +155,9 @@ fn engine_of_rhai_runs_actions_too() {
     let of_rhai = |folders: &[PathBuf]| {
         let name = "osis".parse().expect("legal");
         let rhai = RhaiEngine::osis(name, &RhaiLimits::default(), &JobConfig::default());
-        EitherEngine::new(rhai.with_modules(folders), folders)
+        HeroScriptEngine::beside(rhai.with_modules(folders), folders)
     };
-    let ran = |engine: &EitherEngine, source: &str| run_on(engine, source).0;
+    let ran = |engine: &HeroScriptEngine, source: &str| run_on(engine, source).0;
     let either = of_rhai(&folders);
     assert_eq!(ran(&either, "!!person.define name:Ann age:30").as_deref(), Ok("31"));
     assert_eq!(ran(&either, "40 + 2").as_deref(), Ok("42"));

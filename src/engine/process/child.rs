@@ -5,34 +5,24 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
 
 use super::end::ChildProcess;
-pub use super::start::{Origin, Spec};
-use super::start::{Started, start};
-pub use super::watch::{AskedEnd, Ended, Watch};
-use super::watch::{ChildOutput, WatchEvent, WatchedChild};
+pub(crate) use super::start::Spec;
+use super::start::{Started, Warmed, start};
+pub(crate) use super::watch::{AskedEnd, ChildOutput, Ended, Watch};
+use super::watch::{WatchEvent, WatchedChild};
 use crate::engine::Usage;
 use crate::sandbox::{Limit, limit_hit};
 
 /// The end of a child.
 #[derive(Debug)]
-pub struct ChildReport {
+pub(crate) struct ChildReport {
     /// Why it ended.
-    pub ended: Ended,
+    pub(crate) ended: Ended,
     /// Its exit code or signal.
-    pub status: ExitStatus,
-    /// Its standard output, or the end of it.
-    pub stdout: Vec<u8>,
-    /// The bytes of standard output before that end.
-    pub stdout_missing: u64,
-    /// The start of its standard error, up to the bound.
-    pub stderr: Vec<u8>,
-    /// The end of its standard error, as text of at most 4 KiB.
-    pub stderr_tail: String,
+    pub(crate) status: ExitStatus,
+    /// The bytes and messages that it wrote.
+    pub(crate) written: ChildOutput,
     /// Its resource usage, and the limit that ended it.
-    pub usage: Usage,
-    /// The output that it reported on its channel.
-    pub reported_output: Option<String>,
-    /// The meaning of its end, as it said there.
-    pub asked: Option<AskedEnd>,
+    pub(crate) usage: Usage,
 }
 
 /// Runs a child to its end and reaps it.
@@ -40,10 +30,14 @@ pub struct ChildReport {
 /// # Errors
 /// The errors of starting it. Once it runs, the errors of watching it, which do not tell their number;
 /// it is killed then.
-pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<ChildReport> {
+pub(crate) fn run(
+    spec: &Spec<'_>,
+    watch: &Watch<'_>,
+    warmed: Option<Warmed<'_>>,
+) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes, is_cold } =
-        start(spec, origin, watch.channel)?;
+        start(spec, warmed, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
     // Without its number, an error does not pass for one from before the script began.
     let unnumbered = io::Error::other::<io::Error>;
@@ -58,17 +52,8 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
-    let ChildOutput {
-        stdout,
-        stdout_missing,
-        stderr,
-        stderr_tail,
-        reported,
-        asked,
-        memory_seen_bytes,
-    } = written;
     if is_cold {
-        usage.leave_out_daemon(memory_seen_bytes);
+        usage.leave_out_daemon(written.memory_seen_bytes);
     }
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
@@ -77,23 +62,12 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
         Ended::TooMuchMemory => Some(Limit::Memory),
         Ended::TooManyProcesses => Some(Limit::Processes),
         Ended::Timeout | Ended::Stopped(_) => None,
-        Ended::Itself => limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
+        Ended::Itself => limit_hit(spec.sandbox.limits(), status, usage.cpu, &written.stderr_tail),
     };
     if let Some(group) = process.group() {
         group.report(&mut usage, ended == Ended::Itself && !status.success());
     }
-    let reported_output = reported;
-    Ok(ChildReport {
-        ended,
-        status,
-        stdout,
-        stdout_missing,
-        stderr,
-        stderr_tail,
-        usage,
-        reported_output,
-        asked,
-    })
+    Ok(ChildReport { ended, status, written, usage })
 }
 
 /// Logs which processes are killed that still hold the output of a child which has ended by itself.

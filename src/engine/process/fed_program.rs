@@ -1,10 +1,10 @@
 //! Runs a program of the configuration once, with a text as its standard input.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::child::{self, Ended, Origin, Spec, Watch};
+use super::child::{self, Ended, Spec, Watch};
 use super::end::failed_message;
 use super::prepare::{Scratch, basic_environment};
 use crate::config::SandboxConfig;
@@ -40,7 +40,6 @@ pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
     let input = scratch.file("message.json", fed.input).map_err(failed)?;
     let input = File::open(input).map_err(failed)?;
     let sandbox = Sandbox::of_type(fed.sandbox);
-    let read: &[PathBuf] = &[];
     let spec = Spec {
         program: Path::new(program).to_owned(),
         args: args.iter().map(Into::into).collect(),
@@ -49,23 +48,15 @@ pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
         home: scratch.path(),
         sandbox: &sandbox,
         stdin: Some(&input),
-        read,
+        read: &[],
     };
-    let watch = Watch {
-        cancel: &Cancel::new(),
-        deadline: Instant::now() + fed.timeout,
-        kill_grace: KILL_GRACE,
-        stdout_bytes_max: OUTPUT_BYTES_MAX,
-        stderr_bytes_max: OUTPUT_BYTES_MAX,
-        log: None,
-        keeps_stdout_end: true,
-        log_stdout: false,
-        channel: false,
-    };
-    let report = child::run(&spec, &watch, Origin::Cold).map_err(failed)?;
+    let (cancel, deadline) = (Cancel::new(), Instant::now() + fed.timeout);
+    let watch = Watch::of_tool(&cancel, (deadline, KILL_GRACE), OUTPUT_BYTES_MAX, None);
+    let watch = Watch { keeps_stdout_end: true, ..watch };
+    let report = child::run(&spec, &watch, None).map_err(failed)?;
     match report.ended {
         Ended::Itself if report.status.success() => Ok(()),
-        Ended::Itself => Err(failed_message(report.status, &report.stderr_tail)),
+        Ended::Itself => Err(failed_message(report.status, &report.written.stderr_tail)),
         Ended::Timeout => Err(format!("{program} did not end in time")),
         ended => Err(format!("{program} was ended by its sandbox: {ended:?}")),
     }

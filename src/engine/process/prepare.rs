@@ -5,16 +5,14 @@
 mod build_cache;
 mod environment;
 mod files;
-mod inputs;
+mod given;
 mod node;
 mod prepared;
 mod programs;
 mod python;
 mod scratch;
-mod secrets;
 mod shebang;
 mod source;
-mod state;
 mod tool;
 mod v;
 
@@ -136,9 +134,7 @@ impl Preparer {
         let asked = shebang::asked(source::without_mark(source), &self.command)
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
-        inputs::provide(&mut env, script.inputs, &scratch)?;
-        state::provide(&mut env, script.state, &scratch)?;
-        secrets::provide(&mut env, &script.secrets.files, &scratch)?;
+        given::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::child::{self, ChildReport, Ended, Origin, Spec, Watch};
+use super::child::{self, ChildReport, Ended, Spec, Watch};
 use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
 use super::watch::without_noise;
@@ -31,25 +31,16 @@ pub(super) fn run_tool(
         stdin: None,
         read: &tool.read,
     };
-    let watch = Watch {
-        cancel: until.cancel,
-        deadline: until.deadline,
-        kill_grace: tool.kill_grace,
-        stdout_bytes_max: OUTPUT_BYTES_MAX,
-        stderr_bytes_max: OUTPUT_BYTES_MAX,
-        log,
-        keeps_stdout_end: false,
-        log_stdout: true,
-        channel: false,
-    };
-    let report = child::run(&spec, &watch, Origin::Cold).map_err(|error| {
+    let limits = (until.deadline, tool.kill_grace);
+    let watch = Watch::of_tool(until.cancel, limits, OUTPUT_BYTES_MAX, log);
+    let report = child::run(&spec, &watch, None).map_err(|error| {
         Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
     })?;
     match report.ended {
         Ended::Timeout => Err(Failure::Timeout),
         Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
         Ended::Itself if report.status.success() => {
-            Ok(Ok(String::from_utf8_lossy(&report.stdout).into_owned()))
+            Ok(Ok(String::from_utf8_lossy(&report.written.stdout).into_owned()))
         }
         Ended::Itself
         | Ended::TooMuchOutput
@@ -62,7 +53,7 @@ pub(super) fn run_tool(
 /// Returns the messages of a failed tool, with the files in its folder by their names alone.
 fn messages(report: &ChildReport, folder: &Path) -> String {
     let of = |bytes: &[u8]| without_noise(String::from_utf8_lossy(bytes).trim());
-    let text = match (of(&report.stderr), of(&report.stdout)) {
+    let text = match (of(&report.written.stderr), of(&report.written.stdout)) {
         (stderr, stdout) if stderr.is_empty() => stdout,
         (stderr, _) => stderr,
     };

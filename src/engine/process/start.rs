@@ -8,7 +8,7 @@ mod warm;
 pub(super) use registry::{Registered, RegisteredChild, Run, command};
 pub(super) use registry::{pause_starts, registered};
 pub(super) use spec::CHANNEL_NUMBER;
-pub use spec::Spec;
+pub(crate) use spec::Spec;
 pub(super) use started::{Pipes, Started};
 pub(super) use warm::{Warm, Warmed};
 
@@ -19,23 +19,19 @@ use std::os::fd::AsFd;
 
 use crate::sandbox::{self, JobGroup, Restrictions};
 
-/// The way to start a child.
-#[derive(Debug, Clone, Copy)]
-pub enum Origin<'a> {
-    /// As a new process.
-    Cold,
-    /// For Python: as a fork of an interpreter that runs already, or cold if that fails.
-    Fork(Warmed<'a>),
-}
-
-/// Starts a child, with a channel if `has_channel`.
+/// Starts a child, with a channel if `has_channel`: as a fork of the warm interpreter where it can be one, else as a
+/// new process.
 ///
 /// # Errors
 /// The errors of starting it.
-pub(super) fn start(spec: &Spec<'_>, origin: Origin<'_>, has_channel: bool) -> io::Result<Started> {
+pub(super) fn start(
+    spec: &Spec<'_>,
+    warmed: Option<Warmed<'_>>,
+    has_channel: bool,
+) -> io::Result<Started> {
     let (run, restrictions) = (Run::next(), spec.restrictions()?);
     // A fork has the standard input of its parent, which is empty.
-    if let Origin::Fork(warmed) = origin
+    if let Some(warmed) = warmed
         && spec.stdin.is_none()
         && let Some(started) = warmed.fork(run, &restrictions, spec, Pipes::open(has_channel)?)
     {

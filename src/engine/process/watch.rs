@@ -9,9 +9,9 @@ mod lines;
 mod pipe;
 mod settings;
 
-pub use channel::AskedEnd;
+pub(crate) use channel::AskedEnd;
 pub(super) use lines::{LineSplitter, without_noise};
-pub use settings::{Ended, Watch};
+pub(crate) use settings::{Ended, Watch};
 
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -60,19 +60,21 @@ pub(super) enum WatchEvent {
 
 /// The output of a child.
 #[derive(Debug)]
-pub(super) struct ChildOutput {
-    pub(super) stdout: Vec<u8>,
-    /// The bytes of standard output before these.
-    pub(super) stdout_missing: u64,
-    pub(super) stderr: Vec<u8>,
+pub(crate) struct ChildOutput {
+    /// Standard output, or the end of it.
+    pub(crate) stdout: Vec<u8>,
+    /// The bytes of standard output before that end.
+    pub(crate) stdout_missing: u64,
+    /// The start of standard error, up to the bound.
+    pub(crate) stderr: Vec<u8>,
     /// The end of standard error, as text of at most 4 KiB.
-    pub(super) stderr_tail: String,
+    pub(crate) stderr_tail: String,
     /// The output that the child reported on its channel.
-    pub(super) reported: Option<String>,
+    pub(crate) reported: Option<String>,
     /// The meaning of its end, as it said there.
-    pub(super) asked: Option<AskedEnd>,
+    pub(crate) asked: Option<AskedEnd>,
     /// The maximum memory of its process that was measured while it ran.
-    pub(super) memory_seen_bytes: u64,
+    pub(crate) memory_seen_bytes: u64,
 }
 
 impl<'a> WatchedChild<'a> {

@@ -8,6 +8,7 @@ use ::rhai::{EvalAltResult, FLOAT, INT};
 use super::functions::Functions;
 use super::runtime::run::{Stop, terminated, with};
 use crate::engine::Failure;
+use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
 
 /// Registers these functions.
@@ -74,7 +75,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
 fn secret(name: &str) -> Result<String, Box<EvalAltResult>> {
     let value = with(|run| run.script.secrets.by_name.get(name).cloned());
     value.flatten().ok_or_else(|| {
-        let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+        let name = shown(name);
         let form = "or its value is not text: --secret NAME, `secret = [\"NAME\"]` in a graph";
         format!("secret: the job does not ask for `{name}`, {form}").into()
     })

@@ -2,14 +2,17 @@
 //! the modules that it imports.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ::rhai::{AST, ASTNode, Engine, EvalAltResult, Expr, FnCallExpr, Map, Position, Scope, Stmt};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::interpreter::{MODULES_MAX, compile};
 use super::modules::{ModuleError, Modules};
 use super::runtime::failure;
+use crate::proto::text::{did_you_mean, nearest};
 
 /// Functions of the language that no package lists. A closure that captures a variable is a hidden
 /// call of `curry`; a script cannot call it itself.
@@ -27,15 +30,17 @@ const LANGUAGE_FUNCTIONS: [&str; 10] = [
 ];
 
 /// A mistake in a script.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "FindingDocument")]
 pub struct Finding {
-    /// The file of an imported module that has it; `None` for the script itself.
-    pub file: Option<PathBuf>,
-    /// From 1; 0 if it concerns the whole script.
+    /// The file of an imported module that has it; absent for the script itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1; 0 if the text names it.
     pub line: usize,
-    /// From 1; 0 if it concerns the whole script.
+    /// The column, from 1.
     pub column: usize,
-    /// The description of the mistake.
+    /// The mistake.
     pub message: String,
 }
 
@@ -168,7 +173,7 @@ fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<
 
 fn finding(file: Option<&Path>, position: Position, message: String) -> Finding {
     Finding {
-        file: file.map(Path::to_owned),
+        file: file.map(|file| file.display().to_string()),
         line: position.line().unwrap_or_default(),
         column: position.position().unwrap_or_default(),
         message,
@@ -180,18 +185,6 @@ fn unknown(name: &str, known: &BTreeSet<String>, elsewhere: &[(&str, &str)]) -> 
         return format!("`{name}` is a function of the script type {script_type} alone");
     }
     let is_word = |known: &&String| known.starts_with(|c: char| c.is_ascii_alphabetic());
-    match nearest(name, known.iter().filter(is_word).map(String::as_str)) {
-        Some(nearest) => format!("unknown function `{name}`; did you mean `{nearest}`?"),
-        None => format!("unknown function `{name}`"),
-    }
-}
-
-/// Returns the known name that is most similar to `name`, if one is similar enough.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let different_max = name.chars().count() / 3;
-    known
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(different, _)| *different <= different_max)
-        .min()
-        .map(|(_, known)| known)
+    let near = nearest(name, known.iter().filter(is_word).map(String::as_str));
+    format!("unknown function `{name}`{}", did_you_mean(near))
 }

@@ -20,8 +20,10 @@ use crate::proto::text::shown;
 
 pub(super) use encode::to_json;
 
-/// Registers these functions. What they read and write obeys `limits`.
-pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
+const NO_RUN: &str = "no job runs on this thread";
+
+/// Registers these functions. What they read and write obeys the limits of the run.
+pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "formats",
         "Conversion between values and JSON, TOML and YAML. An object or a table becomes a map, a \
@@ -30,15 +32,14 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
          floats. A date becomes a string. An error names the line. The result obeys the limits of \
          the script type, and nests at most 127 levels deep.",
     );
-    register_parsers(functions, limits);
-    register_encoders(functions, limits);
-    kept::register(functions, limits);
-    children::register(functions, limits);
-    waits::register(functions, limits);
+    register_parsers(functions);
+    register_encoders(functions);
+    kept::register(functions);
+    children::register(functions);
+    waits::register(functions);
 }
 
-fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {
-    let of = limits.clone();
+fn register_parsers(functions: &mut Functions<'_>) {
     functions
         .add(
             "json_parse",
@@ -48,10 +49,9 @@ fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {
 let data = json_parse(`{"name": "web", "ports": [80, 443]}`);
 data.ports[1]
 // → 443"#,
-            move |text: &str| named("json_parse", json::parse(text, &of)),
+            |text: &str| limited("json_parse", |limits| json::parse(text, limits)),
         )
         .returns("any");
-    let of = limits.clone();
     functions
         .add(
             "result",
@@ -60,10 +60,9 @@ data.ports[1]
              value of an output that is JSON, the text of any other, `()` if it did not finish. INPUTS has \
              all outputs as texts.",
             "try { result(\"orders\").total } catch (error) { print(error) }",
-            move |prerequisite: &str| named("result", result(prerequisite, &of)),
+            |prerequisite: &str| limited("result", |limits| result(prerequisite, limits)),
         )
         .returns("any");
-    let of = limits.clone();
     functions.add(
         "parse_toml",
         ["text"],
@@ -76,9 +75,8 @@ let data = parse_toml(`
 `);
 [data.web.ports[1], data.web.since]
 // → [443,"2026-01-31"]"#,
-        move |text: &str| named("parse_toml", toml_text::parse(text, &of)),
+        |text: &str| limited("parse_toml", |limits| toml_text::parse(text, limits)),
     );
-    let of = limits.clone();
     functions
         .add(
             "parse_yaml",
@@ -97,7 +95,7 @@ mail:
 `);
 data.mail
 // → {"host":"mx1","ports":[80,443]}"#,
-            move |text: &str| named("parse_yaml", yaml::parse(text, &of)),
+            |text: &str| limited("parse_yaml", |limits| yaml::parse(text, limits)),
         )
         .returns("any");
 }
@@ -122,8 +120,7 @@ fn value_of(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     }
 }
 
-fn register_encoders(functions: &mut Functions<'_>, limits: &RhaiLimits) {
-    let bytes_max = limits.string_size_max;
+fn register_encoders(functions: &mut Functions<'_>) {
     // The language has a `to_json` for maps, which the second form replaces.
     functions
         .add(
@@ -134,10 +131,10 @@ fn register_encoders(functions: &mut Functions<'_>, limits: &RhaiLimits) {
             r#"
 to_json(#{name: "web", ports: [80, 443], note: ()})
 // → {"name":"web","note":null,"ports":[80,443]}"#,
-            move |value: Dynamic| named("to_json", encode::text(&value, false, bytes_max)),
+            |value: Dynamic| encoded("to_json", &value, false),
         )
-        .overload(["value"], move |value: &mut Map| {
-            named("to_json", encode::text_of_map(value, bytes_max))
+        .overload(["value"], |value: &mut Map| {
+            encoded("to_json", &Dynamic::from_map(value.clone()), false)
         });
     functions.add(
         "json_encode",
@@ -146,7 +143,7 @@ to_json(#{name: "web", ports: [80, 443], note: ()})
         r#"
 json_encode(#{name: "web", ports: [80, 443], note: ()})
 // → {"name":"web","note":null,"ports":[80,443]}"#,
-        move |value: Dynamic| named("json_encode", encode::text(&value, false, bytes_max)),
+        |value: Dynamic| encoded("json_encode", &value, false),
     );
     functions.add(
         "json_encode_pretty",
@@ -156,13 +153,18 @@ json_encode(#{name: "web", ports: [80, 443], note: ()})
 let text = json_encode_pretty(#{ports: [80, 443]});
 json_parse(text).ports.len
 // → 2",
-        move |value: Dynamic| named("json_encode_pretty", encode::text(&value, true, bytes_max)),
+        |value: Dynamic| encoded("json_encode_pretty", &value, true),
     );
 }
 
-/// Puts the name of the function in front of an error.
-fn named<T>(name: &str, result: Result<T, String>) -> RhaiResult<T> {
-    result.map_err(|reason| format!("{name}: {reason}").into())
+/// Does `work` within the limits of the run. An error gets the name of the function in front.
+fn limited<T>(name: &str, work: impl FnOnce(&RhaiLimits) -> Result<T, String>) -> RhaiResult<T> {
+    let done = with(|run| work(run.limits)).unwrap_or_else(|| Err(NO_RUN.to_owned()));
+    done.map_err(|reason| format!("{name}: {reason}").into())
+}
+
+fn encoded(name: &str, value: &Dynamic, pretty: bool) -> RhaiResult<String> {
+    limited(name, |limits| encode::written(value, pretty, limits.string_size_max))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub(super) mod context;
 pub(super) mod failure;
+pub(super) mod json_form;
 pub(super) mod memory;
 pub(super) mod output;
 mod parameters;

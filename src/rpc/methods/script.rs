@@ -11,7 +11,8 @@ use super::super::rpc_error::RpcError;
 use super::blocking;
 use super::params::Spelled;
 use crate::config::EngineKind;
-use crate::engine::scripts::{FindingDocument, FunctionDocument, check_script, script_functions};
+use crate::engine::rhai::Finding;
+use crate::engine::scripts::{FunctionDocument, check_script, script_functions};
 use crate::proto::job::InvalidJob;
 use crate::proto::target::ScriptType;
 
@@ -39,7 +40,7 @@ struct CheckScript {
 #[derive(Serialize, JsonSchema)]
 struct Findings {
     /// The mistakes; none if the script is good.
-    errors: Vec<FindingDocument>,
+    errors: Vec<Finding>,
 }
 
 async fn check(context: CallContext, given: CheckScript) -> Result<Findings, RpcError> {

@@ -120,16 +120,13 @@ impl Registered {
 
     /// Assigns a child without a job to a run, which begins now.
     pub(in crate::process) fn begins(&self, run: Run) {
-        Self::insert_raw(self.0, RegisteredChild { began: proc::ticks(), run: Some(run) });
+        let child = RegisteredChild { began: proc::ticks(), run: Some(run) };
+        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0, child);
     }
 
     fn insert(pid: i32, child: RegisteredChild) -> Self {
-        Self::insert_raw(pid, child);
-        Self(pid)
-    }
-
-    fn insert_raw(pid: i32, child: RegisteredChild) {
         REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
+        Self(pid)
     }
 }
 

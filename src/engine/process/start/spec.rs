@@ -19,23 +19,23 @@ pub(in crate::process) const ANSWERS: (&str, &str) = ("HERO_FD_IN", "4");
 
 /// A program to run. Its environment holds nothing but `env`.
 #[derive(Debug, Clone)]
-pub struct Spec<'a> {
+pub(crate) struct Spec<'a> {
     /// The file of the program.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Its arguments, without its own name.
-    pub args: Vec<OsString>,
+    pub(crate) args: Vec<OsString>,
     /// Its complete environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub(crate) env: Vec<(OsString, OsString)>,
     /// Its working directory.
-    pub cwd: &'a Path,
+    pub(crate) cwd: &'a Path,
     /// Its private folder, which it may write in.
-    pub home: &'a Path,
+    pub(crate) home: &'a Path,
     /// Its sandbox.
-    pub sandbox: &'a Sandbox,
+    pub(crate) sandbox: &'a Sandbox,
     /// Its standard input, if it has one.
-    pub stdin: Option<&'a File>,
+    pub(crate) stdin: Option<&'a File>,
     /// The paths that it may read in addition to the sandbox's.
-    pub read: &'a [PathBuf],
+    pub(crate) read: &'a [PathBuf],
 }
 
 impl Spec<'_> {

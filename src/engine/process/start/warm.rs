@@ -72,16 +72,9 @@ struct ReadyParent {
     wanted: SyncSender<()>,
 }
 
-/// The next step of the thread that makes forks.
-enum ForkStep {
-    Fork(Arc<Parent>),
-    Wait,
-    End,
-}
-
 /// A script that may run as a fork.
 #[derive(Debug, Clone, Copy)]
-pub struct Warmed<'a> {
+pub(crate) struct Warmed<'a> {
     pub(in crate::process) warm: &'a Warm,
     pub(in crate::process) prepared: &'a Prepared,
 }
@@ -253,16 +246,6 @@ impl Warm {
         }
     }
 
-    fn next_step(&self) -> ForkStep {
-        match &*self.lock() {
-            ParentState::Ready(ready) if ready.spares.len() < SPARES => {
-                ForkStep::Fork(Arc::clone(&ready.parent))
-            }
-            ParentState::Ready(_) => ForkStep::Wait,
-            ParentState::Gone(_) | ParentState::Starting => ForkStep::End,
-        }
-    }
-
     /// Keeps a spare, unless its parent has been replaced.
     fn keep(&self, parent: &Arc<Parent>, spare: WaitingFork) {
         if let ParentState::Ready(ready) = &mut *self.lock()
@@ -293,21 +276,21 @@ fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
     loop {
         let Some(inner) = inner.upgrade() else { return };
         let warm = Warm { inner };
-        match warm.next_step() {
-            ForkStep::Fork(parent) => match warm.fork_of(&parent) {
-                Ok(spare) => warm.keep(&parent, spare),
-                Err(error) => {
-                    warm.failed(&error.to_string());
-                    return;
-                }
-            },
-            ForkStep::Wait => {
-                drop(warm);
-                if asked.recv().is_err() {
-                    return;
-                }
+        let parent = match &*warm.lock() {
+            ParentState::Ready(ready) if ready.spares.len() < SPARES => Some(ready.parent.clone()),
+            ParentState::Ready(_) => None,
+            ParentState::Gone(_) | ParentState::Starting => return,
+        };
+        let Some(parent) = parent else {
+            drop(warm);
+            if asked.recv().is_err() {
+                return;
             }
-            ForkStep::End => return,
+            continue;
+        };
+        match warm.fork_of(&parent) {
+            Ok(spare) => warm.keep(&parent, spare),
+            Err(error) => return warm.failed(&error.to_string()),
         }
     }
 }

@@ -22,6 +22,7 @@
 //! Other lines are counted, and the count is logged with the first of them: a child that writes there by accident must
 //! not fail.
 
+use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,36 +43,40 @@ use crate::proto::text::{counted, shown};
 const LINE_EXTRA_BYTES: u64 = 256 * 1024;
 /// The bytes of a line that is no message that may be shown.
 const SHOWN_BYTES_MAX: usize = 400;
-/// The start of a line with an output.
-const OUTPUT: &[u8] = b"{\"output\"";
-/// The start of a line with a state.
-const STATE: &[u8] = b"{\"state\"";
-/// The start of a line with jobs to submit.
-const SUBMIT: &[u8] = b"{\"submit\"";
-/// The start of a line with a wait.
-const WAIT: &[u8] = b"{\"wait\"";
-/// The start of a line that asks for an output.
-const INPUTS: &[u8] = b"{\"inputs\"";
-/// The start of a line that asks for the next call.
-const NEXT: &[u8] = b"{\"next\"";
-
-/// One message.
-#[derive(Debug)]
-enum ChannelMessage {
-    Progress(f64, String),
-    Log(String),
-    Output(String),
-    RetryIn(f64, String),
-    Discard(String),
-    Wait(Result<AskedWait, String>),
-    State(Result<KeptState, String>),
-    Submit(Result<NewChildren, String>),
-    Inputs(Result<AskedOutput, String>),
-    /// As it is written: the output before it belongs to it.
-    Next(String),
+/// A thing that a line of one member asks for.
+#[derive(Debug, Clone, Copy)]
+enum ChannelAsk {
+    State,
+    Submit,
+    Inputs,
+    Next,
+    Wait,
 }
 
-/// The members of a line. An output is kept as it is written, with all digits of its numbers.
+/// The members of lines that ask, and the answer to one that begins so and is in no form. A script that asks
+/// waits for an answer, and one that means to wait must not finish.
+const ASKS: [(&str, ChannelAsk, &str); 5] = [
+    ("state", ChannelAsk::State, "the line is no request of a state"),
+    ("submit", ChannelAsk::Submit, "the line is no request to submit jobs"),
+    ("inputs", ChannelAsk::Inputs, "the line is no request for an output"),
+    ("next", ChannelAsk::Next, "the line is no request for a call"),
+    ("wait", ChannelAsk::Wait, "the line is no wait"),
+];
+
+impl ChannelAsk {
+    /// Returns why a line is too long.
+    fn too_large(self) -> String {
+        match self {
+            Self::State => KeptState::too_large(),
+            Self::Submit => NewChildren::too_large(),
+            Self::Inputs => "the request is too long".to_owned(),
+            Self::Next => AskedCall::too_large(),
+            Self::Wait => "wait: the line is too long".to_owned(),
+        }
+    }
+}
+
+/// The members of another line. An output is kept as it is written, with all digits of its numbers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Members<'m> {
@@ -82,16 +87,6 @@ struct Members<'m> {
     output: Option<&'m RawValue>,
     retry_in: Option<f64>,
     discard: Option<String>,
-    #[serde(borrow, deserialize_with = "present")]
-    state: Option<&'m RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
-    submit: Option<&'m RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
-    wait: Option<&'m RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
-    inputs: Option<&'m RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
-    next: Option<&'m RawValue>,
 }
 
 /// Reads a value that is there, even if it is null.
@@ -99,56 +94,15 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
     <&RawValue>::deserialize(from).map(Some)
 }
 
-impl ChannelMessage {
+impl<'m> Members<'m> {
     /// Reads a line; `None` if it is no message.
-    fn read(line: &[u8]) -> Option<Self> {
-        let Members {
-            progress,
-            text,
-            log,
-            output,
-            retry_in,
-            discard,
-            state,
-            submit,
-            wait,
-            inputs,
-            next,
-        } = serde_json::from_slice(line).ok()?;
-        if [state, submit, wait, inputs, next].iter().any(Option::is_some) {
-            let others = [text.is_some(), progress.is_some(), log.is_some(), output.is_some()];
-            let is_alone = !others.contains(&true) && retry_in.is_none() && discard.is_none();
-            return match (state, submit, wait, inputs, next) {
-                (Some(state), None, None, None, None) if is_alone => {
-                    Some(Self::State(KeptState::of_json(state.get())))
-                }
-                (None, Some(jobs), None, None, None) if is_alone => {
-                    Some(Self::Submit(NewChildren::of_json(jobs.get())))
-                }
-                (None, None, Some(wait), None, None) if is_alone => {
-                    Some(Self::Wait(AskedWait::of_json(wait.get())))
-                }
-                (None, None, None, Some(asked), None) if is_alone => {
-                    Some(Self::Inputs(AskedOutput::of_json(asked.get())))
-                }
-                (None, None, None, None, Some(next)) if is_alone => {
-                    Some(Self::Next(next.get().to_owned()))
-                }
-                _ => None,
-            };
-        }
-        Some(match (progress, log, output, retry_in, discard, &text) {
-            (Some(fraction), None, None, None, None, _) => {
-                Self::Progress(fraction, text.unwrap_or_default())
-            }
-            (None, Some(log), None, None, None, None) => Self::Log(log),
-            (None, None, Some(output), None, None, None) => Self::Output(text_of(output)?),
-            (None, None, None, Some(delay), None, _) => {
-                Self::RetryIn(delay, text.unwrap_or_default())
-            }
-            (None, None, None, None, Some(why), None) => Self::Discard(why),
-            _ => return None,
-        })
+    fn read(line: &'m [u8]) -> Option<Self> {
+        let members: Self = serde_json::from_slice(line).ok()?;
+        let Self { progress, text, log, output, retry_in, discard } = &members;
+        let (has_progress, is_later) = (progress.is_some(), retry_in.is_some());
+        let all = [has_progress, log.is_some(), output.is_some(), is_later, discard.is_some()];
+        let is_one = all.into_iter().filter(|is_there| *is_there).count() == 1;
+        (is_one && (text.is_none() || has_progress || is_later)).then_some(members)
     }
 }
 
@@ -160,7 +114,7 @@ fn text_of(output: &RawValue) -> Option<String> {
 
 /// The meaning of its end, as a script says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AskedEnd {
+pub(crate) enum AskedEnd {
     /// It runs again after this time.
     RetryIn(Duration, String),
     /// No further attempt can succeed.
@@ -280,23 +234,13 @@ impl Messages {
         if piece.len() <= room {
             return;
         }
-        self.too_large |= begins_with(&self.partial, OUTPUT);
+        let line = std::mem::take(&mut self.partial);
+        self.too_large |= first_name(&line) == Some("output");
         self.skipping = true;
-        if begins_with(&self.partial, STATE) {
-            self.request(Err(KeptState::too_large()), log);
-        } else if begins_with(&self.partial, SUBMIT) {
-            self.request(Err(NewChildren::too_large()), log);
-        } else if begins_with(&self.partial, WAIT) {
-            self.asked = Some(AskedEnd::Wait(Err("wait: the line is too long".to_owned())));
-        } else if begins_with(&self.partial, INPUTS) {
-            self.request(Err("the request is too long".to_owned()), log);
-        } else if begins_with(&self.partial, NEXT) {
-            self.request(Err(AskedCall::too_large()), log);
-        } else {
-            let line = std::mem::take(&mut self.partial);
-            self.unread(&line);
+        match ask_of(&line) {
+            Some((_, ask, _)) => self.ask(*ask, Err(ask.too_large()), log),
+            None => self.unread(&line),
         }
-        self.partial = Vec::new();
     }
 
     fn end_line(&mut self, log: Option<&dyn Log>) {
@@ -307,51 +251,61 @@ impl Messages {
     }
 
     fn apply(&mut self, line: &[u8], log: Option<&dyn Log>) {
-        match ChannelMessage::read(line) {
-            Some(ChannelMessage::Progress(fraction, text)) => {
-                if let Some(log) = log {
-                    log.progress(fraction.clamp(0.0, 1.0), &text);
-                }
+        if let Some((name, ask, malformed)) = ask_of(line) {
+            let members = serde_json::from_slice::<BTreeMap<&str, &RawValue>>(line);
+            let only = members.ok().filter(|members| members.len() == 1);
+            let json = only.and_then(|members| members.get(name).copied().map(RawValue::get));
+            self.ask(*ask, json.ok_or_else(|| (*malformed).to_owned()), log);
+        } else if self.tell(line, log).is_none() {
+            self.unread(line);
+        }
+    }
+
+    /// Takes a message that has no answer; `None` if it is none.
+    fn tell(&mut self, line: &[u8], log: Option<&dyn Log>) -> Option<()> {
+        let members = Members::read(line)?;
+        if let Some(output) = members.output {
+            let text = text_of(output)?;
+            self.too_large |= text.len() as u64 > self.output_bytes_max;
+            self.output = Some(text);
+        }
+        if let (Some(text), Some(log)) = (members.log, log) {
+            log_text(&text, log);
+        }
+        let text = members.text.unwrap_or_default();
+        if let (Some(fraction), Some(log)) = (members.progress, log) {
+            log.progress(fraction.clamp(0.0, 1.0), &text);
+        }
+        if let Some(seconds) = members.retry_in {
+            let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+            self.asked = Some(AskedEnd::RetryIn(delay, text));
+        }
+        if let Some(why) = members.discard {
+            self.asked = Some(AskedEnd::Discard(why));
+        }
+        Some(())
+    }
+
+    /// Takes what a line asks for, as JSON, or why it cannot be done.
+    fn ask(&mut self, ask: ChannelAsk, json: Result<&str, String>, log: Option<&dyn Log>) {
+        let asked = match ask {
+            ChannelAsk::State => json.and_then(KeptState::of_json).map(RequestKind::State),
+            ChannelAsk::Submit => json.and_then(NewChildren::of_json).map(RequestKind::Submit),
+            ChannelAsk::Inputs => json.and_then(AskedOutput::of_json).map(RequestKind::Inputs),
+            // What was said before it about the output and the end was said by the call before.
+            ChannelAsk::Next => json
+                .and_then(|said| {
+                    self.asked = None;
+                    AskedCall::of_json(said, self.output.take())
+                })
+                .map(RequestKind::Next),
+            ChannelAsk::Wait => {
+                self.asked = Some(AskedEnd::Wait(json.and_then(AskedWait::of_json)));
+                return;
             }
-            Some(ChannelMessage::Log(text)) => {
-                if let Some(log) = log {
-                    log_text(&text, log);
-                }
-            }
-            Some(ChannelMessage::Output(text)) => {
-                self.too_large |= text.len() as u64 > self.output_bytes_max;
-                self.output = Some(text);
-            }
-            Some(ChannelMessage::RetryIn(seconds, text)) => {
-                let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
-                self.asked = Some(AskedEnd::RetryIn(delay, text));
-            }
-            Some(ChannelMessage::Discard(why)) => self.asked = Some(AskedEnd::Discard(why)),
-            Some(ChannelMessage::Wait(wait)) => self.asked = Some(AskedEnd::Wait(wait)),
-            Some(ChannelMessage::State(state)) => self.request(state.map(RequestKind::State), log),
-            Some(ChannelMessage::Submit(new)) => self.request(new.map(RequestKind::Submit), log),
-            Some(ChannelMessage::Inputs(asked)) => {
-                self.request(asked.map(RequestKind::Inputs), log);
-            }
-            Some(ChannelMessage::Next(said)) => self.next(&said, log),
-            // A script that asks waits for an answer.
-            None if begins_with(line, STATE) => {
-                self.request(Err("the line is no request of a state".to_owned()), log);
-            }
-            None if begins_with(line, SUBMIT) => {
-                self.request(Err("the line is no request to submit jobs".to_owned()), log);
-            }
-            // A script that means to wait must not finish.
-            None if begins_with(line, WAIT) => {
-                self.asked = Some(AskedEnd::Wait(Err("the line is no wait".to_owned())));
-            }
-            None if begins_with(line, INPUTS) => {
-                self.request(Err("the line is no request for an output".to_owned()), log);
-            }
-            None if begins_with(line, NEXT) => {
-                self.request(Err("the line is no request for a call".to_owned()), log);
-            }
-            None => self.unread(line),
+        };
+        if let (Some(log), Some(answers)) = (log, &self.answers) {
+            log.request(ScriptRequest { asked, answers: Arc::clone(answers) as Arc<dyn Answers> });
         }
     }
 
@@ -365,24 +319,17 @@ impl Messages {
     }
 }
 
-/// Returns whether a line begins so; space does not count.
-fn begins_with(line: &[u8], begin: &[u8]) -> bool {
-    line.iter().filter(|byte| !byte.is_ascii_whitespace()).take(begin.len()).eq(begin)
+/// Returns the name of the first member of a line.
+fn first_name(line: &[u8]) -> Option<&str> {
+    let members = line.trim_ascii_start().strip_prefix(b"{")?;
+    let name = members.trim_ascii_start().strip_prefix(b"\"")?;
+    std::str::from_utf8(&name[..name.iter().position(|byte| *byte == b'"')?]).ok()
 }
 
-impl Messages {
-    /// Asks for the next call. What was said before it about the output and the end was said by the call before.
-    fn next(&mut self, said: &str, log: Option<&dyn Log>) {
-        let result = self.output.take();
-        self.asked = None;
-        self.request(AskedCall::of_json(said, result).map(RequestKind::Next), log);
-    }
-
-    fn request(&self, asked: Result<RequestKind, String>, log: Option<&dyn Log>) {
-        if let (Some(log), Some(answers)) = (log, &self.answers) {
-            log.request(ScriptRequest { asked, answers: Arc::clone(answers) as Arc<dyn Answers> });
-        }
-    }
+/// Returns the row of what a line asks for.
+fn ask_of(line: &[u8]) -> Option<&'static (&'static str, ChannelAsk, &'static str)> {
+    let name = first_name(line)?;
+    ASKS.iter().find(|(known, ..)| *known == name)
 }
 
 /// Logs a text as lines of bounded length.

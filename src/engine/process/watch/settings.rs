@@ -6,31 +6,54 @@ use crate::engine::{Cancel, Log, StopReason};
 
 /// The limits of a child, and the log of its output.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     /// Ends the child when requested.
-    pub cancel: &'a Cancel,
+    pub(crate) cancel: &'a Cancel,
     /// Ends the child when passed.
-    pub deadline: Instant,
+    pub(crate) deadline: Instant,
     /// The time to end after a request, before the child is killed.
-    pub kill_grace: Duration,
+    pub(crate) kill_grace: Duration,
     /// The largest standard output; more ends the child, unless its end is kept.
-    pub stdout_bytes_max: u64,
+    pub(crate) stdout_bytes_max: u64,
     /// True if the end of a larger standard output is kept, and the child goes on.
-    pub keeps_stdout_end: bool,
+    pub(crate) keeps_stdout_end: bool,
     /// The bytes of standard error that are kept; all of it is logged.
-    pub stderr_bytes_max: u64,
+    pub(crate) stderr_bytes_max: u64,
     /// Receives the lines.
-    pub log: Option<&'a dyn Log>,
+    pub(crate) log: Option<&'a dyn Log>,
     /// True if standard output is logged, in addition to being kept. If not, it is the output of a
     /// job, which a log may want as well.
-    pub log_stdout: bool,
+    pub(crate) log_stdout: bool,
     /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
-    pub channel: bool,
+    pub(crate) channel: bool,
+}
+
+impl<'a> Watch<'a> {
+    /// Returns the limits of a program that is no script: so many bytes of each stream are kept, and logged, if
+    /// there is a log.
+    pub(crate) fn of_tool(
+        cancel: &'a Cancel,
+        (deadline, kill_grace): (Instant, Duration),
+        bytes_max: u64,
+        log: Option<&'a dyn Log>,
+    ) -> Self {
+        Self {
+            cancel,
+            deadline,
+            kill_grace,
+            stdout_bytes_max: bytes_max,
+            keeps_stdout_end: false,
+            stderr_bytes_max: bytes_max,
+            log,
+            log_stdout: true,
+            channel: false,
+        }
+    }
 }
 
 /// The reason why a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// By itself, or by a signal that Hero did not send.
     Itself,
     /// Ended by Hero: the deadline has passed.

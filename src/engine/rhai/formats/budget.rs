@@ -4,10 +4,11 @@
 use ::rhai::{Array, Dynamic, ImmutableString, Map};
 
 use crate::config::RhaiLimits;
+use crate::engine::rhai::runtime::json_form::DEPTH_MAX;
 use crate::engine::rhai::runtime::run::with;
 
-/// The nesting limit of a value: parsers of JSON reject deeper ones.
-pub(super) const DEPTH_MAX: usize = 127;
+/// The error of a value that is nested deeper than [`DEPTH_MAX`].
+pub(super) const TOO_DEEP: &str = "the value is nested deeper than 127 levels; flatten it";
 
 /// Counts what a value still may have, as Rhai counts: the elements of all its arrays, the entries of
 /// all its maps, and the bytes of all its strings, here with the keys.
@@ -78,10 +79,7 @@ impl<'a> Budget<'a> {
 
 /// Rejects a value that is nested too deeply.
 pub(super) fn nests(depth: usize) -> Result<(), String> {
-    if depth > DEPTH_MAX {
-        return Err(format!("the value is nested deeper than {DEPTH_MAX} levels; flatten it"));
-    }
-    Ok(())
+    if depth > DEPTH_MAX { Err(TOO_DEEP.to_owned()) } else { Ok(()) }
 }
 
 fn exceeded(what: &str, limit: &str) -> String {

@@ -2,8 +2,7 @@
 
 use ::rhai::{Dynamic, Map};
 
-use super::{encode, json, value_of};
-use crate::config::RhaiLimits;
+use super::{NO_RUN, encode, json, limited, value_of};
 use crate::engine::RequestKind;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::context::RhaiResult;
@@ -11,8 +10,7 @@ use crate::engine::rhai::runtime::run::{terminated, with};
 use crate::proto::job::{AskedOutput, NewChildren};
 
 /// Registers the functions.
-pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
-    let of = limits.clone();
+pub(super) fn register(functions: &mut Functions<'_>) {
     functions
         .add(
             "hero_submit",
@@ -21,43 +19,39 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
              `#{id: ...}`, or a list of those. A further attempt that submits the same `name` gets the same job. The \
              script's type needs `may_submit` in its configuration.",
             "try { hero_submit(#{type: \"osis\", name: \"page-1\", script: \"40 + 2\"}) } catch (error) { print(error) }",
-            move |job: Dynamic| submit(&job, &of),
+            |job: Dynamic| submit(&job),
         )
         .returns("any");
-    let of = limits.clone();
     functions.add(
         "hero_inputs",
         ["job"],
         "Returns a job of the same graph, or a child, as it is now: `#{id: ..., status: ..., output: ...}`, by its name or \
          its id. It has an output, as `result` returns it, only if the job finished; `status` is `gone` if it was deleted.",
         "try { hero_inputs(\"page-1\").status } catch (error) { print(error) }",
-        move |job: &str| inputs(job, &of),
+        inputs,
     );
 }
 
-fn submit(job: &Dynamic, limits: &RhaiLimits) -> RhaiResult<Dynamic> {
-    let json = encode::text(job, false, u64::MAX);
-    let asked = json.and_then(|json| NewChildren::of_json(&json)).map(RequestKind::Submit);
-    let result = ask(asked)?.and_then(|result| json::parse(&result, limits));
-    result.map_err(|reason| format!("hero_submit: {reason}").into())
+fn submit(job: &Dynamic) -> RhaiResult<Dynamic> {
+    let asked = encode::text(job).and_then(|json| NewChildren::of_json(&json));
+    let result = ask(asked.map(RequestKind::Submit))?;
+    limited("hero_submit", |limits| json::parse(&result?, limits))
 }
 
-fn inputs(job: &str, limits: &RhaiLimits) -> RhaiResult<Map> {
-    let asked = AskedOutput::named(job.to_owned()).map(RequestKind::Inputs);
-    let found = ask(asked)?.and_then(|result| {
-        let mut found = json::parse(&result, limits)?.try_cast::<Map>().unwrap_or_default();
+fn inputs(job: &str) -> RhaiResult<Map> {
+    let result = ask(AskedOutput::named(job.to_owned()).map(RequestKind::Inputs))?;
+    limited("hero_inputs", |limits| {
+        let mut found = json::parse(&result?, limits)?.try_cast::<Map>().unwrap_or_default();
         if let Some(output) = found.get("output").and_then(|text| text.clone().into_string().ok()) {
             found.insert("output".into(), value_of(&output, limits)?);
         }
         Ok(found)
-    });
-    found.map_err(|reason| format!("hero_inputs: {reason}").into())
+    })
 }
 
 /// Asks Hero, and waits for the answer.
-fn ask(asked: Result<RequestKind, String>) -> RhaiResult<Result<String, String>> {
-    let done = with(|run| run.ask(asked))
-        .unwrap_or_else(|| Ok(Err("no job runs on this thread".to_owned())));
+pub(super) fn ask(asked: Result<RequestKind, String>) -> RhaiResult<Result<String, String>> {
+    let done = with(|run| run.ask(asked)).unwrap_or_else(|| Ok(Err(NO_RUN.to_owned())));
     let Ok(done) = done else { return Err(terminated().into()) };
     Ok(done.map(Option::unwrap_or_default))
 }

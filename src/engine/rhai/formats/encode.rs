@@ -1,28 +1,26 @@
-//! Values to JSON.
+//! Values to JSON. A value without a form in JSON becomes its text, and a float that is not finite null.
 
-use ::rhai::{Array, Dynamic, ImmutableString, Map};
-use serde_json::{Number, Value};
+use ::rhai::Dynamic;
+use serde_json::Value;
 
-use super::budget::nests;
+use super::budget::TOO_DEEP;
+use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules};
+
+/// Converts a value to a JSON text.
+pub(super) fn text(value: &Dynamic) -> Result<String, String> {
+    written(value, false, u64::MAX)
+}
+
+/// Converts a value to JSON.
+pub(in crate::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
+    serde_json::to_value(form(value)).map_err(|error| error.to_string())
+}
 
 /// Converts a value to a JSON text of at most `bytes_max`.
-pub(super) fn text(value: &Dynamic, pretty: bool, bytes_max: u64) -> Result<String, String> {
-    written(&to_json(value)?, pretty, bytes_max)
-}
-
-/// Does what [`text`] does, for a map.
-pub(super) fn text_of_map(map: &Map, bytes_max: u64) -> Result<String, String> {
-    written(&of_map(map, 0)?, false, bytes_max)
-}
-
-/// Converts a value to JSON. A value without a JSON form becomes its text.
-pub(in crate::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
-    nested(value, 0)
-}
-
-fn written(value: &Value, pretty: bool, bytes_max: u64) -> Result<String, String> {
+pub(super) fn written(value: &Dynamic, pretty: bool, bytes_max: u64) -> Result<String, String> {
+    let form = form(value);
     let text =
-        if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+        if pretty { serde_json::to_string_pretty(&form) } else { serde_json::to_string(&form) };
     let text = text.map_err(|error| error.to_string())?;
     if text.len() as u64 > bytes_max {
         return Err(format!(
@@ -33,34 +31,7 @@ fn written(value: &Value, pretty: bool, bytes_max: u64) -> Result<String, String
     Ok(text)
 }
 
-fn nested(value: &Dynamic, depth: usize) -> Result<Value, String> {
-    nests(depth)?;
-    // A value that a closure captured is behind a lock.
-    if value.is_shared() {
-        return nested(&value.flatten_clone(), depth);
-    }
-    if let Some(array) = value.read_lock::<Array>() {
-        return array.iter().map(|element| nested(element, depth + 1)).collect();
-    }
-    if let Some(map) = value.read_lock::<Map>() {
-        return of_map(&map, depth);
-    }
-    Ok(if value.is_unit() {
-        Value::Null
-    } else if let Some(text) = value.read_lock::<ImmutableString>() {
-        Value::String(text.to_string())
-    } else if let Ok(number) = value.as_int() {
-        number.into()
-    } else if let Ok(number) = value.as_float() {
-        Number::from_f64(number).map_or(Value::Null, Value::Number)
-    } else if let Ok(truth) = value.as_bool() {
-        truth.into()
-    } else {
-        Value::String(value.to_string())
-    })
-}
-
-fn of_map(map: &Map, depth: usize) -> Result<Value, String> {
-    let entries = map.iter();
-    entries.map(|(name, element)| Ok((name.to_string(), nested(element, depth + 1)?))).collect()
+fn form(value: &Dynamic) -> JsonForm<'_> {
+    let other = &|value: &Dynamic, _: &str| Ok((!value.is_float()).then(|| value.to_string()));
+    JsonForm { value, field: "", depth: 0, rules: JsonRules { too_deep: TOO_DEEP, other } }
 }

@@ -2,24 +2,23 @@
 
 use ::rhai::Dynamic;
 
-use super::{encode, json};
-use crate::config::RhaiLimits;
+use super::children::ask;
+use super::{encode, json, limited};
 use crate::engine::RequestKind;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::context::RhaiResult;
-use crate::engine::rhai::runtime::run::{terminated, with};
+use crate::engine::rhai::runtime::run::with;
 use crate::proto::job::KeptState;
 
 /// Registers its functions.
-pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
-    let of = limits.clone();
+pub(super) fn register(functions: &mut Functions<'_>) {
     functions
         .add(
             "state",
             [],
             "Returns the state that an earlier attempt of the job has kept by `checkpoint`; `()` if there is none.",
             "let done = state() ?? 0;",
-            move || state(&of),
+            state,
         )
         .returns("any");
     functions.add(
@@ -32,20 +31,14 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
     );
 }
 
-fn state(limits: &RhaiLimits) -> RhaiResult<Dynamic> {
+fn state() -> RhaiResult<Dynamic> {
     let kept = with(|run| run.script.state.map(str::to_owned)).flatten();
-    let value = kept.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits));
-    value.map_err(|reason| format!("state: {reason}").into())
+    limited("state", |limits| kept.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits)))
 }
 
 /// Keeps a state, and waits for the answer.
 fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
-    let json = encode::text(state, false, u64::MAX);
+    let json = encode::text(state);
     let asked = json.and_then(|json| KeptState::of_json(&json)).map(RequestKind::State);
-    let done = with(|run| run.ask(asked))
-        .unwrap_or_else(|| Ok(Err("no job runs on this thread".to_owned())));
-    match done {
-        Ok(done) => done.map(drop).map_err(|reason| format!("checkpoint: {reason}").into()),
-        Err(_) => Err(terminated().into()),
-    }
+    ask(asked)?.map(drop).map_err(|reason| format!("checkpoint: {reason}").into())
 }

@@ -2,8 +2,7 @@
 
 use ::rhai::{Dynamic, Map};
 
-use super::{encode, json};
-use crate::config::RhaiLimits;
+use super::{encode, json, limited};
 use crate::engine::Failure;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::context::RhaiResult;
@@ -11,8 +10,7 @@ use crate::engine::rhai::runtime::run::{terminated, with};
 use crate::proto::job::AskedWait;
 
 /// Registers its functions.
-pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
-    let of = limits.clone();
+pub(super) fn register(functions: &mut Functions<'_>) {
     functions
         .add(
             "event",
@@ -20,7 +18,7 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
             "Returns the event that ended the last wait of the job, such as `#{event: \"approved\", data: (), who: \"ann\"}`, \
              or `#{timeout: true}`; `()` before the first wait.",
             "let came = event();",
-            move || event(&of),
+            event,
         )
         .returns("any");
     functions
@@ -38,15 +36,14 @@ pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
         });
 }
 
-fn event(limits: &RhaiLimits) -> RhaiResult<Dynamic> {
+fn event() -> RhaiResult<Dynamic> {
     let event = with(|run| run.script.event.map(str::to_owned)).flatten();
-    let value = event.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits));
-    value.map_err(|reason| format!("event: {reason}").into())
+    limited("event", |limits| event.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits)))
 }
 
 /// Ends the script; no `catch` of it sees that.
 fn wait(asked: Map) -> RhaiResult<()> {
-    let json = encode::text(&Dynamic::from_map(asked), false, u64::MAX)?;
+    let json = encode::text(&Dynamic::from_map(asked))?;
     let wait = AskedWait::of_json(&json)?;
     let _ = with(|run| run.give_up(Failure::Waits { wait: Box::new(wait), exit_code: None }));
     Err(terminated().into())

@@ -236,7 +236,7 @@ pub(super) fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResu
     match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
         Answer::Object(None) => Ok(Dynamic::UNIT),
         Answer::Object(Some(object)) => {
-            Ok(ValueBuilder::new(&job.settings.limits).object(object)?.into())
+            Ok(ValueBuilder::new(job.run.limits).object(object)?.into())
         }
         _ => Err(UNEXPECTED.into()),
     }
@@ -275,7 +275,7 @@ pub(super) fn listed(
     page: Option<(&str, INT)>,
     ask: impl FnOnce(Option<ObjectId>, usize) -> Ask,
 ) -> CallResult<Array> {
-    let max = job.settings.limits.array_len_max.min(9_999);
+    let max = job.run.limits.array_len_max.min(9_999);
     let (after, limit) = match page {
         None => (None, max + 1),
         Some((after, limit)) => {
@@ -317,7 +317,7 @@ fn find(
     query: Query,
     after: Option<&Map>,
 ) -> CallResult<Array> {
-    let max = job.settings.limits.array_len_max.min(9_999);
+    let max = job.run.limits.array_len_max.min(9_999);
     if query.limit.is_some_and(|limit| limit > max) {
         return Err(format!("the limit must be a number from 1 to {max}").into());
     }
@@ -335,7 +335,7 @@ fn find(
     if objects.len() > max {
         return Err(format!("more than {max} objects match; add `limit` to the query").into());
     }
-    Ok(ValueBuilder::new(&job.settings.limits).objects(objects)?)
+    Ok(ValueBuilder::new(job.run.limits).objects(objects)?)
 }
 
 fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {

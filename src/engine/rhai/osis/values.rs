@@ -3,13 +3,11 @@
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use jiff::Timestamp;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::config::RhaiLimits;
+use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules};
 use crate::proto::object::{OWN_FIELDS, Object, ObjectId, SID, time_ms, time_text};
-
-/// The nesting limit of an object: parsers of JSON reject deeper ones.
-const DEPTH_MAX: usize = 127;
 
 /// An object from a script: its own fields apart from the store's.
 #[derive(Debug)]
@@ -80,38 +78,15 @@ pub(super) fn version(value: &Dynamic) -> Result<u64, String> {
 
 /// Converts a value to JSON. `field` is its name, for error messages.
 pub(super) fn to_json(value: &Dynamic, field: &str, nesting: usize) -> Result<Value, String> {
-    if nesting > DEPTH_MAX {
-        return Err(format!("the object is nested deeper than {DEPTH_MAX} levels"));
-    }
-    // A value that a closure captured is behind a lock.
-    if value.is_shared() {
-        return to_json(&value.flatten_clone(), field, nesting);
-    }
-    if let Some(array) = value.read_lock::<Array>() {
-        let elements = array.iter().map(|element| to_json(element, field, nesting + 1));
-        return elements.collect();
-    }
-    if let Some(map) = value.read_lock::<Map>() {
-        let fields = map.iter();
-        let fields =
-            fields.map(|(name, value)| Ok((name.to_string(), to_json(value, name, nesting + 1)?)));
-        return fields.collect();
-    }
-    if value.is_unit() {
-        return Ok(Value::Null);
-    }
-    if let Some(text) = value.read_lock::<ImmutableString>() {
-        return Ok(Value::String(text.to_string()));
-    }
-    if let Ok(number) = value.as_int() {
-        return Ok(number.into());
-    }
-    if let Ok(truth) = value.as_bool() {
-        return Ok(truth.into());
-    }
-    if let Ok(number) = value.as_float() {
-        let number = Number::from_f64(number);
-        return number.map(Value::Number).ok_or_else(|| format!("{field} is not a finite number"));
+    const TOO_DEEP: &str = "the object is nested deeper than 127 levels";
+    let rules = JsonRules { too_deep: TOO_DEEP, other: &rejected };
+    let form = JsonForm { value, field, depth: nesting, rules };
+    serde_json::to_value(form).map_err(|error| error.to_string())
+}
+
+fn rejected(value: &Dynamic, field: &str) -> Result<Option<String>, String> {
+    if value.is_float() {
+        return Err(format!("{field} is not a finite number"));
     }
     let type_name = value.type_name();
     Err(format!("{field} has the type {type_name}, which cannot be stored; store a string instead"))

@@ -1,8 +1,7 @@
 //! The job as script functions see it: its run, the settings of the functions, and their errors.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
 use ::rhai::EvalAltResult;
 
@@ -10,9 +9,6 @@ use super::run::{ScriptRun, terminated, with};
 use crate::error::reason;
 use crate::proto::object::{ObjectError, QueryError};
 use crate::proto::target::IllegalName;
-
-/// The time between two checks for a stop while a call waits.
-const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The result that a function returns to its script.
 pub(crate) type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
@@ -35,12 +31,6 @@ impl From<String> for CallError {
     }
 }
 
-impl From<&str> for CallError {
-    fn from(reason: &str) -> Self {
-        Self::Failed(reason.to_owned())
-    }
-}
-
 impl From<io::Error> for CallError {
     fn from(error: io::Error) -> Self {
         Self::Failed(reason(&error))
@@ -53,23 +43,18 @@ impl From<nix::errno::Errno> for CallError {
     }
 }
 
-impl From<IllegalName> for CallError {
-    fn from(error: IllegalName) -> Self {
-        Self::Failed(error.to_string())
-    }
+/// Errors that are told as they print.
+macro_rules! told {
+    ($($error:ty),*) => { $(
+        impl From<$error> for CallError {
+            fn from(error: $error) -> Self {
+                Self::Failed(error.to_string())
+            }
+        }
+    )* };
 }
 
-impl From<QueryError> for CallError {
-    fn from(error: QueryError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-impl From<ObjectError> for CallError {
-    fn from(error: ObjectError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
+told!(&str, IllegalName, QueryError, ObjectError);
 
 /// The job of this thread with the settings `S` of the functions that it calls.
 pub(crate) struct JobContext<'a, S> {
@@ -93,13 +78,8 @@ impl<S> JobContext<'_, S> {
 
     /// Waits for an answer until the job must end; `disconnected` is the error if none can come.
     pub(crate) fn receive<T>(self, answers: &Receiver<T>, disconnected: &str) -> CallResult<T> {
-        loop {
-            match answers.recv_timeout(STOP_CHECK_INTERVAL) {
-                Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Disconnected) => return Err(disconnected.into()),
-                Err(RecvTimeoutError::Timeout) => self.check_stop()?,
-            }
-        }
+        let answer = self.run.receive(answers).map_err(|_| CallError::JobEnded)?;
+        answer.ok_or_else(|| disconnected.into())
     }
 }
 

@@ -1,14 +1,10 @@
 //! Requests of a script to Hero, each of which waits for its answer.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::run::{ScriptRun, Stop};
 use crate::engine::{Answers, RequestKind, ScriptRequest};
-
-/// The time between two checks for a stop while a script waits.
-const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Takes the one answer of a request.
 #[derive(Debug)]
@@ -38,18 +34,7 @@ impl ScriptRun<'_> {
     ) -> Result<Result<Option<String>, String>, Stop> {
         let (sender, done) = sync_channel(1);
         self.log.request(ScriptRequest { asked, answers: Arc::new(OneAnswer(sender)) });
-        loop {
-            match done.recv_timeout(STOP_CHECK_INTERVAL) {
-                Ok(done) => return Ok(done),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err("the actor has lost its jobs".to_owned()));
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Some(stop) = self.check_now() {
-                        return Err(stop);
-                    }
-                }
-            }
-        }
+        let done = self.receive(&done)?;
+        Ok(done.unwrap_or_else(|| Err("the actor has lost its jobs".to_owned())))
     }
 }

@@ -5,6 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use ::rhai::{Dynamic, EvalAltResult, Map, Position};
@@ -25,6 +26,8 @@ scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
 const OPERATIONS_PER_CHECK: u32 = 4;
 /// The time between two reads of the memory usage; a read costs about a microsecond.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// The time between two checks for a stop while a script waits for a message.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The stack that a script may use to evaluate. The rest of its thread's stack is for values, which
 /// are copied, measured and dropped without a check.
 ///
@@ -57,19 +60,19 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) script: &'a Script<'a>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) log: &'a dyn Log,
+    /// The limits of the script type. Its `memory` is the growth of this process that ends the script.
+    ///
+    /// Rhai limits each value, and not their sum: 256 variables in each of 128 nested calls could
+    /// have 100 MB each, and closures capture more. So the sum is measured. The kernel only reports the
+    /// whole process, so scripts that grow at the same time may end each other; that is better than
+    /// losing the actor. Between two checks a script can allocate four strings of the maximum size.
+    pub(crate) limits: &'a RhaiLimits,
     /// Set once and never cleared, so a script that catches the error is still stopped.
     stop: Cell<Option<Stop>>,
     /// The failure that the script asked for.
     asked: OnceCell<Failure>,
     operations_until_check: Cell<u32>,
     memory_check_at: Cell<Instant>,
-    /// The growth of this process that ends the script.
-    ///
-    /// Rhai limits each value, and not their sum: 256 variables in each of 128 nested calls could
-    /// have 100 MB each, and closures capture more. So the sum is measured. The kernel only reports the
-    /// whole process, so scripts that grow at the same time may end each other; that is better than
-    /// losing the actor. Between two checks a script can allocate four strings of the maximum size.
-    memory_growth_max: u64,
     /// The memory of the process at the first check; a short script never reads it.
     memory_before: Cell<Option<u64>>,
     /// The address of the stack where the run began.
@@ -81,7 +84,7 @@ pub(crate) struct ScriptRun<'a> {
     /// The parameters of the job as a script value, created at the first use.
     params: OnceCell<Map>,
     /// The start of relative paths, once the script has called `chdir`.
-    folder: RefCell<Option<PathBuf>>,
+    pub(crate) folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script uses, if it has called `osis_use`.
     pub(crate) context: RefCell<Option<String>>,
     /// The nesting of `exec` calls.
@@ -97,7 +100,7 @@ impl<'a> ScriptRun<'a> {
         script: &'a Script<'a>,
         cancel: &'a Cancel,
         log: &'a dyn Log,
-        memory_growth_max: u64,
+        limits: &'a RhaiLimits,
         osis: Option<&'a OsisSettings>,
         sal: Option<&'a SalSettings>,
     ) -> Self {
@@ -109,7 +112,7 @@ impl<'a> ScriptRun<'a> {
             asked: OnceCell::new(),
             operations_until_check: Cell::new(OPERATIONS_PER_CHECK),
             memory_check_at: Cell::new(Instant::now() + MEMORY_CHECK_INTERVAL),
-            memory_growth_max,
+            limits,
             memory_before: Cell::new(None),
             stack_start: stack_address(),
             scratch: OnceCell::new(),
@@ -160,7 +163,7 @@ impl<'a> ScriptRun<'a> {
             if let Some(size) = resident_bytes() {
                 let before = self.memory_before.get().unwrap_or(size);
                 self.memory_before.set(Some(before));
-                if size.saturating_sub(before) > self.memory_growth_max {
+                if size.saturating_sub(before) > self.limits.memory {
                     return Some(self.end(Stop::TooMuchMemory));
                 }
             }
@@ -188,7 +191,7 @@ impl<'a> ScriptRun<'a> {
             Stop::Requested(reason) => Failure::Stopped(reason),
             Stop::TooMuchMemory => Failure::script(format!(
                 "too much memory: more than {}, the limit type.NAME.limits.memory",
-                format_size(self.memory_growth_max)
+                format_size(self.limits.memory)
             )),
             Stop::NestsTooDeeply => Failure::script("values or calls nested too deeply"),
             Stop::Asked => self
@@ -227,16 +230,6 @@ impl<'a> ScriptRun<'a> {
         self.params.get_or_init(made).clone()
     }
 
-    /// Returns the folder of the script's last `chdir`.
-    pub(crate) fn folder(&self) -> Option<PathBuf> {
-        self.folder.borrow().clone()
-    }
-
-    /// Makes relative paths of this script start in `folder`.
-    pub(crate) fn set_folder(&self, folder: PathBuf) {
-        self.folder.replace(Some(folder));
-    }
-
     /// Writes every line of `text` to the job's log.
     pub(crate) fn log_text(&self, stream: Stream, text: &str) {
         if text.is_empty() {
@@ -250,15 +243,23 @@ impl<'a> ScriptRun<'a> {
     /// Waits for `time`, or until the script must stop.
     pub(crate) fn sleep(&self, time: Duration) -> io::Result<()> {
         let until = Instant::now().checked_add(time).unwrap_or(self.script.deadline);
-        self.wait(None, until).map(|_| ())
+        let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
+        poll_until(&mut [cancelled], until.min(self.script.deadline))?;
+        Ok(())
     }
 
-    /// Waits for an event until a time, or until the script must stop. Returns whether it came.
-    pub(crate) fn wait(&self, event: Option<PollFd<'_>>, until: Instant) -> io::Result<bool> {
-        let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
-        let mut events: Vec<PollFd<'_>> = [Some(cancelled), event].into_iter().flatten().collect();
-        poll_until(&mut events, until.min(self.script.deadline))?;
-        Ok(events.get(1).is_some_and(|event| event.any() == Some(true)))
+    /// Waits for a message; `None` if none can come any more.
+    ///
+    /// # Errors
+    /// The reason to stop the script.
+    pub(crate) fn receive<T>(&self, messages: &Receiver<T>) -> Result<Option<T>, Stop> {
+        loop {
+            match messages.recv_timeout(STOP_CHECK_INTERVAL) {
+                Ok(message) => return Ok(Some(message)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => self.check_now().map_or(Ok(()), Err)?,
+            }
+        }
     }
 }
 

@@ -16,7 +16,6 @@ use crate::sandbox::Sandbox;
 /// The settings of the functions of `osis`.
 #[derive(Debug)]
 pub(crate) struct OsisSettings {
-    pub(crate) limits: RhaiLimits,
     pub(crate) config: OsisConfig,
     /// `None` where no store is connected, as when a script is only checked.
     pub(crate) objects: Option<Arc<dyn ObjectStore>>,
@@ -25,8 +24,10 @@ pub(crate) struct OsisSettings {
 /// The settings of the functions of `sal`.
 #[derive(Debug)]
 pub(crate) struct SalSettings {
-    read: Vec<PathBuf>,
-    write: Vec<PathBuf>,
+    /// The folders that may be read.
+    pub(crate) read: Vec<PathBuf>,
+    /// The folders that may be written.
+    pub(crate) write: Vec<PathBuf>,
     run: bool,
     network: bool,
     exec: Vec<PathBuf>,
@@ -74,16 +75,6 @@ impl SalSettings {
             kill_grace: job.kill_grace,
             sandbox: Sandbox::of_sal(sal),
         }
-    }
-
-    /// The folders that may be read.
-    pub(crate) fn read_folders(&self) -> &[PathBuf] {
-        &self.read
-    }
-
-    /// The folders that may be written.
-    pub(crate) fn write_folders(&self) -> &[PathBuf] {
-        &self.write
     }
 
     /// Rejects a path outside the allowed folders and the script's own folder. Symbolic links are

@@ -95,9 +95,9 @@ let result = run("echo out; echo err >&2").execute();
         |run: BashCommand| run.execute(),
     );
     functions
-        .add(
+        .act_on(
             "which",
-            ["name"],
+            "name",
             "Returns the path of the program that `name` means in a command of this job, or ().",
             r#"
 if which("no-such-program") == () { "not here" } else { "here" }
@@ -248,7 +248,7 @@ impl BashCommand {
                 Ended::TooMuchMemory => Err("out of memory".into()),
                 Ended::TooManyProcesses => Err("too many processes".into()),
                 Ended::Itself if !report.status.success() && !self.ignore_error => {
-                    Err(failed_message(report.status, &report.stderr_tail).into())
+                    Err(failed_message(report.status, &report.written.stderr_tail).into())
                 }
                 Ended::Itself | Ended::Timeout => Ok(result(&report)),
             }
@@ -293,18 +293,16 @@ fn result(report: &ChildReport) -> Map {
     let code = report.status.code().or_else(|| report.status.signal().map(|signal| 128 + signal));
     let success = report.ended == Ended::Itself && report.status.success();
     Map::from([
-        ("stdout".into(), output_text(&report.stdout).into()),
-        ("stderr".into(), output_text(&report.stderr).into()),
+        ("stdout".into(), output_text(&report.written.stdout).into()),
+        ("stderr".into(), output_text(&report.written.stderr).into()),
         ("success".into(), success.into()),
         ("code".into(), INT::from(code.unwrap_or(-1)).into()),
     ])
 }
 
-fn which(name: &str) -> RhaiResult<Dynamic> {
-    operation("which", name, |job| {
-        let file = find_in(name, OsStr::new(job.search_path()));
-        Ok(or_unit(file.as_deref().map(path_text)))
-    })
+fn which(job: SalJob<'_>, name: &str) -> CallResult<Dynamic> {
+    let file = find_in(name, OsStr::new(job.search_path()));
+    Ok(or_unit(file.as_deref().map(path_text)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use ::rhai::Dynamic;
+use ::rhai::{Dynamic, Variant};
 
 use crate::engine::Stream;
 use crate::engine::process::SYSTEM_PATH;
+use crate::engine::rhai::functions::{Added, Functions};
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::engine::rhai::runtime::settings::{FileAccess, SalSettings};
 use crate::error::reason;
@@ -22,6 +23,62 @@ pub(super) fn operation<T>(
     work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
 ) -> RhaiResult<T> {
     context::operation(name, object, |run| run.sal, work)
+}
+
+/// Functions that run `work` as an operation on their first argument.
+impl<'a> Functions<'a> {
+    /// Registers an operation without arguments.
+    pub(super) fn act<T: Variant + Clone>(
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        example: &'static str,
+        work: impl Fn(SalJob<'_>) -> CallResult<T> + Send + Sync + 'static,
+    ) -> Added<'_, 'a> {
+        self.add(name, [], summary, example, move || operation(name, "", &work))
+    }
+
+    /// Registers an operation with one argument.
+    pub(super) fn act_on<T: Variant + Clone>(
+        &mut self,
+        name: &'static str,
+        parameter: &'static str,
+        summary: &'static str,
+        example: &'static str,
+        work: impl Fn(SalJob<'_>, &str) -> CallResult<T> + Send + Sync + 'static,
+    ) -> Added<'_, 'a> {
+        self.add(name, [parameter], summary, example, move |object: &str| {
+            operation(name, object, |job| work(job, object))
+        })
+    }
+
+    /// Registers an operation with two arguments that are texts.
+    pub(super) fn act_on_two<T: Variant + Clone>(
+        &mut self,
+        name: &'static str,
+        parameters: [&'static str; 2],
+        summary: &'static str,
+        example: &'static str,
+        work: impl Fn(SalJob<'_>, &str, &str) -> CallResult<T> + Send + Sync + 'static,
+    ) -> Added<'_, 'a> {
+        self.add(name, parameters, summary, example, move |object: &str, second: &str| {
+            operation(name, object, |job| work(job, object, second))
+        })
+    }
+
+    /// Registers an operation with a text and another argument.
+    pub(super) fn act_with<A: Variant + Clone, T: Variant + Clone>(
+        &mut self,
+        name: &'static str,
+        parameters: [&'static str; 2],
+        summary: &'static str,
+        example: &'static str,
+        work: impl Fn(SalJob<'_>, &str, A) -> CallResult<T> + Send + Sync + 'static,
+    ) -> Added<'_, 'a> {
+        self.add(name, parameters, summary, example, move |object: &str, second: A| {
+            operation(name, object, |job| work(job, object, second))
+        })
+    }
 }
 
 /// Runs `work` as `operation` does, for a question to the network. If it fails, the script gets `fallback`
@@ -57,10 +114,10 @@ impl<'a> SalJob<'a> {
 
     /// Returns the folder where relative paths and commands start.
     pub(super) fn folder(self) -> CallResult<PathBuf> {
-        Ok(match self.run.folder() {
-            Some(folder) => folder,
-            None => self.own_folder()?.to_owned(),
-        })
+        match &*self.run.folder.borrow() {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(self.own_folder()?.to_owned()),
+        }
     }
 
     /// Returns the full path, if it may be read.

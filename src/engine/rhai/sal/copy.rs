@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::context::{CallResult, SalJob, operation, path_text};
+use super::context::{CallResult, SalJob, path_text};
 use super::external_program::ExternalProgram;
 use super::files::{make_parents, regular};
 use super::find::{matches, sorted_entries};
@@ -21,7 +21,7 @@ const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
 const FOLDER_DEPTH_MAX: usize = 200;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on_two(
         "copy",
         ["source", "destination"],
         "Copies a file, a folder with its content, or everything that matches `*` and `?` in the \
@@ -35,34 +35,30 @@ copy("site/*.html", "backup");
 copy("site", "copy of site");
 [exist("backup/a.html"), exist("backup/b.css"), exist("copy of site/b.css")]
 // → [true,false,true]"#,
-        |source: &str, destination: &str| {
-            operation("copy", source, |job| copy(job, source, destination))
-        },
+        |job, source, destination| copy(job, source, destination),
     );
-    functions.add(
+    functions.act_on(
         "copy_bin",
-        ["source"],
+        "source",
         "Copies a program to /usr/local/bin, executable for every user, and returns the new path.",
         r##"
 file_write("hello", "#!/bin/sh\necho hello\n");
 // Needs permission to write there:
 try { copy_bin("hello") } catch (error) { print(error) }"##,
-        |source: &str| {
-            operation("copy_bin", source, |job| {
-                let from = job.to_read(source)?;
-                let name = from.file_name().ok_or("the path has no file name")?;
-                let to = job.to_write(&path_text(&Path::new(BIN).join(name)))?;
-                copy_file(job, &from, &to)?;
-                fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
-                Ok(path_text(&to))
-            })
+        |job, source| {
+            let from = job.to_read(source)?;
+            let name = from.file_name().ok_or("the path has no file name")?;
+            let to = job.to_write(&path_text(&Path::new(BIN).join(name)))?;
+            copy_file(job, &from, &to)?;
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
+            Ok(path_text(&to))
         },
     );
     register_moves(functions);
 }
 
 fn register_moves(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on_two(
         "mv",
         ["source", "destination"],
         "Moves a file or a folder. The destination is a folder to move into, or the new name.",
@@ -71,11 +67,9 @@ file_write("draft.txt", "text");
 mv("draft.txt", "final.txt");
 [exist("draft.txt"), file_read("final.txt")]
 // → [false,"text"]"#,
-        |source: &str, destination: &str| {
-            operation("mv", source, |job| move_to(job, source, destination))
-        },
+        |job, source, destination| move_to(job, source, destination),
     );
-    functions.add(
+    functions.act_on_two(
         "rsync",
         ["source", "destination"],
         "Makes the destination equal to the source with the program rsync, and deletes files that \
@@ -86,15 +80,13 @@ file_write("source/a.txt", "A");
 rsync("source/", "mirror/");
 file_read("mirror/a.txt")
 // → A"#,
-        |source: &str, destination: &str| {
-            operation("rsync", source, |job| {
-                let source = mirror_end(job, source, || job.to_read(source))?;
-                let destination = mirror_end(job, destination, || job.to_write(destination))?;
-                ExternalProgram::new("rsync")
-                    .args(["--archive", "--delete", "--", &source, &destination])
-                    .output(job)
-                    .map(|_| ())
-            })
+        |job, source, destination| {
+            let source = mirror_end(job, source, || job.to_read(source))?;
+            let destination = mirror_end(job, destination, || job.to_write(destination))?;
+            ExternalProgram::new("rsync")
+                .args(["--archive", "--delete", "--", &source, &destination])
+                .output(job)
+                .map(|_| ())
         },
     );
 }

@@ -47,25 +47,23 @@ file_read("page.html")
             })
         },
     );
-    functions.add(
+    functions.act_with(
         "download_install",
         ["url", "min_kb"],
         "Downloads a Debian package (.deb) and installs it with dpkg. A file smaller than `min_kb` \
          KiB is an error.",
         r#"
 download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
-        |url: &str, min_kb: INT| {
-            operation("download_install", url, |job| {
-                let name = file_name(url)?;
-                if Path::new(name).extension().is_none_or(|ending| ending != "deb") {
-                    return Err("not a .deb package".into());
-                }
-                let file = job.own_folder()?.join(name);
-                fetch(job, url, &file, min_kb)?;
-                let dpkg = ExternalProgram::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
-                dpkg.arg("--install").arg(&file).logged().output(job)?;
-                Ok(fs::remove_file(&file)?)
-            })
+        |job, url, min_kb: INT| {
+            let name = file_name(url)?;
+            if Path::new(name).extension().is_none_or(|ending| ending != "deb") {
+                return Err("not a .deb package".into());
+            }
+            let file = job.own_folder()?.join(name);
+            fetch(job, url, &file, min_kb)?;
+            let dpkg = ExternalProgram::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
+            dpkg.arg("--install").arg(&file).logged().output(job)?;
+            Ok(fs::remove_file(&file)?)
         },
     );
 }

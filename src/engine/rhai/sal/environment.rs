@@ -4,15 +4,15 @@ use std::ffi::OsStr;
 
 use ::rhai::Dynamic;
 
-use super::context::{RhaiResult, operation, or_unit, path_text};
+use super::context::{CallResult, SalJob, or_unit, path_text};
 use crate::engine::process::{environment, find_in};
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions
-        .add(
+        .act_on(
             "env_get",
-            ["name"],
+            "name",
             "Returns an environment variable of this job's commands, or () if it is not set. The \
              daemon's own variables are not visible.",
             r#"
@@ -21,17 +21,16 @@ env_get("LC_CTYPE")
             env_get,
         )
         .returns("string or ()");
-    functions.add(
+    functions.act(
         "script_dir",
-        [],
         "Returns the script's own folder, which is removed when the script has ended.",
         r"exist(script_dir())
 // → true",
-        || operation("script_dir", "", |job| Ok(path_text(job.own_folder()?))),
+        |job| Ok(path_text(job.own_folder()?)),
     );
-    functions.add(
+    functions.act_on(
         "chdir",
-        ["path"],
+        "path",
         "Changes the working folder of this script: relative paths and commands start there. The daemon \
          and other scripts are not affected.",
         r#"
@@ -40,33 +39,28 @@ chdir("work");
 file_write("here.txt", "");
 run_command("ls").stdout
 // → here.txt"#,
-        |path: &str| {
-            operation("chdir", path, |job| {
+        |job, path| {
                 let folder = job.to_read(path)?.canonicalize()?;
                 if !folder.is_dir() {
                     return Err("not a folder".into());
                 }
-                job.run.set_folder(folder);
+                job.run.folder.replace(Some(folder));
                 Ok(())
-            })
-        },
+            },
     );
-    functions.add(
+    functions.act_on(
         "cmd_ensure_exists",
-        ["commands"],
+        "commands",
         "Throws an error unless every command of a list, separated by commas, is installed.",
         r#"cmd_ensure_exists("bash, ls");"#,
-        |commands: &str| {
-            operation("cmd_ensure_exists", commands, |job| {
-                let path = OsStr::new(job.search_path());
-                let names = commands.split(',').map(str::trim).filter(|name| !name.is_empty());
-                let missing: Vec<&str> =
-                    names.filter(|name| find_in(name, path).is_none()).collect();
-                if missing.is_empty() {
-                    return Ok(());
-                }
-                Err(format!("no {} in PATH", missing.join(", ")).into())
-            })
+        |job, commands| {
+            let path = OsStr::new(job.search_path());
+            let names = commands.split(',').map(str::trim).filter(|name| !name.is_empty());
+            let missing: Vec<&str> = names.filter(|name| find_in(name, path).is_none()).collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            Err(format!("no {} in PATH", missing.join(", ")).into())
         },
     );
     register_platform(functions);
@@ -101,42 +95,30 @@ fn register_platform(functions: &mut Functions<'_>) {
         r#"let archive = if platform_is_arm() { "tool-arm64.tar.gz" } else { "tool-amd64.tar.gz" };"#,
         || cfg!(any(target_arch = "arm", target_arch = "aarch64")),
     );
-    functions.add(
+    functions.act(
         "platform_check_linux_x86",
-        [],
         "Throws an error unless this machine runs Linux on a processor of the x86 family.",
         r"
 try { platform_check_linux_x86() } catch (error) { print(error) }",
-        || {
-            let fits = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-            check_platform("platform_check_linux_x86", fits, "Linux on x86_64")
-        },
+        |_| is_platform(cfg!(all(target_os = "linux", target_arch = "x86_64")), "Linux on x86_64"),
     );
-    functions.add(
+    functions.act(
         "platform_check_macos_arm",
-        [],
         "Throws an error unless this machine runs macOS on a processor of the ARM family.",
         r"
 try { platform_check_macos_arm() } catch (error) { print(error) }",
-        || {
-            let fits = cfg!(all(target_os = "macos", target_arch = "aarch64"));
-            check_platform("platform_check_macos_arm", fits, "macOS on ARM")
-        },
+        |_| is_platform(cfg!(all(target_os = "macos", target_arch = "aarch64")), "macOS on ARM"),
     );
 }
 
-fn check_platform(name: &str, fits: bool, wanted: &str) -> RhaiResult<()> {
-    operation(name, "", |_| {
-        if fits { Ok(()) } else { Err(format!("this machine is not {wanted}").into()) }
-    })
+fn is_platform(fits: bool, wanted: &str) -> CallResult<()> {
+    if fits { Ok(()) } else { Err(format!("this machine is not {wanted}").into()) }
 }
 
 /// Returns the job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's
 /// environment may contain secrets and stays hidden.
-fn env_get(name: &str) -> RhaiResult<Dynamic> {
-    operation("env_get", name, |job| {
-        let env = environment(job.run.script, job.own_folder()?)?;
-        let value = env.into_iter().find(|(key, _)| key == OsStr::new(name));
-        Ok(or_unit(value.map(|(_, value)| value.to_string_lossy().into_owned())))
-    })
+fn env_get(job: SalJob<'_>, name: &str) -> CallResult<Dynamic> {
+    let env = environment(job.run.script, job.own_folder()?)?;
+    let value = env.into_iter().find(|(key, _)| key == OsStr::new(name));
+    Ok(or_unit(value.map(|(_, value)| value.to_string_lossy().into_owned())))
 }

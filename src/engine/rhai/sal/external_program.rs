@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::context::{CallError, CallResult, SalJob};
 use crate::engine::Log;
-use crate::engine::process::child::{self, ChildReport, Ended, Origin, Spec, Watch};
+use crate::engine::process::child::{self, ChildReport, Ended, Spec, Watch};
 use crate::engine::process::{Explainer, explained};
 use crate::engine::process::{environment, failed_message, find_in, output_text};
 use crate::error::reason;
@@ -127,7 +127,7 @@ impl Exited {
     }
 
     pub(super) fn stdout(&self) -> String {
-        output_text(&self.report.stdout)
+        output_text(&self.report.written.stdout)
     }
 
     /// Returns the error of a failed program, with the end of its error output.
@@ -137,7 +137,7 @@ impl Exited {
         }
         CallError::Failed(format!(
             "{name}: {}",
-            failed_message(self.report.status, &self.report.stderr_tail)
+            failed_message(self.report.status, &self.report.written.stderr_tail)
         ))
     }
 }
@@ -156,23 +156,15 @@ pub(super) fn run_in_sandbox(
     let spec = Spec { program, args, env, cwd: folder, home, sandbox, stdin: None, read: &[] };
     let own = timeout.and_then(|time| Instant::now().checked_add(time));
     let deadline = job.run.script.deadline;
-    let watch = Watch {
-        cancel: job.run.cancel,
-        deadline: own.map_or(deadline, |own| own.min(deadline)),
-        kill_grace: settings.kill_grace,
-        stdout_bytes_max: settings.bytes_max,
-        stderr_bytes_max: settings.bytes_max,
-        log,
-        keeps_stdout_end: false,
-        log_stdout: true,
-        channel: false,
-    };
-    let report = child::run(&spec, &watch, Origin::Cold)?;
+    let deadline = own.map_or(deadline, |own| own.min(deadline));
+    let limits = (deadline, settings.kill_grace);
+    let watch = Watch::of_tool(job.run.cancel, limits, settings.bytes_max, log);
+    let report = child::run(&spec, &watch, None)?;
     let explanations = explained(&spec, &report, |allowance| Explainer {
         table: "sal".to_owned(),
         allowance,
-        read: settings.read_folders(),
-        write: settings.write_folders(),
+        read: &settings.read,
+        write: &settings.write,
         source: job.run.script.source,
         of_type: None,
     });

@@ -24,21 +24,17 @@ pub(super) fn register(functions: &mut Functions<'_>) {
 }
 
 fn register_content(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "file_read",
-        ["path"],
+        "path",
         "Returns the text of a file.",
         r#"
 file_write("greeting.txt", "hello");
 file_read("greeting.txt")
 // → hello"#,
-        |path: &str| {
-            operation("file_read", path, |job| {
-                read_text(&job.to_read(path)?, job.settings.bytes_max)
-            })
-        },
+        |job, path| read_text(&job.to_read(path)?, job.settings.bytes_max),
     );
-    functions.add(
+    functions.act_on_two(
         "file_write",
         ["path", "text"],
         "Writes a text to a file; an existing file is overwritten, missing folders are created.",
@@ -46,15 +42,13 @@ file_read("greeting.txt")
 file_write("greeting.txt", "hello");
 file_size("greeting.txt")
 // → 5"#,
-        |path: &str, text: &str| {
-            operation("file_write", path, |job| {
-                let file = job.to_write(path)?;
-                make_parents(&file)?;
-                write_text(&file, text)
-            })
+        |job, path, text| {
+            let file = job.to_write(path)?;
+            make_parents(&file)?;
+            write_text(&file, text)
         },
     );
-    functions.add(
+    functions.act_on_two(
         "file_write_append",
         ["path", "text"],
         "Appends a text to a file; creates the file and its folders if they do not exist.",
@@ -63,130 +57,118 @@ file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
 file_read("log.txt")
 // → one two"#,
-        |path: &str, text: &str| {
-            operation("file_write_append", path, |job| {
-                let file = job.to_write(path)?;
-                make_parents(&file)?;
-                let mut file = regular(OpenOptions::new().append(true).create(true), &file)?;
-                Ok(file.write_all(text.as_bytes())?)
-            })
+        |job, path, text| {
+            let file = job.to_write(path)?;
+            make_parents(&file)?;
+            let mut file = regular(OpenOptions::new().append(true).create(true), &file)?;
+            Ok(file.write_all(text.as_bytes())?)
         },
     );
-    functions.add(
+    functions.act_on(
         "file_size",
-        ["path"],
+        "path",
         "Returns the size of a file in bytes.",
         r#"
 file_write("four.txt", "1234");
 file_size("four.txt")
 // → 4"#,
-        |path: &str| {
-            operation("file_size", path, |job| {
-                let data = job.to_read(path)?.metadata()?;
-                if !data.is_file() {
-                    return Err("not a file".into());
-                }
-                Ok(INT::try_from(data.len()).unwrap_or(INT::MAX))
-            })
+        |job, path| {
+            let data = job.to_read(path)?.metadata()?;
+            if !data.is_file() {
+                return Err("not a file".into());
+            }
+            Ok(INT::try_from(data.len()).unwrap_or(INT::MAX))
         },
     );
 }
 
 fn register_entries(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "exist",
-        ["path"],
+        "path",
         "Returns whether a file, a folder or anything else exists at a path.",
         r#"
 mkdir("here");
 [exist("here"), exist("nowhere")]
 // → [true,false]"#,
-        |path: &str| operation("exist", path, |job| Ok(job.to_read(path)?.try_exists()?)),
+        |job, path| Ok(job.to_read(path)?.try_exists()?),
     );
-    functions.add(
+    functions.act_on(
         "ensure",
-        ["path"],
+        "path",
         "Throws an error unless something exists at a path, and returns the path.",
         r#"
 file_write("site.conf", "");
 ensure("site.conf")
 // → site.conf"#,
-        |path: &str| {
-            operation("ensure", path, |job| {
-                job.to_read(path)?.metadata()?;
-                Ok(path.to_owned())
-            })
+        |job, path| {
+            job.to_read(path)?.metadata()?;
+            Ok(path.to_owned())
         },
     );
-    functions.add(
+    functions.act_on(
         "mkdir",
-        ["path"],
+        "path",
         "Creates a folder and its missing parents.",
         r#"
 mkdir("a/b/c");
 exist("a/b/c")
 // → true"#,
-        |path: &str| operation("mkdir", path, |job| make_folder(job, path)),
+        |job, path| make_folder(job, path),
     );
-    functions.add(
+    functions.act_on(
         "ensure_dir",
-        ["path"],
+        "path",
         "Creates a folder unless it exists, and returns its path.",
         r#"
 let logs = ensure_dir("var/logs");
 exist(logs)
 // → true"#,
-        |path: &str| {
-            operation("ensure_dir", path, |job| make_folder(job, path).map(|()| path.to_owned()))
-        },
+        |job, path| make_folder(job, path).map(|()| path.to_owned()),
     );
-    functions.add(
+    functions.act_on(
         "ensure_file",
-        ["path"],
+        "path",
         "Creates an empty file unless it exists, and returns its path.",
         r#"
 file_size(ensure_file("etc/app.conf"))
 // → 0"#,
-        |path: &str| {
-            operation("ensure_file", path, |job| {
-                let file = job.to_write(path)?;
-                make_parents(&file)?;
-                regular(OpenOptions::new().append(true).create(true), &file)?;
-                Ok(path.to_owned())
-            })
+        |job, path| {
+            let file = job.to_write(path)?;
+            make_parents(&file)?;
+            regular(OpenOptions::new().append(true).create(true), &file)?;
+            Ok(path.to_owned())
         },
     );
     register_changes(functions);
 }
 
 fn register_changes(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "delete",
-        ["path"],
+        "path",
         "Deletes a file, a folder with its content, or a link; a missing path is not an error.",
         r#"
 mkdir("old/folder");
 delete("old");
 exist("old")
 // → false"#,
-        |path: &str| operation("delete", path, |job| remove(job, &job.to_change(path)?)),
+        |job, path| remove(job, &job.to_change(path)?),
     );
-    functions.add(
+    functions.act_on(
         "chmod_exec",
-        ["path"],
+        "path",
         "Makes a file executable for every user who may read it.",
         r##"
 file_write("hello.sh", "#!/bin/sh\necho hello\n");
 chmod_exec("hello.sh");
 run_command("./hello.sh").stdout
 // → hello"##,
-        |path: &str| {
-            operation("chmod_exec", path, |job| {
-                let file = job.to_write(path)?;
-                let mode = file.metadata()?.permissions().mode();
-                let executable = mode | ((mode & 0o444) >> 2);
-                Ok(fs::set_permissions(&file, fs::Permissions::from_mode(executable))?)
-            })
+        |job, path| {
+            let file = job.to_write(path)?;
+            let mode = file.metadata()?.permissions().mode();
+            let executable = mode | ((mode & 0o444) >> 2);
+            Ok(fs::set_permissions(&file, fs::Permissions::from_mode(executable))?)
         },
     );
 }
@@ -211,20 +193,18 @@ is_symlink("current")
             })
         },
     );
-    functions.add(
+    functions.act_on(
         "is_symlink",
-        ["path"],
+        "path",
         "Returns whether a path is a symbolic link.",
         r#"
 file_write("plain.txt", "");
 is_symlink("plain.txt")
 // → false"#,
-        |path: &str| {
-            operation("is_symlink", path, |job| {
-                let folder_is_read = Path::new(path).parent().and_then(Path::to_str);
-                job.to_read(folder_is_read.filter(|folder| !folder.is_empty()).unwrap_or("."))?;
-                Ok(job.folder()?.join(path).is_symlink())
-            })
+        |job, path| {
+            let folder_is_read = Path::new(path).parent().and_then(Path::to_str);
+            job.to_read(folder_is_read.filter(|folder| !folder.is_empty()).unwrap_or("."))?;
+            Ok(job.folder()?.join(path).is_symlink())
         },
     );
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::Array;
 
-use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
+use super::context::{CallResult, SalJob, path_text};
 use crate::engine::rhai::functions::Functions;
 
 /// The kind of entry to find.
@@ -16,7 +16,7 @@ enum EntryKind {
 }
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on_two(
         "find_file",
         ["folder", "name"],
         "Returns the path of the first file below a folder whose name matches; `*` matches any text, \
@@ -26,9 +26,9 @@ mkdir("project/src");
 file_write("project/src/main.rs", "");
 find_file("project", "main.*")
 // → project/src/main.rs"#,
-        |folder: &str, name: &str| find_one("find_file", folder, name, EntryKind::File),
+        |job, folder, name| find_one(job, folder, name, EntryKind::File),
     );
-    functions.add(
+    functions.act_on_two(
         "find_files",
         ["folder", "name"],
         "Returns the sorted paths of all files below a folder whose names match. Links are not \
@@ -39,9 +39,9 @@ file_write("logs/a.log", "");
 file_write("logs/old/b.log", "");
 find_files("logs", "*.log")
 // → ["logs/a.log","logs/old/b.log"]"#,
-        |folder: &str, name: &str| find_all("find_files", folder, name, EntryKind::File),
+        |job, folder, name| find_all(job, folder, name, EntryKind::File),
     );
-    functions.add(
+    functions.act_on_two(
         "find_dir",
         ["folder", "name"],
         "Returns the path of the one folder in another whose name matches; if there is none, of the one \
@@ -50,9 +50,9 @@ find_files("logs", "*.log")
 mkdir("project/src/engine");
 find_dir("project", "eng*")
 // → project/src/engine"#,
-        |folder: &str, name: &str| find_one("find_dir", folder, name, EntryKind::Folder),
+        |job, folder, name| find_one(job, folder, name, EntryKind::Folder),
     );
-    functions.add(
+    functions.act_on_two(
         "find_dirs",
         ["folder", "name"],
         "Returns the sorted paths of all folders below another whose names match.",
@@ -60,7 +60,7 @@ find_dir("project", "eng*")
 mkdir("sites/one"); mkdir("sites/two");
 find_dirs("sites", "*")
 // → ["sites/one","sites/two"]"#,
-        |folder: &str, name: &str| find_all("find_dirs", folder, name, EntryKind::Folder),
+        |job, folder, name| find_all(job, folder, name, EntryKind::Folder),
     );
 }
 
@@ -100,29 +100,25 @@ pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
     Ok(entries)
 }
 
-fn find_one(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<String> {
-    operation(function, folder, |job| {
-        let mut found = find(job, folder, name, kind)?;
-        if kind == EntryKind::Folder {
-            let is_direct = |path: &PathBuf| path.parent() == Some(Path::new(folder));
-            if found.iter().any(is_direct) {
-                found.retain(is_direct);
-            }
-            if found.len() > 1 {
-                return Err(format!("{} entries match `{name}`", found.len()).into());
-            }
+fn find_one(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<String> {
+    let mut found = find(job, folder, name, kind)?;
+    if kind == EntryKind::Folder {
+        let is_direct = |path: &PathBuf| path.parent() == Some(Path::new(folder));
+        if found.iter().any(is_direct) {
+            found.retain(is_direct);
         }
-        match found.first() {
-            Some(first) => Ok(path_text(first)),
-            None => Err(format!("nothing matches `{name}`").into()),
+        if found.len() > 1 {
+            return Err(format!("{} entries match `{name}`", found.len()).into());
         }
-    })
+    }
+    match found.first() {
+        Some(first) => Ok(path_text(first)),
+        None => Err(format!("nothing matches `{name}`").into()),
+    }
 }
 
-fn find_all(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<Array> {
-    operation(function, folder, |job| {
-        Ok(find(job, folder, name, kind)?.iter().map(|path| path_text(path).into()).collect())
-    })
+fn find_all(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Array> {
+    Ok(find(job, folder, name, kind)?.iter().map(|path| path_text(path).into()).collect())
 }
 
 /// Returns sorted paths that start with the script's own text. A folder without read permission is skipped.

@@ -38,7 +38,7 @@ file_write("work/new.txt", "new");
 repository.has_changes()
 // → true"#,
         |repository: GitRepo| {
-            repository.operation("has_changes", |job| {
+            operation_in(&repository.path, "has_changes", |job| {
                 Ok(!repository.git(job, &["status", "--porcelain"])?.is_empty())
             })
         },
@@ -78,7 +78,7 @@ file_write("work/new.txt", "new");
 repository.commit("add a file").has_changes()
 // → false"#,
         |repository: GitRepo, message: &str| {
-            repository.operation("commit", |job| repository.commit(job, message))?;
+            operation_in(&repository.path, "commit", |job| repository.commit(job, message))?;
             Ok::<_, Box<::rhai::EvalAltResult>>(repository)
         },
     );
@@ -107,24 +107,22 @@ repository.has_changes()
             |url: &str| clone(url, None),
         )
         .overload(["url", "path"], |url: &str, path: &str| clone(url, Some(path)));
-    functions.add(
+    functions.act_on(
         "git_tree_new",
-        ["path"],
+        "path",
         "Returns the tree of all repositories below a folder, which is created if it does not exist.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list().len
 // → 1"#,
-        |path: &str| {
-            operation("git_tree_new", path, |job| {
+        |job, path| {
                 let folder = job.to_read(path)?;
                 if !folder.try_exists()? {
                     fs::create_dir_all(job.to_write(path)?)?;
                 }
                 let folder = folder.canonicalize()?;
                 if folder.is_dir() { Ok(GitTree { folder }) } else { Err("not a folder".into()) }
-            })
-        },
+            },
     );
     functions.add(
         "list",
@@ -135,7 +133,7 @@ git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list()[0].ends_with("/code/one")
 // → true"#,
         |tree: GitTree| {
-            tree.operation("list", |job| {
+            operation_in(&tree.folder, "list", |job| {
                 Ok(tree.paths(job)?.iter().map(|path| path_text(path).into()).collect::<Array>())
             })
         },
@@ -154,7 +152,7 @@ git_clone(env_get("ORIGIN"), "code/api");
 git_tree_new("code").find("web*").len
 // → 1"#,
         |tree: GitTree, pattern: &str| {
-            tree.operation("find", |job| {
+            operation_in(&tree.folder, "find", |job| {
                 Ok(tree
                     .find(job, pattern)?
                     .into_iter()
@@ -188,6 +186,15 @@ git_tree_new("code").get("one").has_changes()
     );
 }
 
+/// Runs `work` as an operation of git in a folder.
+fn operation_in<T>(
+    folder: &Path,
+    name: &str,
+    work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
+) -> RhaiResult<T> {
+    operation(&format!("git {name}"), &path_text(folder), work)
+}
+
 /// A folder with repositories below it.
 #[derive(Debug, Clone)]
 struct GitTree {
@@ -200,14 +207,6 @@ struct GitRepo {
 }
 
 impl GitTree {
-    fn operation<T>(
-        &self,
-        name: &str,
-        work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
-    ) -> RhaiResult<T> {
-        operation(&format!("git {name}"), &path_text(&self.folder), work)
-    }
-
     fn find(&self, job: SalJob<'_>, pattern: &str) -> CallResult<Vec<GitRepo>> {
         let matching = |path: &PathBuf| {
             let below = path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy();
@@ -257,17 +256,9 @@ impl GitTree {
 }
 
 impl GitRepo {
-    fn operation<T>(
-        &self,
-        name: &str,
-        work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
-    ) -> RhaiResult<T> {
-        operation(&format!("git {name}"), &path_text(&self.path), work)
-    }
-
     /// Runs git, and returns the repository for further calls.
     fn act(&self, name: &str, args: &[&str]) -> RhaiResult<Self> {
-        self.operation(name, |job| {
+        operation_in(&self.path, name, |job| {
             job.to_change(&path_text(&self.path))?;
             self.git(job, args).map(|_| self.clone())
         })

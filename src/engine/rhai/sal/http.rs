@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ::rhai::INT;
 
-use super::context::{CallError, CallResult, RhaiResult, SalJob, operation, question};
+use super::context::{CallError, CallResult, RhaiResult, SalJob, question};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
@@ -35,7 +35,7 @@ http_status("http://127.0.0.1:8080/missing")
 // → 404"#,
         |url: &str| question("http_status", url, -1, |job| status(job, url)),
     );
-    functions.add(
+    functions.act_with(
         "http_wait",
         ["url", "seconds"],
         "Waits until a URL responds with a status from 200 to 299, and returns whether it did in time.",
@@ -119,23 +119,21 @@ fn is_success(status: INT) -> bool {
     (200..300).contains(&status)
 }
 
-fn wait(url: &str, seconds: INT) -> RhaiResult<bool> {
-    operation("http_wait", url, |job| {
-        let time = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        let until = Instant::now().checked_add(time);
-        curl(job, url)?;
-        job.settings.check_run()?;
-        loop {
-            match status(job, url) {
-                Ok(status) if is_success(status) => return Ok(true),
-                Err(CallError::JobEnded) => return Err(CallError::JobEnded),
-                Ok(_) | Err(CallError::Failed(_)) => {}
-            }
-            if until.is_some_and(|until| Instant::now() + RETRY_INTERVAL >= until) {
-                return Ok(false);
-            }
-            job.run.sleep(RETRY_INTERVAL)?;
-            job.check_stop()?;
+fn wait(job: SalJob<'_>, url: &str, seconds: INT) -> CallResult<bool> {
+    let time = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    let until = Instant::now().checked_add(time);
+    curl(job, url)?;
+    job.settings.check_run()?;
+    loop {
+        match status(job, url) {
+            Ok(status) if is_success(status) => return Ok(true),
+            Err(CallError::JobEnded) => return Err(CallError::JobEnded),
+            Ok(_) | Err(CallError::Failed(_)) => {}
         }
-    })
+        if until.is_some_and(|until| Instant::now() + RETRY_INTERVAL >= until) {
+            return Ok(false);
+        }
+        job.run.sleep(RETRY_INTERVAL)?;
+        job.check_stop()?;
+    }
 }

@@ -9,39 +9,34 @@ use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "package_install",
-        ["name"],
+        "name",
         "Installs a package, unless it is installed.",
         r#"package_install("nginx");"#,
-        |name: &str| {
-            operation("package_install", name, |job| {
-                check_name(name)?;
-                if is_installed(job, name)? { Ok(()) } else { apt(job, &["install", "--", name]) }
-            })
+        |job, name| {
+            check_name(name)?;
+            if is_installed(job, name)? { Ok(()) } else { apt(job, &["install", "--", name]) }
         },
     );
-    functions.add(
+    functions.act_on(
         "package_remove",
-        ["name"],
+        "name",
         "Removes a package; its configuration files stay.",
         r#"package_remove("nginx");"#,
-        |name: &str| {
-            operation("package_remove", name, |job| {
-                check_name(name)?;
-                apt(job, &["remove", "--", name])
-            })
+        |job, name| {
+            check_name(name)?;
+            apt(job, &["remove", "--", name])
         },
     );
     functions.add("package_update", [], "Updates the package lists.", "package_update();", || {
         operation("package_update", "", |job| apt(job, &["update"]))
     });
-    functions.add(
+    functions.act(
         "package_upgrade",
-        [],
         "Upgrades every installed package that has a newer version.",
         "package_upgrade();",
-        || operation("package_upgrade", "", |job| apt(job, &["upgrade"])),
+        |job| apt(job, &["upgrade"]),
     );
     register_questions(functions);
 }
@@ -65,49 +60,41 @@ package_set_debug(true)
 // → true",
         |on: bool| on,
     );
-    functions.add(
+    functions.act(
         "package_list",
-        [],
         "Returns the names of all installed packages.",
         r#"
 package_list().contains("bash")
 // → true"#,
-        || {
-            operation("package_list", "", |job| {
-                let format = "--showformat=${db:Status-Abbrev}${Package}\\n";
-                let text =
-                    ExternalProgram::new("dpkg-query").args(["--show", format]).output(job)?;
-                lines(job, text.lines().filter_map(|line| line.strip_prefix("ii ")))
-            })
+        |job| {
+            let format = "--showformat=${db:Status-Abbrev}${Package}\\n";
+            let text = ExternalProgram::new("dpkg-query").args(["--show", format]).output(job)?;
+            lines(job, text.lines().filter_map(|line| line.strip_prefix("ii ")))
         },
     );
-    functions.add(
+    functions.act_on(
         "package_search",
-        ["text"],
+        "text",
         "Returns the names of the packages whose name or description contains the text.",
         r#"
 package_search("web server").len > 0
 // → true"#,
-        |text: &str| {
-            operation("package_search", text, |job| {
-                let found =
-                    ExternalProgram::new("apt-cache").args(["search", "--", text]).output(job)?;
-                lines(job, found.lines().filter_map(|line| line.split(" - ").next()))
-            })
+        |job, text| {
+            let found =
+                ExternalProgram::new("apt-cache").args(["search", "--", text]).output(job)?;
+            lines(job, found.lines().filter_map(|line| line.split(" - ").next()))
         },
     );
-    functions.add(
+    functions.act_on(
         "package_is_installed",
-        ["name"],
+        "name",
         "Returns whether a package is installed.",
         r#"
 package_is_installed("bash")
 // → true"#,
-        |name: &str| {
-            operation("package_is_installed", name, |job| {
-                check_name(name)?;
-                is_installed(job, name)
-            })
+        |job, name| {
+            check_name(name)?;
+            is_installed(job, name)
         },
     );
 }

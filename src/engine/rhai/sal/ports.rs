@@ -1,17 +1,11 @@
 //! Checks of hosts and ports.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use ::rhai::INT;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, socket, sockopt,
-};
 
 use super::context::{CallResult, RhaiResult, SalJob, operation, question};
 use super::external_program::ExternalProgram;
@@ -20,8 +14,9 @@ use crate::engine::rhai::functions::Functions;
 
 /// The timeout of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time between two checks for a stop while a name is resolved.
+/// The time between two checks for a stop while a connection is tried.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+const WRONG_PORT: &str = "a port must be a number from 1 to 65535";
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("net", "Ports, HTTP requests and other machines.");
@@ -104,63 +99,34 @@ fn ping(name: &str, host: &str) -> RhaiResult<bool> {
     })
 }
 
+/// Returns whether a host accepts a connection on one of its addresses, in time; false if its name is unknown.
+/// Neither the system's resolver nor a connection can be interrupted, so they run on a thread of their own,
+/// which may end later.
 fn check(job: SalJob<'_>, host: &str, port: INT) -> CallResult<bool> {
-    let port = number(port)?;
-    if port == 0 {
-        return Err("a port must be a number from 1 to 65535".into());
+    let port = number(port).ok().filter(|port| *port > 0).ok_or(WRONG_PORT)?;
+    if host.parse::<IpAddr>().is_err() {
+        check_host(host)?;
     }
-    let until = Instant::now() + CONNECT_TIMEOUT;
-    for address in addresses(job, host, port, until)? {
-        if connects(job, address, until)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn number(port: INT) -> CallResult<u16> {
-    u16::try_from(port).map_err(|_| "a port must be a number from 1 to 65535".into())
-}
-
-/// Returns the addresses of a host; empty if the name is unknown or not resolved in time. The system's
-/// resolver cannot be interrupted, so it runs on a thread of its own, which may end later.
-fn addresses(
-    job: SalJob<'_>,
-    host: &str,
-    port: u16,
-    until: Instant,
-) -> CallResult<Vec<SocketAddr>> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    check_host(host)?;
     let (sender, receiver) = sync_channel(1);
-    let name = host.to_owned();
-    std::thread::Builder::new().name("sal-resolve".to_owned()).spawn(move || {
-        let found = (name.as_str(), port).to_socket_addrs();
-        let _ = sender.send(found.map(Iterator::collect).unwrap_or_default());
+    let (host, until) = (host.to_owned(), Instant::now() + CONNECT_TIMEOUT);
+    std::thread::Builder::new().name("sal-connect".to_owned()).spawn(move || {
+        let mut addresses = (host.as_str(), port).to_socket_addrs().into_iter().flatten();
+        let accepts = |address: SocketAddr| {
+            let left = until.saturating_duration_since(Instant::now());
+            !left.is_zero() && TcpStream::connect_timeout(&address, left).is_ok()
+        };
+        // A script that has been stopped waits no more.
+        let _ = sender.send(addresses.any(accepts));
     })?;
     loop {
         match receiver.recv_timeout(STOP_CHECK_INTERVAL) {
-            Ok(found) => return Ok(found),
+            Ok(is_open) => return Ok(is_open),
             Err(RecvTimeoutError::Timeout) if Instant::now() < until => job.check_stop()?,
-            Err(_) => return Ok(Vec::new()),
+            Err(_) => return Ok(false),
         }
     }
 }
 
-/// Returns whether a connection is accepted; closes it at once.
-fn connects(job: SalJob<'_>, address: SocketAddr, until: Instant) -> CallResult<bool> {
-    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let socket = socket(family, SockType::Stream, flags, None)?;
-    match connect(socket.as_raw_fd(), &SockaddrStorage::from(address)) {
-        Ok(()) => return Ok(true),
-        Err(Errno::EINPROGRESS) => {}
-        Err(_) => return Ok(false),
-    }
-    let writable = PollFd::new(socket.as_fd(), PollFlags::POLLOUT);
-    let is_ready = job.run.wait(Some(writable), until)?;
-    job.check_stop()?;
-    Ok(is_ready && getsockopt(&socket, sockopt::SocketError)? == 0)
+fn number(port: INT) -> CallResult<u16> {
+    u16::try_from(port).map_err(|_| WRONG_PORT.into())
 }

@@ -13,28 +13,26 @@ use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::memory::system_value;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "process_list",
-        ["pattern"],
+        "pattern",
         "Returns the processes whose name contains the text, or if there is none, those whose command \
          line does; an empty text returns all. Each has pid, name, cmd, memory in bytes, and cpu in percent since its start.",
         r#"
 let all = process_list("");
 all.sort(|a, b| b.memory - a.memory);
 print(`${all[0].name} (${all[0].pid}) has ${all[0].memory / 1048576} MiB`);"#,
-        |pattern: &str| {
-            operation("process_list", pattern, |job| {
+        |job, pattern| {
                 let found = named(job, pattern)?;
                 if found.len() > job.settings.array_len_max {
                     return Err(format!("more than {} match", job.settings.array_len_max).into());
                 }
                 Ok(found.into_iter().map(|process| process.into_map().into()).collect::<Array>())
-            })
-        },
+            },
     );
-    functions.add(
+    functions.act_on(
         "process_get",
-        ["pattern"],
+        "pattern",
         "Returns the one process whose name contains the text, or if there is none, whose command line \
          does; no match or several are an error.",
         r#"
@@ -107,15 +105,13 @@ impl Process {
     }
 }
 
-fn process_get(pattern: &str) -> RhaiResult<Map> {
-    operation("process_get", pattern, |job| {
-        let mut found = named(job, pattern)?;
-        match (found.pop(), found.len()) {
-            (Some(one), 0) => Ok(one.into_map()),
-            (Some(_), more) => Err(format!("{} processes match, not one", more + 1).into()),
-            (None, _) => Err("no process matches".into()),
-        }
-    })
+fn process_get(job: SalJob<'_>, pattern: &str) -> CallResult<Map> {
+    let mut found = named(job, pattern)?;
+    match (found.pop(), found.len()) {
+        (Some(one), 0) => Ok(one.into_map()),
+        (Some(_), more) => Err(format!("{} processes match, not one", more + 1).into()),
+        (None, _) => Err("no process matches".into()),
+    }
 }
 
 fn kill(pattern: &str) -> RhaiResult<String> {

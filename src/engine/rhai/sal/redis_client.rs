@@ -18,54 +18,44 @@ pub(super) fn register(functions: &mut Functions<'_>) {
 }
 
 fn values(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act(
         "redis_ping",
-        [],
         "Pings Redis and returns PONG.",
         "\nredis_ping()\n// → PONG",
-        || operation("redis_ping", "", |job| text(job, job.redis(&["PING"])?)),
+        |job| text(job, job.redis(&["PING"])?),
     );
-    functions.add(
+    functions.act(
         "redis_reset",
-        [],
         "Returns true if Redis answers. A broken connection is replaced by itself.",
         "\nredis_reset()\n// → true",
-        || operation("redis_reset", "", |job| job.redis(&["PING"]).map(|_| true)),
+        |job| job.redis(&["PING"]).map(|_| true),
     );
-    functions.add(
+    functions.act_with(
         "redis_set",
         ["key", "value"],
         "Sets a key to a string, and returns true.",
         "\nredis_set(\"greeting\", \"hello\")\n// → true",
-        |key: &str, value: Dynamic| {
-            operation("redis_set", key, |job| {
-                job.redis(&["SET", job.allowed_key(key)?, &value.to_string()])?;
-                Ok(true)
-            })
+        |job, key, value: Dynamic| {
+            job.redis(&["SET", job.allowed_key(key)?, &value.to_string()])?;
+            Ok(true)
         },
     );
-    functions.add(
+    functions.act_on(
         "redis_get",
-        ["key"],
+        "key",
         "Returns the string of a key; empty if the key does not exist.",
         "\nredis_set(\"greeting\", \"hello\");\n[redis_get(\"greeting\"), redis_get(\"nothing\")]\n// → [\"hello\",\"\"]",
-        |key: &str| {
-            operation("redis_get", key, |job| {
+        |job, key| {
                 fits(job, &job.redis(&["STRLEN", job.allowed_key(key)?])?, job.settings.bytes_max)?;
                 text_or_empty(job, job.redis(&["GET", key])?)
-            })
-        },
+            },
     );
-    functions.add(
+    functions.act_on(
         "redis_del",
-        ["key"],
+        "key",
         "Deletes a key, and returns whether it existed.",
         "\nredis_set(\"gone\", 1);\n[redis_del(\"gone\"), redis_del(\"gone\")]\n// → [true,false]",
-        |key: &str| {
-            operation("redis_del", key, |job| {
-                Ok(number(&job.redis(&["DEL", job.allowed_key(key)?])?)? > 0)
-            })
-        },
+        |job, key| Ok(number(&job.redis(&["DEL", job.allowed_key(key)?])?)? > 0),
     );
 }
 
@@ -83,64 +73,56 @@ fn hashes(functions: &mut Functions<'_>) {
             })
         },
     );
-    functions.add(
+    functions.act_on_two(
         "redis_hget",
         ["key", "field"],
         "Returns a field of a hash; empty if the field does not exist.",
         "\nredis_hset(\"h\", \"a\", \"x\");\nredis_hget(\"h\", \"a\")\n// → x",
-        |key: &str, field: &str| {
-            operation("redis_hget", key, |job| {
-                let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
-                fits(job, &size, job.settings.bytes_max)?;
-                text_or_empty(job, job.redis(&["HGET", key, field])?)
-            })
+        |job, key, field| {
+            let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
+            fits(job, &size, job.settings.bytes_max)?;
+            text_or_empty(job, job.redis(&["HGET", key, field])?)
         },
     );
-    functions.add(
+    functions.act_on(
         "redis_hgetall",
-        ["key"],
+        "key",
         "Returns all fields of a hash as a map of strings; an empty map if the hash does not exist.",
         "\nredis_del(\"h\");\nredis_hset(\"h\", \"a\", 1);\nredis_hset(\"h\", \"b\", 2);\nredis_hgetall(\"h\")\n// → {\"a\":\"1\",\"b\":\"2\"}",
-        |key: &str| operation("redis_hgetall", key, |job| all(job, key)),
+        |job, key| all(job, key),
     );
-    functions.add(
+    functions.act_on_two(
         "redis_hdel",
         ["key", "field"],
         "Deletes a field of a hash, and returns whether it existed.",
         "\nredis_hset(\"h\", \"a\", 1);\n[redis_hdel(\"h\", \"a\"), redis_hdel(\"h\", \"a\")]\n// → [true,false]",
-        |key: &str, field: &str| {
-            operation("redis_hdel", key, |job| {
+        |job, key, field| {
                 Ok(number(&job.redis(&["HDEL", job.allowed_key(key)?, field])?)? > 0)
-            })
-        },
+            },
     );
 }
 
 fn lists(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_with(
         "redis_rpush",
         ["key", "value"],
         "Appends a string to a list, and returns the new length.",
         "\nredis_del(\"l\");\nredis_rpush(\"l\", \"a\");\nredis_rpush(\"l\", \"b\")\n// → 2",
-        |key: &str, value: Dynamic| push("redis_rpush", "RPUSH", key, &value),
+        |job, key, value| push(job, "RPUSH", key, &value),
     );
-    functions.add(
+    functions.act_with(
         "redis_lpush",
         ["key", "value"],
         "Prepends a string to a list, and returns the new length.",
         "\nredis_del(\"l\");\nredis_lpush(\"l\", \"a\");\nredis_lpush(\"l\", \"b\");\nredis_lrange(\"l\", 0, -1)\n// → [\"b\",\"a\"]",
-        |key: &str, value: Dynamic| push("redis_lpush", "LPUSH", key, &value),
+        |job, key, value| push(job, "LPUSH", key, &value),
     );
-    functions.add(
+    functions.act_on(
         "redis_llen",
-        ["key"],
+        "key",
         "Returns the length of a list; 0 if the list does not exist.",
         "\nredis_del(\"l\");\nredis_llen(\"l\")\n// → 0",
-        |key: &str| {
-            operation("redis_llen", key, |job| {
-                number(&job.redis(&["LLEN", job.allowed_key(key)?])?)
-            })
-        },
+        |job, key| number(&job.redis(&["LLEN", job.allowed_key(key)?])?),
     );
     functions.add(
         "redis_lrange",
@@ -172,10 +154,8 @@ impl SalJob<'_> {
     }
 }
 
-fn push(name: &str, command: &str, key: &str, value: &Dynamic) -> RhaiResult<INT> {
-    operation(name, key, |job| {
-        number(&job.redis(&[command, job.allowed_key(key)?, &value.to_string()])?)
-    })
+fn push(job: SalJob<'_>, command: &str, key: &str, value: &Dynamic) -> CallResult<INT> {
+    number(&job.redis(&[command, job.allowed_key(key)?, &value.to_string()])?)
 }
 
 fn range(key: &str, start: INT, stop: INT) -> RhaiResult<Array> {

@@ -116,9 +116,8 @@ fn register_fields(functions: &mut Functions<'_>) {
         r#"
 text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
 // → abc -"#,
-        |mut builder: ReplacerBuilder, text: &str| {
-            text.clone_into(&mut builder.current.pattern);
-            builder
+        |builder: ReplacerBuilder, text: &str| {
+            builder.with(|rule| text.clone_into(&mut rule.pattern))
         },
     );
     functions.add(
@@ -129,9 +128,8 @@ text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
 text_replacer_new().pattern("(\\w+)@(\\w+)").replacement("$2: $1").regex(true).build()
     .replace("ann@home")
 // → home: ann"#,
-        |mut builder: ReplacerBuilder, text: &str| {
-            text.clone_into(&mut builder.current.replacement);
-            builder
+        |builder: ReplacerBuilder, text: &str| {
+            builder.with(|rule| text.clone_into(&mut rule.replacement))
         },
     );
     register_switches(functions);
@@ -145,10 +143,7 @@ fn register_switches(functions: &mut Functions<'_>) {
         r#"
 text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace("a   b")
 // → a b"#,
-        |mut builder: ReplacerBuilder, on: bool| {
-            builder.current.regex = on;
-            builder
-        },
+        |builder: ReplacerBuilder, on: bool| builder.with(|rule| rule.regex = on),
     );
     functions.add(
         "case_insensitive",
@@ -158,10 +153,7 @@ text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace
 text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).build()
     .replace("DRAFT")
 // → done"#,
-        |mut builder: ReplacerBuilder, on: bool| {
-            builder.current.case_insensitive = on;
-            builder
-        },
+        |builder: ReplacerBuilder, on: bool| builder.with(|rule| rule.case_insensitive = on),
     );
     functions.add(
         "and",
@@ -212,6 +204,11 @@ struct Replacer {
 }
 
 impl ReplacerBuilder {
+    fn with(mut self, change: impl FnOnce(&mut Rule)) -> Self {
+        change(&mut self.current);
+        self
+    }
+
     fn build(self) -> RhaiResult<Replacer> {
         operation("text_replacer build", "", |_| {
             let mut steps = Vec::new();

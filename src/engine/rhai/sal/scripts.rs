@@ -8,6 +8,7 @@ use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::interpreter::compile;
 use crate::engine::rhai::runtime::failure;
+use crate::engine::rhai::runtime::run::with;
 
 /// The limit of nested `exec` calls. All of them share one stack, which has room for one script at
 /// its deepest.
@@ -45,29 +46,16 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
         }
         source(job, file)
     })?;
-    let change_depth = |change: fn(usize) -> usize| {
-        operation("exec", file, |job| {
-            job.run.exec_depth.set(change(job.run.exec_depth.get()));
-            Ok(())
-        })
-    };
-    change_depth(|depth| depth + 1)?;
+    let _ = with(|run| run.exec_depth.set(run.exec_depth.get() + 1));
     let engine = context.engine();
     let result = compile(engine, &Scope::new(), &source)
         .map_err(Into::into)
         .and_then(|compiled| engine.eval_ast::<Dynamic>(&compiled));
-    change_depth(|depth| depth - 1)?;
-    // A stop of the job is not an error of the script that was run.
+    let _ = with(|run| run.exec_depth.set(run.exec_depth.get() - 1));
     operation("exec", file, |job| {
+        // A stop of the job is not an error of the script that was run.
         job.check_stop()?;
-        Ok(())
-    })?;
-    result.map_err(|error| {
-        let message = failure::message(&error);
-        match operation::<()>("exec", file, |_| Err(message.into())) {
-            Err(error) => error,
-            Ok(()) => error,
-        }
+        result.map_err(|error| failure::message(&error).into())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
-use super::context::{CallResult, RhaiResult, SalJob, operation};
+use super::context::{CallResult, SalJob};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
@@ -11,95 +11,90 @@ const LINES_MAX: INT = 100_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("systemd", "Units of systemd: services, timers, sockets ...");
-    functions.add(
+    functions.act(
         "systemd_list",
-        [],
         "Returns all loaded units, each with name, load, active, sub and description.",
         r#"
 for unit in systemd_list().filter(|unit| unit.active == "failed") {
     print(`${unit.name}: ${unit.description}`);
 }"#,
-        || operation("systemd_list", "", list),
+        list,
     );
-    functions.add(
+    functions.act_on(
         "systemd_status",
-        ["unit"],
+        "unit",
         "Returns the state of a unit: active, sub, enabled, pid, description and memory, which is () \
          without memory accounting.",
         r#"
 systemd_status("nginx").active
 // → active"#,
-        |unit: &str| operation("systemd_status", unit, |job| status(job, unit)),
+        |job, unit| status(job, unit),
     );
     changes(functions);
     logs(functions);
 }
 
 fn changes(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_on(
         "systemd_start",
-        ["unit"],
+        "unit",
         "Starts a unit, and waits until it has started.",
         r#"systemd_start("nginx");"#,
-        |unit: &str| act("systemd_start", "start", unit),
+        |job, unit| act(job, "start", unit),
     );
-    functions.add(
+    functions.act_on(
         "systemd_stop",
-        ["unit"],
+        "unit",
         "Stops a unit, and waits until it has stopped.",
         r#"systemd_stop("nginx");"#,
-        |unit: &str| act("systemd_stop", "stop", unit),
+        |job, unit| act(job, "stop", unit),
     );
-    functions.add(
+    functions.act_on(
         "systemd_restart",
-        ["unit"],
+        "unit",
         "Stops a unit and starts it again.",
         r#"systemd_restart("nginx");"#,
-        |unit: &str| act("systemd_restart", "restart", unit),
+        |job, unit| act(job, "restart", unit),
     );
-    functions.add(
+    functions.act_on(
         "systemd_enable",
-        ["unit"],
+        "unit",
         "Makes a unit start at boot; does not start it now.",
         r#"systemd_enable("nginx");"#,
-        |unit: &str| act("systemd_enable", "enable", unit),
+        |job, unit| act(job, "enable", unit),
     );
-    functions.add(
+    functions.act_on(
         "systemd_disable",
-        ["unit"],
+        "unit",
         "Makes a unit no longer start at boot; does not stop it now.",
         r#"systemd_disable("nginx");"#,
-        |unit: &str| act("systemd_disable", "disable", unit),
+        |job, unit| act(job, "disable", unit),
     );
 }
 
 fn logs(functions: &mut Functions<'_>) {
-    functions.add(
+    functions.act_with(
         "systemd_logs",
         ["unit", "lines"],
         "Returns the last lines of a unit in the journal.",
         r#"
 for line in systemd_logs("nginx", 20).split("\n") { print(line) }"#,
-        |unit: &str, lines: INT| {
-            operation("systemd_logs", unit, |job| {
-                check_name(unit)?;
-                if !(1..=LINES_MAX).contains(&lines) {
-                    return Err(format!("the number of lines must be from 1 to {LINES_MAX}").into());
-                }
-                ExternalProgram::new("journalctl")
-                    .args(["--no-pager", "--quiet", "--unit", unit, "--lines"])
-                    .arg(lines.to_string())
-                    .output(job)
-            })
+        |job, unit, lines: INT| {
+            check_name(unit)?;
+            if !(1..=LINES_MAX).contains(&lines) {
+                return Err(format!("the number of lines must be from 1 to {LINES_MAX}").into());
+            }
+            ExternalProgram::new("journalctl")
+                .args(["--no-pager", "--quiet", "--unit", unit, "--lines"])
+                .arg(lines.to_string())
+                .output(job)
         },
     );
 }
 
-fn act(function: &str, verb: &'static str, unit: &str) -> RhaiResult<()> {
-    operation(function, unit, |job| {
-        check_name(unit)?;
-        systemctl(job, &["--quiet", verb, "--", unit]).map(|_| ())
-    })
+fn act(job: SalJob<'_>, verb: &str, unit: &str) -> CallResult<()> {
+    check_name(unit)?;
+    systemctl(job, &["--quiet", verb, "--", unit]).map(drop)
 }
 
 fn list(job: SalJob<'_>) -> CallResult<Array> {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use ::rhai::{Dynamic, Map};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, escape_formatter};
 use serde_json::Value as Json;
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, excerpt, operation};
@@ -133,7 +133,7 @@ impl TemplateBuilder {
 
     fn render(&self, job: SalJob<'_>) -> CallResult<String> {
         let environment = environment(job)?;
-        let values = value(Json::Object(self.vars.clone()));
+        let values = Serde(&self.vars);
         let stopped = Cell::new(None);
         let mut text = BoundedText { text: Vec::new(), job, stopped: &stopped };
         let rendered = environment
@@ -197,23 +197,6 @@ impl Write for BoundedText<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Converts JSON to a template value; `to_json` has limited the nesting.
-fn value(json: Json) -> Value {
-    match json {
-        Json::Null => Value::from(()),
-        Json::Bool(truth) => truth.into(),
-        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(number), _) => number.into(),
-            (None, number) => number.unwrap_or_default().into(),
-        },
-        Json::String(text) => text.into(),
-        Json::Array(elements) => elements.into_iter().map(value).collect(),
-        Json::Object(entries) => {
-            Value::from_pairs(entries.into_iter().map(|(name, entry)| (name, value(entry))))
-        }
     }
 }
 

@@ -7,6 +7,11 @@ use std::fmt::Write;
 
 use minijinja::value::{ArgType, Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
+use regex::Regex;
+use slug::slugify;
+
+/// Comments and tags of HTML.
+const TAGS: &str = "(?s)<!--.*?-->|<[^>]*>";
 
 /// The limits of what a filter returns.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +69,7 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: TextBo
 
 /// Filters that rewrite characters for another notation.
 fn add_notations(environment: &mut Environment<'_>, bounds: TextBounds) {
-    environment.add_filter("slugify", |text: Cow<'_, str>| slug(&text));
+    environment.add_filter("slugify", |text: Cow<'_, str>| slugify(&text));
     let url_encode = move |text: &str, kept: &str| {
         // A byte may become three.
         fits(0, 3, text.len(), bounds)?;
@@ -72,8 +77,8 @@ fn add_notations(environment: &mut Environment<'_>, bounds: TextBounds) {
     };
     environment.add_filter("urlencode", move |text: Cow<'_, str>| url_encode(&text, "/-_."));
     environment.add_filter("urlencode_strict", move |text: Cow<'_, str>| url_encode(&text, ""));
-    environment.add_filter("striptags", |text: Cow<'_, str>| without_tags(&text));
-    environment.add_filter("spaceless", |text: Cow<'_, str>| spaceless(&text));
+    environment.add_filter("striptags", |text: Cow<'_, str>| replaced(&text, TAGS, ""));
+    environment.add_filter("spaceless", |text: Cow<'_, str>| replaced(&text, ">\\s+<", "><"));
     environment.add_filter("linebreaksbr", |text: Cow<'_, str>| {
         text.replace("\r\n", "<br>").replace('\n', "<br>")
     });
@@ -209,46 +214,6 @@ fn indent(text: &str, prefix: &str, first: bool, blank: bool) -> String {
     indented
 }
 
-/// Returns lower-case letters and digits with `-` between words.
-fn slug(text: &str) -> String {
-    let mut slug = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
-        match letters(c) {
-            Some(letters) => slug.push_str(letters),
-            None if c.is_ascii_alphanumeric() => slug.push(c),
-            None if slug.ends_with('-') || slug.is_empty() => {}
-            None => slug.push('-'),
-        }
-    }
-    slug.trim_end_matches('-').to_owned()
-}
-
-/// Returns the plain letters for a letter of Western Europe.
-fn letters(c: char) -> Option<&'static str> {
-    Some(match c {
-        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
-        'æ' => "ae",
-        'ç' | 'ć' | 'č' => "c",
-        'ď' | 'đ' | 'ð' => "d",
-        'è'..='ë' | 'ē' | 'ę' | 'ě' => "e",
-        'ğ' => "g",
-        'ì'..='ï' | 'ī' | 'ı' => "i",
-        'ł' => "l",
-        'ñ' | 'ń' | 'ň' => "n",
-        'ò'..='ö' | 'ø' | 'ō' | 'ő' => "o",
-        'œ' => "oe",
-        'ř' => "r",
-        'ś' | 'š' | 'ş' | 'ș' => "s",
-        'ß' => "ss",
-        'ť' | 'ț' => "t",
-        'þ' => "th",
-        'ù'..='ü' | 'ū' | 'ů' | 'ű' => "u",
-        'ý' | 'ÿ' => "y",
-        'ź' | 'ż' | 'ž' => "z",
-        _ => return None,
-    })
-}
-
 /// Encodes all but letters, digits and `kept` for a URL.
 fn url_encoded(text: &str, kept: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -262,32 +227,10 @@ fn url_encoded(text: &str, kept: &str) -> String {
     encoded
 }
 
-/// Removes everything from `<` to `>`, and comments.
-fn without_tags(text: &str) -> String {
-    let mut left = text;
-    let mut kept = String::with_capacity(text.len());
-    while let Some(start) = left.find('<') {
-        let (mark, skipped) = if left[start..].starts_with("<!--") { ("-->", 3) } else { (">", 1) };
-        let Some(end) = left[start..].find(mark) else { break };
-        kept.push_str(&left[..start]);
-        left = &left[start + end + skipped..];
-    }
-    kept + left
-}
-
-/// Removes white space between `>` and `<`.
-fn spaceless(text: &str) -> String {
-    let mut spaceless = String::with_capacity(text.len());
-    for (number, part) in text.split('>').enumerate() {
-        if number == 0 {
-            spaceless.push_str(part);
-            continue;
-        }
-        spaceless.push('>');
-        let rest = part.trim_start();
-        spaceless.push_str(if rest.starts_with('<') { rest } else { part });
-    }
-    spaceless
+/// Replaces all that matches an expression.
+fn replaced(text: &str, pattern: &str, by: &str) -> Result<String, Error> {
+    let pattern = Regex::new(pattern).map_err(|error| failed(error.to_string()))?;
+    Ok(pattern.replace_all(text, by).into_owned())
 }
 
 #[cfg(test)]
@@ -296,10 +239,9 @@ mod tests {
 
     #[test]
     fn texts_are_rewritten_as_by_tera() {
-        assert_eq!(slug("  Hello, Wörld! x "), "hello-world-x");
+        assert_eq!(slugify("  Hello, Wörld! x "), "hello-world-x");
         assert_eq!(url_encoded("a b/c?é", "/"), "a%20b/c%3F%C3%A9");
-        assert_eq!(without_tags("<b>a</b> <!-- <i> -->b < c"), "a b < c");
-        assert_eq!(spaceless("<a>\n <b> x </b> </a>"), "<a><b> x </b></a>");
+        assert_eq!(replaced("<b>a</b> <!-- <i> -->b < c", TAGS, "").expect("legal"), "a b < c");
         assert_eq!(indent("a\n\nb", "  ", false, false), "a\n\n  b");
         assert_eq!(indent("a\n\nb", "  ", true, true), "  a\n  \n  b");
     }

@@ -11,7 +11,7 @@ use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Environment, Error};
+use minijinja::{Environment, Error, tests};
 use regex::Regex;
 use serde_json::Value as Json;
 
@@ -108,12 +108,9 @@ pub(super) fn add_functions(environment: &mut Environment<'_>, env: BTreeMap<Str
 }
 
 pub(super) fn add_tests(environment: &mut Environment<'_>) {
-    environment.add_test("starting_with", |text: Cow<'_, str>, start: Cow<'_, str>| {
-        text.starts_with(start.as_ref())
-    });
-    environment.add_test("ending_with", |text: Cow<'_, str>, end: Cow<'_, str>| {
-        text.ends_with(end.as_ref())
-    });
+    environment.add_test("starting_with", tests::is_startingwith);
+    environment.add_test("ending_with", tests::is_endingwith);
+    environment.add_test("object", tests::is_mapping);
     environment.add_test("containing", |value: &Value, part: &Value| {
         if let (Some(text), Some(part)) = (value.as_str(), part.as_str()) {
             return Ok(text.contains(part));
@@ -124,7 +121,6 @@ pub(super) fn add_tests(environment: &mut Environment<'_>) {
         let pattern = Regex::new(&pattern).map_err(|_| failed("invalid regular expression"))?;
         Ok::<_, Error>(pattern.is_match(&text))
     });
-    environment.add_test("object", |value: &Value| value.kind() == ValueKind::Map);
 }
 
 fn default(

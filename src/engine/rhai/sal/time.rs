@@ -55,19 +55,16 @@ time_iso(86400)
             operation("time_iso", &seconds.to_string(), |_| Ok(timestamp(seconds)?.to_string()))
         },
     );
-    functions.add(
+    functions.act_on(
         "time_parse",
-        ["text"],
+        "text",
         "Parses a time in RFC 3339, and returns its seconds since 1970.",
         r#"
 time_parse("1970-01-02T01:00:00+01:00")
 // → 86400"#,
-        |text: &str| {
-            operation("time_parse", text, |_| {
-                let time: Timestamp =
-                    text.parse().map_err(|error: jiff::Error| error.to_string())?;
-                Ok(time.as_second())
-            })
+        |_, text| {
+            let time: Timestamp = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+            Ok(time.as_second())
         },
     );
 }
