@@ -56,22 +56,20 @@ pub struct SupervisorSettings {
     pub scripts: Arc<ScriptFiles>,
 }
 
-/// The means of a duty.
-pub(super) struct DutyMeans {
+/// One round of a duty: its means, and the settings of this round.
+#[derive(Clone)]
+pub(super) struct Round {
+    /// The name of the duty in log messages.
+    pub(super) name: &'static str,
     /// The store of its shard.
     pub(super) store: Store,
     /// The stores of the whole system.
     pub(super) system: Shards,
     /// Takes spans; `None` if none are made.
     pub(super) tracer: Option<Tracer>,
-}
-
-/// One round of a duty: its means, and the settings of this round.
-pub(super) struct Round {
-    pub(super) store: Store,
-    pub(super) system: Shards,
-    pub(super) tracer: Option<Tracer>,
     pub(super) settings: Arc<SupervisorSettings>,
+    /// The counters of its shard.
+    pub(super) counts: Arc<DutyCounts>,
 }
 
 impl Round {
@@ -117,6 +115,11 @@ impl Next {
     fn due(work: WorkKind, next: Option<Duration>, sweep: Duration, unseen: Duration) -> Self {
         let next = next.unwrap_or(Duration::MAX);
         Self::Seen { work, pause: next.min(sweep), at_latest: next.min(unseen) }
+    }
+
+    /// At once if there is more to do, else then.
+    pub(super) fn unless_more(self, is_more: bool) -> Self {
+        if is_more { Self::After(Duration::ZERO) } else { self }
     }
 
     /// Waits for the next round.
@@ -298,27 +301,17 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A task that a supervisor repeats.
-pub(super) trait Duty: Send + 'static {
-    /// The name in log messages.
-    const NAME: &'static str;
-    /// The pause after an outage of Redis: meanwhile actors do what they could not do during it.
-    const AFTER_OUTAGE: Duration = Duration::ZERO;
-
-    /// Runs the task once. Returns when it is needed again.
-    fn round(
-        round: &Round,
-        counts: &DutyCounts,
-    ) -> impl Future<Output = Result<Next, StoreError>> + Send;
-}
-
-/// Repeats a duty until the task is dropped; a failed round is retried with backoff.
-pub(super) async fn repeat<D: Duty>(
-    DutyMeans { store, system, tracer }: DutyMeans,
+/// Repeats a duty until the task is dropped; a failed round is retried with backoff. `after_outage` is its pause after
+/// an outage of Redis: meanwhile actors do what they could not do during it.
+pub(super) async fn repeat<F>(
+    means: Round,
     settings: watch::Receiver<Arc<SupervisorSettings>>,
-    counts: Arc<DutyCounts>,
-) {
-    let name = D::NAME;
+    after_outage: Duration,
+    duty: fn(Round) -> F,
+) where
+    F: Future<Output = Result<Next, StoreError>>,
+{
+    let Round { name, store, counts, .. } = &means;
     let mut backoff = Backoff::default();
     let mut away = false;
     let mut warned_at: Option<Instant> = None;
@@ -326,12 +319,10 @@ pub(super) async fn repeat<D: Duty>(
         counts.rounds.fetch_add(1, Ordering::Relaxed);
         if away && store.ping().await.is_ok() {
             away = false;
-            tokio::time::sleep(D::AFTER_OUTAGE).await;
+            tokio::time::sleep(after_outage).await;
         }
-        let settings = Arc::clone(&settings.borrow());
-        let (store, system, tracer) = (store.clone(), system.clone(), tracer.clone());
-        let round = Round { store, system, tracer, settings };
-        let next = match D::round(&round, &counts).await {
+        let round = Round { settings: Arc::clone(&settings.borrow()), ..means.clone() };
+        let next = match duty(round).await {
             Ok(next) => {
                 backoff.succeeded();
                 lock(&counts.failing).remove(name);
@@ -346,7 +337,7 @@ pub(super) async fn repeat<D: Duty>(
                 // Every round fails in the same way until the list is changed: one line says what it lacks.
                 let is_new = lock(&counts.failing).insert(name, error.to_string()).is_none();
                 if is_new {
-                    warn!("{name}: {error}; {}", lacking(&round.store).await);
+                    warn!("{name}: {error}; {}", lacking(store).await);
                 }
                 Next::After(backoff.failed())
             }
