@@ -279,8 +279,10 @@ mod tests {
             (vec![first.clone(), second.clone()], None),
             (vec![second, first], count(FOUR).shard(3)),
         ] {
-            let mut placed: Vec<Job> =
-                placed(jobs.into_iter().map(Ok).collect(), on, count(FOUR)).into_iter().map(|job| job.expect("placed")).collect();
+            let mut placed: Vec<Job> = placed(jobs.into_iter().map(Ok).collect(), on, count(FOUR))
+                .into_iter()
+                .map(|job| job.expect("placed"))
+                .collect();
             placed.sort_by_key(|job| job.spec.prerequisites.len());
             assert_eq!(placed[1].spec.prerequisites, [placed[0].id.clone()]);
             assert_eq!(number(&placed[0]), number(&placed[1]));
