@@ -1,10 +1,11 @@
 //! A duty: one task that a supervisor repeats for as long as it runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
@@ -179,7 +180,7 @@ impl DutyCounts {
 
     /// Notes that Redis has answered for the first time.
     pub(super) fn begin(&self) {
-        *lock(&self.awaited) = None;
+        *self.awaited.lock() = None;
     }
 
     /// Returns ` on shard 3` of a supervisor that serves several, else nothing.
@@ -231,27 +232,27 @@ impl DutyCounts {
 
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
-        self.outage.since().or(*lock(&self.awaited))
+        self.outage.since().or(*self.awaited.lock())
     }
 
     /// Notes that the duty that looks for work rests for this time.
     pub(super) fn rests_for(&self, pause: Duration) {
-        *lock(&self.look_due) = Instant::now().checked_add(pause);
+        *self.look_due.lock() = Instant::now().checked_add(pause);
     }
 
     /// Returns whether the next look is not due, or late by less than this. Then no duty has to make a round.
     pub(super) fn may_rest(&self, late: Duration) -> bool {
-        lock(&self.look_due).is_some_and(|due| due.elapsed() < late)
+        self.look_due.lock().is_some_and(|due| due.elapsed() < late)
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
     pub(super) fn trouble(&self) -> Option<String> {
-        lock(&self.failing).iter().next().map(|(duty, error)| format!("{duty}: {error}"))
+        self.failing.lock().iter().next().map(|(duty, error)| format!("{duty}: {error}"))
     }
 
     /// Notes the state of Redis. Returns true if what it keeps of the jobs is known to have changed.
     pub(super) fn note_redis_state(&self, now: &RedisState) -> bool {
-        let before = lock(&self.redis).replace(now.clone());
+        let before = self.redis.lock().replace(now.clone());
         before.is_some_and(|before| {
             before.keeps() != now.keeps() || before.dangers() != now.dangers()
         })
@@ -261,7 +262,7 @@ impl DutyCounts {
     fn wrong(&self) -> Option<String> {
         let wrong = match self.trouble() {
             Some(trouble) => format!("failing: {trouble}"),
-            None => match &*lock(&self.redis) {
+            None => match &*self.redis.lock() {
                 Some(state) if state.is_durable() == Some(false) => {
                     format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())
                 }
@@ -296,11 +297,6 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     )
 }
 
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Repeats a duty until the task is dropped; a failed round is retried with backoff. `after_outage` is its pause after
 /// an outage of Redis: meanwhile actors do what they could not do during it.
 pub(super) async fn repeat<F>(
@@ -325,7 +321,7 @@ pub(super) async fn repeat<F>(
         let next = match duty(round).await {
             Ok(next) => {
                 backoff.succeeded();
-                lock(&counts.failing).remove(name);
+                counts.failing.lock().remove(name);
                 next
             }
             Err(error) if error.is_outage() => {
@@ -335,14 +331,14 @@ pub(super) async fn repeat<F>(
             }
             Err(error) if error.is_access_refused() => {
                 // Every round fails in the same way until the list is changed: one line says what it lacks.
-                let is_new = lock(&counts.failing).insert(name, error.to_string()).is_none();
+                let is_new = counts.failing.lock().insert(name, error.to_string()).is_none();
                 if is_new {
                     warn!("{name}: {error}; {}", lacking(store).await);
                 }
                 Next::After(backoff.failed())
             }
             Err(error) => {
-                lock(&counts.failing).insert(name, error.to_string());
+                counts.failing.lock().insert(name, error.to_string());
                 if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
                     warned_at = Some(Instant::now());
                     warn!("{name}: {error}; trying again");

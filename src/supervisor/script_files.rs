@@ -1,7 +1,7 @@
 //! Duty: publishes the scripts of files: those that are new or changed when it starts and after a reload, and those that
 //! Redis does not have.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracing::{error, info, warn};
 
@@ -23,12 +23,12 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
             }
         }
     }
-    *round.counts.scripts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(files));
+    *round.counts.scripts.lock() = Some(Arc::clone(files));
     Ok(Next::After(round.long_pause()))
 }
 
 fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
-    let published = counts.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+    let published = counts.scripts.lock();
     published.as_ref().is_some_and(|published| Arc::ptr_eq(published, files))
 }
 

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::shared::Shared;
-use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
+use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, short_hash};
 use crate::client::{AwaitedJob, ClientError};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobFiles, JobId, JobSpec, Params, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
-use crate::proto::text::{hexadecimal, shown};
+use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd};
 
 /// The submitter of these jobs.
@@ -50,8 +49,7 @@ pub(super) fn chain_id(scope: &str, message: &AmqpMessage) -> Option<String> {
 }
 
 fn hashed(parts: &[&str]) -> String {
-    let hash = digest(&SHA256, parts.join("\0").as_bytes());
-    hexadecimal(&hash.as_ref()[..16])
+    short_hash(&parts.join("\0"))
 }
 
 /// The answer to the job of a message: it is stored, it was there before (`None`), or it is refused.

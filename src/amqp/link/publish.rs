@@ -1,12 +1,12 @@
 //! Publishes messages, each confirmed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -89,25 +89,20 @@ impl Publisher {
             LinkError::Unroutable { .. } | LinkError::Rejected { .. } | LinkError::Blocked { .. },
         ) = &sent
         {
-            self.idle().push(channel);
+            self.idle.lock().push(channel);
         }
         sent
     }
 
     async fn channel(&self) -> Result<Channel, LinkError> {
         loop {
-            let idle = self.idle().pop();
+            let idle = self.idle.lock().pop();
             match idle {
                 Some(channel) if channel.status().connected() => return Ok(channel),
                 Some(_) => {}
                 None => return confirming(&self.wire).await,
             }
         }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
-        // No code panics while it holds it.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
