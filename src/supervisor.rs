@@ -51,9 +51,9 @@ use tracing::info;
 use crate::proto::job::BootId;
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::proto::shard::Shard;
-use crate::store::{Shards, Store};
+use crate::store::{Shards, Store, StoreError};
 use crate::trace::Tracer;
-use duty::{Duty, DutyCounts, DutyMeans, repeat};
+use duty::{DutyCounts, Next, Round, repeat};
 use heartbeat::{BEAT, Heartbeat};
 
 /// A supervisor before it starts.
@@ -141,32 +141,39 @@ impl RunningSupervisor {
     }
 
     fn start_duties(&self, store: &Store, counts: &Arc<DutyCounts>) -> JoinSet<()> {
-        let mut duties = Duties {
-            all: JoinSet::new(),
-            store,
-            system: &self.0.of.system,
-            settings: &self.0.of.settings,
-            tracer: &self.0.of.tracer,
-            counts,
+        let SupervisorState { of: Supervisor { system, settings, tracer, .. }, .. } =
+            self.0.as_ref();
+        let means = Round {
+            name: "",
+            store: store.clone(),
+            system: system.clone(),
+            tracer: tracer.clone(),
+            settings: Arc::clone(&settings.borrow()),
+            counts: Arc::clone(counts),
         };
-        duties.start::<awaited_jobs::AwaitedJobs>();
-        duties.start::<control_fan_out::ControlFanOut>();
-        duties.start::<dead_boots::DeadBoots>();
-        duties.start::<dependents::Dependents>();
-        duties.start::<due_jobs::DueJobs>();
-        duties.start::<durability::Durability>();
-        duties.start::<expired_jobs::ExpiredJobs>();
-        duties.start::<fallbacks::Fallbacks>();
-        duties.start::<foreign_actors::ForeignActors>();
-        duties.start::<foreign_jobs::ForeignJobs>();
-        duties.start::<held_jobs::HeldJobs>();
-        duties.start::<late_jobs::LateJobs>();
-        duties.start::<long_waits::LongWaits>();
-        duties.start::<look::LookForWork>();
-        duties.start::<foreign_pops::ForeignPops>();
-        duties.start::<orphaned_entries::OrphanedEntries>();
-        duties.start::<statistics::Statistics>();
-        duties.start::<wrong_types::WrongTypes>();
+        let mut duties = Duties { all: JoinSet::new(), means, settings };
+        duties.start("keeping the outputs that jobs wait for", awaited_jobs::round);
+        duties.start("forwarding control messages", control_fan_out::round);
+        duties.start_after(
+            "recovering jobs of dead actors",
+            dead_boots::AFTER_OUTAGE,
+            dead_boots::round,
+        );
+        duties.start("notifying dependents", dependents::round);
+        duties.start("dispatching due jobs", due_jobs::round);
+        duties.start("checking what redis keeps", durability::round);
+        duties.start("ending jobs that did not start in time", expired_jobs::round);
+        duties.start("moving jobs from queues without live actors", fallbacks::round);
+        duties.start("checking jobs of foreign actors", foreign_actors::round);
+        duties.start("adopting jobs of foreign programs", foreign_jobs::round);
+        duties.start("checking limits", held_jobs::round);
+        duties.start("finding late and slow jobs", late_jobs::round);
+        duties.start("checking for long waits", long_waits::round);
+        duties.start("looking for work", look::round);
+        duties.start("recovering foreign pops", foreign_pops::round);
+        duties.start("removing orphaned index entries", orphaned_entries::round);
+        duties.start("sampling statistics", statistics::round);
+        duties.start("reporting keys with a wrong type", wrong_types::round);
         if store.shard() == Shard::HOME {
             duties.start_those_of_home();
         }
@@ -177,49 +184,52 @@ impl RunningSupervisor {
 /// The duties of one shard, while they are started.
 struct Duties<'a> {
     all: JoinSet<()>,
-    store: &'a Store,
-    system: &'a Shards,
+    means: Round,
     settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
-    tracer: &'a Option<Tracer>,
-    counts: &'a Arc<DutyCounts>,
 }
 
 impl Duties<'_> {
     /// Starts the duties that are not of jobs alone: the home shard has everything else.
     fn start_those_of_home(&mut self) {
-        self.start::<notify_deliveries::NotifyDeliveries>();
-        self.start::<notify_events::NotifyEvents>();
-        self.start::<object_indexes::ObjectIndexes>();
-        self.start::<problems::Problems>();
-        self.start::<periodic_jobs::PeriodicJobs>();
-        self.start::<script_files::ScriptsOfFiles>();
-        self.start::<unused_contents::UnusedContents>();
-        let (store, counts) = (self.store, self.counts);
+        self.start("delivering notifications", notify_deliveries::round);
+        self.start("reading events for notifications", notify_events::round);
+        self.start("building indexes of objects", object_indexes::round);
+        self.start("telling problems", problems::round);
+        self.start("submitting periodic jobs", periodic_jobs::round);
+        self.start("publishing scripts of files", script_files::round);
+        self.start("deleting files that no job names", unused_contents::round);
+        let Round { store, counts, .. } = self.means.clone();
         if store.has_legacy() {
-            self.start::<legacy_queues::LegacyQueues>();
-            self.start::<legacy_stops::LegacyStops>();
+            self.start("checking legacy queues", legacy_queues::round);
+            self.start("serving stop queues of old workers", legacy_stops::round);
         }
         for queue in store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
             let (store, settings) = (store.clone(), self.settings.clone());
             let list = queue.legacy.clone();
-            self.all.spawn(legacy_pushes::run(store, settings, list, Arc::clone(counts)));
+            self.all.spawn(legacy_pushes::run(store, settings, list, Arc::clone(&counts)));
         }
         let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
         if circles.iter().any(|circle| circle.circle.is_pattern()) {
             let (store, circles) = (store.clone(), circles.clone());
-            self.all.spawn(found_circles::run(store, circles, Arc::clone(counts)));
+            self.all.spawn(found_circles::run(store, circles, Arc::clone(&counts)));
         }
         for circle in circles.into_iter().filter(|circle| !circle.circle.is_pattern()) {
-            self.all.spawn(rhailib_bridge::run(store.clone(), circle, Arc::clone(counts)));
+            self.all.spawn(rhailib_bridge::run(store.clone(), circle, Arc::clone(&counts)));
         }
     }
 
-    fn start<D: Duty>(&mut self) {
-        let means = DutyMeans {
-            store: self.store.clone(),
-            system: self.system.clone(),
-            tracer: self.tracer.clone(),
-        };
-        self.all.spawn(repeat::<D>(means, self.settings.clone(), Arc::clone(self.counts)));
+    fn start<F>(&mut self, name: &'static str, duty: fn(Round) -> F)
+    where
+        F: Future<Output = Result<Next, StoreError>> + Send + 'static,
+    {
+        self.start_after(name, Duration::ZERO, duty);
+    }
+
+    fn start_after<F>(&mut self, name: &'static str, after_outage: Duration, duty: fn(Round) -> F)
+    where
+        F: Future<Output = Result<Next, StoreError>> + Send + 'static,
+    {
+        let means = Round { name, ..self.means.clone() };
+        self.all.spawn(repeat(means, self.settings.clone(), after_outage, duty));
     }
 }

@@ -1,7 +1,9 @@
 //! The threads of all actors of one process, which its boots share.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::secret_store::SecretStore;
 use super::settings::ActorSettings;
@@ -33,7 +35,7 @@ impl Crew {
     /// Takes over new settings, once for all boots. Running jobs keep theirs; their threads end with them.
     /// Returns whether they are new.
     pub(super) fn take_over(&self, settings: &Arc<ActorSettings>) -> io::Result<bool> {
-        let mut in_force = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_force = self.settings.lock();
         if Arc::ptr_eq(&in_force, settings) {
             return Ok(false);
         }

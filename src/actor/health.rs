@@ -1,10 +1,10 @@
 //! The state that the heartbeat and the fetch loop of one boot share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::proto::job::JobId;
@@ -100,7 +100,7 @@ impl Health {
     /// machine random numbers may repeat, but the clock goes on.
     pub(super) fn new_beat(&self) -> String {
         let beat = format!("{:x}-{}", Timestamp::now().as_nanosecond(), JobId::random());
-        let mut beats = lock(&self.beats);
+        let mut beats = self.beats.lock();
         if beats.len() == BEATS_MAX {
             beats.remove(1);
         }
@@ -110,47 +110,42 @@ impl Health {
 
     /// Returns the beats that the presence may have.
     pub(super) fn beats(&self) -> Vec<String> {
-        lock(&self.beats).clone()
+        self.beats.lock().clone()
     }
 
     /// Notes that the presence has the latest beat.
     pub(super) fn beat_written(&self) {
-        let mut beats = lock(&self.beats);
+        let mut beats = self.beats.lock();
         let before = beats.len().saturating_sub(1);
         beats.drain(..before);
     }
 
     /// Returns why the actors claim no jobs, if the machine is overloaded or full.
     pub(super) fn overload(&self) -> Option<String> {
-        lock(&self.overload).clone()
+        self.overload.lock().clone()
     }
 
     /// Notes the resource that the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
     pub(super) fn set_shortage(&self, message: &str) {
-        *lock(&self.shortage) = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
+        *self.shortage.lock() = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
         // By the next regular heartbeat the actor tries again, and looks as if it claimed jobs.
         self.presence_changed.notify_one();
     }
 
     /// Returns the resource that the machine lacked to start a job, if that was just now.
     pub(super) fn shortage(&self) -> Option<String> {
-        let shortage = lock(&self.shortage);
+        let shortage = self.shortage.lock();
         let recent = shortage.as_ref().filter(|(_, until)| Instant::now() < *until);
         recent.map(|(message, _)| message.clone())
     }
 
     /// Sets the overload. Returns whether one began or ended.
     pub(super) fn set_overload(&self, now: Option<String>) -> bool {
-        let mut overload = lock(&self.overload);
+        let mut overload = self.overload.lock();
         let changed = overload.is_some() != now.is_some();
         *overload = now;
         changed
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn millis(duration: Duration) -> u64 {

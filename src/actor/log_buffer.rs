@@ -3,9 +3,10 @@
 //! lock is held while anything is written.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, number_of, own_line};
@@ -129,7 +130,7 @@ impl LogBuffer {
     /// # Errors
     /// Why lines are missing in the file.
     pub(super) fn close(&self) -> Result<(), String> {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         for (fd, line) in inner.end.take() {
             if let Some(file) = self.file.get() {
                 file.append(&line);
@@ -142,13 +143,13 @@ impl LogBuffer {
 
     /// Adds a line of Hero's own, even to a full log.
     pub(super) fn mark(&self, line: &str) {
-        self.lock().waiting.push(own_line(line));
+        self.lines.lock().waiting.push(own_line(line));
         self.written.notify_one();
     }
 
     /// Takes the entries that are due. Returns with them when later progress becomes due.
     pub(super) fn take(&self, now: Instant) -> (Vec<LogEntry>, Option<Instant>) {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         let live_at = self.started + LIVE_AFTER;
         if now >= live_at {
             inner.release();
@@ -172,7 +173,7 @@ impl LogBuffer {
 
     /// Takes all entries, at the end of the job.
     pub(super) fn take_rest(&self) -> Vec<LogEntry> {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         if self.started.elapsed() >= LIVE_AFTER || inner.live.is_released {
             inner.release();
         }
@@ -186,31 +187,31 @@ impl LogBuffer {
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
     /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
-        self.lock().used_fields()
+        self.lines.lock().used_fields()
     }
 
     /// Takes the files that the script left.
     pub(super) fn take_files(&self) -> NamedFiles {
-        std::mem::take(&mut self.lock().files)
+        std::mem::take(&mut self.lines.lock().files)
     }
 
     /// Puts back entries that could not be written, before those that came since.
     pub(super) fn put_back(&self, mut entries: Vec<LogEntry>) {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         entries.append(&mut inner.waiting);
         inner.waiting = entries;
     }
 
     /// Counts lines that Redis refused; the next lines follow a mark.
     pub(super) fn refused(&self, lines: u64) {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         inner.missing += lines;
         inner.unmarked |= inner.missing > 0;
     }
 
     /// Returns how many lines Redis refused.
     pub(super) fn missing(&self) -> u64 {
-        self.lock().missing
+        self.lines.lock().missing
     }
 
     fn cut_off(&self, what: &str) -> String {
@@ -221,7 +222,7 @@ impl LogBuffer {
     fn add(&self, fd: u8, line: &str, into_file: bool) {
         let line = self.hide(line);
         let end_max = self.size_max_bytes / END_SHARE;
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         if inner.full {
             return self.add_to_end(inner, fd, line.into_owned());
         }
@@ -267,7 +268,7 @@ impl LogBuffer {
 
     /// Adds a line of the output to the log, at once or after [`LIVE_AFTER`].
     fn add_output(&self, line: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         if inner.live.ended || inner.full {
             return;
         }
@@ -294,11 +295,6 @@ impl LogBuffer {
         drop(inner);
         self.notify_if(was_empty);
     }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        // A panic elsewhere leaves the list valid.
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Log for LogBuffer {
@@ -307,7 +303,7 @@ impl Log for LogBuffer {
     }
 
     fn remark(&self, line: &str) {
-        if self.lock().full {
+        if self.lines.lock().full {
             self.mark(&self.hide(line));
         } else {
             self.add(2, line, true);
@@ -316,7 +312,7 @@ impl Log for LogBuffer {
 
     fn unfinished(&self, stream: Stream, text: &str) {
         let fd = number_of(stream);
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         let is_shown = fd == 2 || (self.is_live && !inner.live.ended);
         if inner.unfinished.set(fd, if is_shown { text } else { "" }, Instant::now()) {
             self.written.notify_one();
@@ -332,7 +328,7 @@ impl Log for LogBuffer {
             self.add_output(line);
         }
         let Some(file) = self.file.get() else { return };
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         if inner.output_bytes > self.size_max_bytes {
             return;
         }
@@ -345,7 +341,7 @@ impl Log for LogBuffer {
     }
 
     fn output_again(&self, line: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         if self.is_live && self.started.elapsed() >= LIVE_AFTER && !inner.live.ended {
             inner.release();
         }
@@ -366,24 +362,24 @@ impl Log for LogBuffer {
 
     fn files(&self, files: NamedFiles, not_kept: &str) {
         let not_kept = self.hide(not_kept).into_owned();
-        let mut inner = self.lock();
+        let mut inner = self.lines.lock();
         inner.files = files;
         inner.files_not_kept = not_kept;
     }
 
     fn output_truncated(&self, bytes: u64) {
-        self.lock().output_truncated = bytes;
+        self.lines.lock().output_truncated = bytes;
     }
 
     fn used(&self, usage: &Usage) {
-        self.lock().used = Some(*usage);
+        self.lines.lock().used = Some(*usage);
     }
 
     fn progress(&self, fraction: f64, text: &str) {
         let text = self.hide(text);
         let text: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
         let entry = LogEntry::Progress { fraction, text };
-        let was_empty = self.lock().progress.replace(entry).is_none();
+        let was_empty = self.lines.lock().progress.replace(entry).is_none();
         if was_empty {
             self.written.notify_one();
         }

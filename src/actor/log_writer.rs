@@ -4,10 +4,12 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::log_file::open_in;
 use crate::failpoint;
@@ -86,7 +88,7 @@ impl LogWriter {
 impl LogFile {
     /// Adds a line. Never blocks on the disk.
     pub(super) fn append(&self, line: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.text.extend_from_slice(line.as_bytes());
         state.text.push(b'\n');
         drop(state);
@@ -98,7 +100,7 @@ impl LogFile {
     /// # Errors
     /// Why lines are missing in the file.
     pub(super) fn close(&self) -> Result<(), String> {
-        self.lock().is_complete = true;
+        self.state.lock().is_complete = true;
         self.changed.notify_all();
         let state = self.wait_while(|state| !state.is_done);
         match &state.failed {
@@ -114,20 +116,20 @@ impl LogFile {
             Ok(file) => (Some(file), Ok(())),
             Err(invalid) => (None, Err(invalid)),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.failed = opened.as_ref().err().map(ToString::to_string);
         state.opened = Some(opened);
         self.changed.notify_all();
         while let Some(open) = &mut file {
             let waiting = |state: &mut FileState| state.text.is_empty() && !state.is_complete;
-            state = self.changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut state, waiting);
             let text = std::mem::take(&mut state.text);
             if text.is_empty() {
                 break;
             }
             drop(state);
             let written = open.write_all(&text);
-            state = self.lock();
+            state = self.state.lock();
             if let Err(error) = written {
                 state.failed.get_or_insert(error.to_string());
             }
@@ -137,12 +139,9 @@ impl LogFile {
     }
 
     fn wait_while(&self, waiting: impl Fn(&FileState) -> bool) -> MutexGuard<'_, FileState> {
-        let wait = self.changed.wait_timeout_while(self.lock(), PATIENCE, |state| waiting(state));
-        wait.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FileState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| waiting(state), PATIENCE);
+        state
     }
 }
 

@@ -1,10 +1,11 @@
 //! The state that all boots of one process share: its threads, its reports, and its state line.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::crew::Crew;
@@ -103,13 +104,13 @@ impl ActorProcess {
 
     /// Notes that a boot of a shard serves.
     pub(super) fn serves(&self, place: usize, health: Arc<Health>) {
-        self.lock()[place] = ShardState::Served(health);
+        self.shards.lock()[place] = ShardState::Served(health);
     }
 
     /// Notes that the boot of a shard has ended.
     pub(super) fn ended(&self, place: usize) {
         self.reports.gone(place);
-        self.lock()[place] = ShardState::Ended;
+        self.shards.lock()[place] = ShardState::Ended;
     }
 
     /// Returns ` on shard 3` for a process that serves several, else nothing.
@@ -119,7 +120,7 @@ impl ActorProcess {
 
     /// Returns the number of running jobs of all shards.
     pub(super) fn running(&self) -> usize {
-        let shards = self.lock();
+        let shards = self.shards.lock();
         let actors = served(&shards).flat_map(|health| &health.actors);
         actors.map(|actor| actor.running.load(Ordering::Relaxed)).sum()
     }
@@ -128,7 +129,7 @@ impl ActorProcess {
     pub(super) fn status(&self) -> String {
         let tasks: usize = self.settings.borrow().actors.iter().map(|actor| actor.tasks).sum();
         let running = self.running();
-        let shards = self.lock();
+        let shards = self.shards.lock();
         let all = || served(&shards);
         let done = grouped(all().map(|health| health.done.load(Ordering::Relaxed)).sum());
         let draining = all()
@@ -143,11 +144,6 @@ impl ActorProcess {
         format!(
             "{running} of {tasks} tasks busy, {done} done, {redis}{overload}{dropped}{draining}"
         )
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<ShardState>> {
-        // No code panics while it holds it.
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

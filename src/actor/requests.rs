@@ -4,9 +4,10 @@
 //! being done only the last is written: the requests of those between are answered with it. So a flood of them costs one write at a time.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
@@ -127,7 +128,7 @@ impl Requests {
             Some(why) => Err(why.to_owned()),
             None => Ok(asked),
         });
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let refused = match asked {
             Err(why) if open.is_settled() => return answers.answer(&Err(why)),
             Err(why) => {
@@ -161,7 +162,7 @@ impl Requests {
 
     /// Takes the work that is to be done now, if there is some. [`Requests::did`] must follow.
     pub(super) fn take(&self) -> Option<AskedWork> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if open.is_working {
             return None;
         }
@@ -176,12 +177,12 @@ impl Requests {
 
     /// Answers the requests of work that was done, or was not.
     pub(super) fn did(&self, work: &AskedWork, done: &WorkResult) {
-        self.end_work(self.lock(), work, Some(done));
+        self.end_work(self.open.lock(), work, Some(done));
     }
 
     /// Takes the next call of a session, and gives it to the script; without one its request waits for a call.
     pub(super) fn give_call(&self, work: &AskedWork, found: Result<Option<SessionCall>, String>) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let done = match (found, open.calls.end.as_deref()) {
             (Err(why), _) => Err(why),
             (Ok(Some(call)), _) => {
@@ -200,7 +201,7 @@ impl Requests {
 
     /// Notes that a call of the session has come.
     pub(super) fn call_came(&self) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let Some(answers) = open.calls.parked.take() else {
             open.calls.has_come = true;
             return;
@@ -215,7 +216,7 @@ impl Requests {
 
     /// Ends the session after the call that it serves.
     pub(super) fn end_calls(&self, why: &str) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         open.calls.end = Some(why.to_owned());
         if let Some(answers) = open.calls.parked.take() {
             open.calls.is_asked = false;
@@ -251,19 +252,13 @@ impl Requests {
     /// once the boot has lost its jobs, and after `patience`.
     pub(super) fn settle(&self, cancel: &Cancel, patience: Duration) {
         let until = Instant::now() + patience;
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         while !open.is_settled()
             && cancel.requested() != Some(StopReason::LeaseLost)
             && Instant::now() < until
         {
-            let waited = self.settled.wait_timeout(open, LEASE_CHECK);
-            open = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.settled.wait_for(&mut open, LEASE_CHECK);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        // No code panics while it holds it.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,10 +5,11 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tracing::warn;
 
 use super::handover::{Handover, Turn};
@@ -50,7 +51,7 @@ impl Workers {
     pub(super) fn start(spec: ThreadSpec, shards: usize) -> std::io::Result<Self> {
         let handover = Arc::new(Mutex::new(Handover::new(spec.tasks, shards)));
         let threads = start_threads(&spec, spec.tasks, 0, &handover)?;
-        locked(&handover).add(threads);
+        handover.lock().add(threads);
         Ok(Self { handover, spec: Mutex::new(spec) })
     }
 
@@ -59,7 +60,7 @@ impl Workers {
         let generation = self.handover().generation() + 1;
         let threads = start_threads(&spec, spec.tasks, generation, &self.handover)?;
         self.handover().replace(spec.tasks, threads);
-        *locked(&self.spec) = spec;
+        *self.spec.lock() = spec;
         Ok(())
     }
 
@@ -69,7 +70,7 @@ impl Workers {
         let (boot, busy) = self.handover().join(shard);
         if busy > 0 {
             let generation = self.handover().generation();
-            let spec = locked(&self.spec).clone();
+            let spec = self.spec.lock().clone();
             let threads = start_threads(&spec, busy, generation, &self.handover)?;
             self.handover().add(threads);
         }
@@ -78,13 +79,8 @@ impl Workers {
 
     /// The handover of jobs to them.
     pub(super) fn handover(&self) -> MutexGuard<'_, Handover> {
-        locked(&self.handover)
+        self.handover.lock()
     }
-}
-
-fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts threads, which are free, and returns the channel of each.
@@ -129,7 +125,7 @@ fn work(
         let ended = Arc::clone(&outcome.run);
         // Free before the loop learns of it, as it hands over the next job at once.
         turn = match handover.upgrade() {
-            Some(handover) => locked(&handover).turn(generation, &ended),
+            Some(handover) => handover.lock().turn(generation, &ended),
             None => Turn::End,
         };
         // A boot that has ended needs no outcome.

@@ -21,9 +21,10 @@ pub use settings::BrokerSettings;
 use crate::error::{Error, Exit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;

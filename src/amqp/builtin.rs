@@ -4,7 +4,6 @@ mod journal;
 mod logger;
 mod objects;
 mod ping;
-mod relational;
 mod tell;
 
 use std::sync::Arc;
@@ -18,12 +17,11 @@ use super::route::LOG_KEY;
 use crate::client::Client;
 use crate::config::{AmqpConfig, BuiltInName, ConfigError, OsisConfig};
 use objects::RecObjects;
-use tell::JobEvents;
 
 /// The built-ins of one process.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BuiltIns {
-    events: JobEvents,
+    client: Client,
     objects: RecObjects,
     logs: Option<LogCollection>,
     relational: Option<Arc<Relational>>,
@@ -42,7 +40,7 @@ impl BuiltIns {
         let relational = &config.relational;
         let relational = relational.is_on().then(|| Relational::new(relational).map(Arc::new));
         Ok(Self {
-            events: JobEvents::new(client.clone()),
+            client: client.clone(),
             objects: RecObjects::new(client.clone(), osis.clone(), &config.context, config.scope()),
             logs: LogCollection::new(client.clone(), &config.logs, osis),
             relational: relational.transpose()?,
@@ -65,14 +63,19 @@ impl BuiltIns {
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
         let served = match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(ping::serve(message)),
-            (BuiltInName::Tell, _) => self.events.serve(message).await,
+            (BuiltInName::Tell, _) => tell::serve(&self.client, message).await,
             (BuiltInName::Journal, _) => Ok(journal::serve(message)),
             (BuiltInName::Objects, _) => self.objects.serve(message).await,
             (BuiltInName::Logger, Some(logs)) => logger::serve(logs, message).await,
             (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(journal::serve(message)),
-            (BuiltInName::Relational, _) => {
-                relational::serve(self.relational.as_deref(), message).await
-            }
+            (BuiltInName::Relational, _) => match &self.relational {
+                Some(relational) => relational.serve(message).await,
+                None => {
+                    let reason =
+                        "rel.* needs a database: set amqp.relational.url, or give it a route";
+                    Err(MessageFailure::lasting("not_configured", reason))
+                }
+            },
             (BuiltInName::Logger, None) => {
                 let reason = format!("the built-in {} is not configured", name.as_str());
                 Err(MessageFailure::lasting("not_configured", reason))

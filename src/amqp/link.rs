@@ -20,12 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::Channel;
-use lapin::options::BasicConsumeOptions;
 use tokio::time::timeout;
 
 use super::message::Properties;
-use super::topology::{AmqpQueue, Work};
 use crate::config::AmqpConfig;
+use consume::Unacknowledged;
 use publish::Publisher;
 use wire::{Way, Wire};
 
@@ -67,32 +66,6 @@ impl Link {
         self.consuming.channel().await.map(drop)
     }
 
-    /// Publishes a message and waits until RabbitMQ has stored it.
-    ///
-    /// # Errors
-    /// [`LinkError::Unroutable`], [`LinkError::Rejected`]; after [`LinkError::Unreachable`] it may be
-    /// stored nevertheless.
-    pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
-        self.publisher.publish(out).await
-    }
-
-    /// Publishes a delivery again, and waits until RabbitMQ has stored it.
-    ///
-    /// # Errors
-    /// As [`Link::publish`].
-    pub async fn publish_again(
-        &self,
-        delivery: &Delivery,
-        again: &Again<'_>,
-    ) -> Result<(), LinkError> {
-        self.publisher.publish_again(delivery, again).await
-    }
-
-    /// Returns true if RabbitMQ lacks memory or disk, and has asked to publish nothing.
-    pub async fn is_blocked(&self) -> bool {
-        self.publisher.is_blocked().await
-    }
-
     /// Publishes a message and waits for the answer to it; `None` if none came in time.
     ///
     /// # Errors
@@ -104,10 +77,9 @@ impl Link {
     ) -> Result<Option<Vec<u8>>, LinkError> {
         let wire = &self.consuming;
         let channel = publish::confirming(wire).await?;
-        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
         // The answers come on the channel that asked.
-        let mut answers =
-            Deliveries::start_on(channel.clone(), wire, DIRECT_REPLY, 1, options).await?;
+        let never = Unacknowledged::Never;
+        let mut answers = Deliveries::start(channel.clone(), wire, DIRECT_REPLY, 1, never).await?;
         let reply_to = Some(DIRECT_REPLY.to_owned());
         let properties = Properties { reply_to, ..out.properties.clone() };
         publish::publish_on(&channel, wire, Outgoing { properties: &properties, ..out }).await?;
@@ -122,103 +94,13 @@ impl Link {
         answered.await.ok().transpose()
     }
 
-    /// Declares the exchanges.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn declare_exchanges(&self) -> Result<(), LinkError> {
-        declare::exchanges(&self.consuming).await
-    }
-
-    /// Declares a queue with its retry lanes and its dead letters.
-    ///
-    /// # Errors
-    /// [`LinkError::OtherArguments`].
-    pub async fn declare_work(&self, work: &Work) -> Result<(), LinkError> {
-        declare::work(&self.consuming, work).await
-    }
-
-    /// Declares a queue.
-    ///
-    /// # Errors
-    /// [`LinkError::OtherArguments`].
-    pub async fn declare_queue(&self, queue: &AmqpQueue) -> Result<(), LinkError> {
-        declare::queue(&self.consuming, queue).await
-    }
-
     /// Consumes a queue; each delivery waits for its acknowledgement.
     ///
     /// # Errors
     /// [`LinkError`].
     pub async fn consume(&self, queue: &str, prefetch: u16) -> Result<Deliveries, LinkError> {
-        let options = BasicConsumeOptions::default();
-        Deliveries::start(&self.consuming, queue, prefetch, options).await
-    }
-
-    /// Consumes all messages of an exchange, by a queue that ends with the connection.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn listen(&self, exchange: &str) -> Result<Deliveries, LinkError> {
-        let wire = &self.consuming;
-        let channel = wire.channel().await?;
-        let queue = declare::own_queue(wire, &channel, exchange).await?;
-        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
-        Deliveries::start_on(channel, wire, &queue, 0, options).await
-    }
-
-    /// Takes a lock: a queue that belongs to this connection.
-    ///
-    /// # Errors
-    /// [`LinkError::Locked`] while another connection has it.
-    pub async fn lock(&self, name: &str) -> Result<QueueLock, LinkError> {
         let channel = self.consuming.channel().await?;
-        declare::lock(&self.consuming, &channel, name).await?;
-        Ok(QueueLock { link: self.clone(), name: name.to_owned() })
-    }
-
-    /// Consumes a queue that ends with its last consumer.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn stay(&self, name: &str) -> Result<Deliveries, LinkError> {
-        let wire = &self.consuming;
-        let channel = wire.channel().await?;
-        declare::presence(wire, &channel, name).await?;
-        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
-        Deliveries::start_on(channel, wire, name, 0, options).await
-    }
-
-    /// Counts the messages and consumers of a queue; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn counts(&self, queue: &str) -> Result<Option<QueueCounts>, LinkError> {
-        declare::counts(&self.consuming, queue).await
-    }
-
-    /// Returns true if an exchange exists.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn has_exchange(&self, name: &str) -> Result<bool, LinkError> {
-        declare::has_exchange(&self.consuming, name).await
-    }
-
-    /// Deletes the messages of a queue. Returns their number.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn purge(&self, queue: &str) -> Result<u32, LinkError> {
-        declare::purge(&self.consuming, queue).await
-    }
-
-    /// Deletes a queue with its messages. Returns their number.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn delete(&self, queue: &str) -> Result<u32, LinkError> {
-        declare::delete(&self.consuming, queue).await
+        Deliveries::start(channel, &self.consuming, queue, prefetch, Unacknowledged::Each).await
     }
 
     /// Opens a queue to take messages out one by one.
@@ -232,7 +114,7 @@ impl Link {
 
     /// Closes both connections in order.
     pub async fn close(&self) {
-        self.publisher.close().await;
+        self.publisher.wire.close().await;
         self.consuming.close().await;
     }
 }
@@ -247,7 +129,7 @@ impl QueueLock {
     /// Gives the lock up.
     pub async fn release(self) {
         // With a lost connection it is given up already.
-        let _ = declare::delete(&self.link.consuming, &self.name).await;
+        let _ = self.link.delete(&self.name).await;
     }
 }
 
@@ -259,14 +141,6 @@ pub struct Taking {
 }
 
 impl Taking {
-    /// Takes the next message; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub async fn next(&self) -> Result<Option<Delivery>, LinkError> {
-        declare::get(&self.wire, &self.channel, &self.queue).await
-    }
-
     /// Ends it. Messages that were not acknowledged have returned by then.
     pub async fn close(self) {
         // They return as well when the connection is lost.

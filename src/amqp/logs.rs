@@ -22,9 +22,7 @@ use self::query::{RECORDS_MAX, cursor};
 use super::message::MessageFailure;
 use crate::client::{Client, ClientError};
 use crate::config::{LogsConfig, OsisConfig};
-use crate::proto::object::{
-    Answer, Ask, Change, Context, Object, ObjectError, ObjectId, ObjectType, Write,
-};
+use crate::proto::object::{Answer, Ask, Change, Context, Object, ObjectError, ObjectType, Write};
 use crate::proto::text::{counted, shown};
 use crate::store::is_about_login;
 
@@ -248,7 +246,10 @@ impl LogCollection {
         };
         let found = self.ask(ask).await;
         match found.map_err(|error| failure("looking up log records", &error))? {
-            Answer::Objects(objects) => Ok(objects.into_iter().map(record_of).collect()),
+            Answer::Objects(objects) => Ok(objects
+                .into_iter()
+                .map(|Object { id, body, .. }| LogRecord { id, fields: body })
+                .collect()),
             _ => Ok(Vec::new()),
         }
     }
@@ -279,18 +280,6 @@ impl LogCollection {
 /// Returns how many of the oldest records make room in a collection of this size: a twentieth.
 fn oldest_of(records_max: u64) -> usize {
     usize::try_from(records_max / 20).unwrap_or(usize::MAX).max(1)
-}
-
-impl std::fmt::Debug for LogCollection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LogCollection({} in {})", self.collection, self.context)
-    }
-}
-
-fn record_of(object: Object) -> LogRecord {
-    let Object { id, body, .. } = object;
-    let id: ObjectId = id;
-    LogRecord { id, fields: body }
 }
 
 fn failure(doing: &str, error: &ObjectError) -> MessageFailure {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
-use crate::proto::text::hexadecimal;
+use crate::proto::text::{hexadecimal, shown};
 
 /// The header with the root of a chain of messages.
 pub const ROOT: &str = "root";
@@ -197,8 +197,24 @@ impl AmqpMessage {
     pub fn digest(&self) -> String {
         let mut asked = json!([self.key, self.operation, self.template, self.data]);
         asked.sort_all_objects();
-        let hash = digest(&SHA256, asked.to_string().as_bytes());
-        hexadecimal(&hash.as_ref()[..16])
+        short_hash(&asked.to_string())
+    }
+
+    /// Checks that its key has its operation: a user of RabbitMQ who may write to one key cannot do what belongs to
+    /// another. A key that is not among these may have any, as a route gives it to a built-in.
+    pub(crate) fn check_operation(
+        &self,
+        of_keys: &[(&str, &[&str])],
+    ) -> Result<(), MessageFailure> {
+        let Self { key, operation, .. } = self;
+        match of_keys.iter().find(|(known, _)| known == key) {
+            Some((_, known)) if !known.contains(&operation.as_str()) => {
+                let (operation, known) = (shown(operation), known.join(", "));
+                let reason = format!("{key} has no operation `{operation}`; it has {known}");
+                Err(MessageFailure::lasting("unknown_operation", reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if the answer to another message goes the same way.
@@ -257,6 +273,11 @@ fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure>
         )),
         None => Ok(()),
     }
+}
+
+/// Returns a short name for a text, which no other text has.
+pub(crate) fn short_hash(text: &str) -> String {
+    hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
 }
 
 /// The answer to a message.

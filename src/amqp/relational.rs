@@ -27,11 +27,12 @@ use super::message::{AmqpMessage, MessageFailure};
 use crate::config::{ConfigError, RelationalConfig, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// The routing keys, and the operations that each serves: a user of RabbitMQ who may write to one key
-/// cannot do what belongs to another.
-const READ: (&str, &[&str]) = ("rel.read", &["fetch", "read"]);
-const WRITE: (&str, &[&str]) = ("rel.write", &["write", "update", "delete"]);
-const BULK: (&str, &[&str]) = ("rel.obj", &["bulk"]);
+/// The routing keys, and the operations that each serves.
+const OPERATIONS: [(&str, &[&str]); 3] = [
+    ("rel.read", &["fetch", "read"]),
+    ("rel.write", &["write", "update", "delete"]),
+    ("rel.obj", &["bulk"]),
+];
 /// The maximum number of changes of one `bulk`.
 const CHANGES_MAX: usize = ROWS_MAX;
 
@@ -75,16 +76,12 @@ impl Relational {
     /// `denied`, `database`; these may pass: `unavailable`, `conflict`, `timeout`.
     pub async fn serve(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
         let AmqpMessage { key, operation, template, data, .. } = message;
-        let known = [READ, WRITE, BULK].into_iter().find(|(known, _)| known == key);
-        let operations = known.map(|(_, operations)| operations).unwrap_or_default();
-        if !operations.contains(&operation.as_str()) {
-            let message = format!(
-                "{key} has no operation `{}`; it has {}",
-                shown(operation),
-                operations.join(", ")
-            );
-            return Err(MessageFailure::lasting("unknown_operation", message));
+        // It serves no other key, not even by a route.
+        if !OPERATIONS.iter().any(|(known, _)| known == key) {
+            let reason = format!("{key} is no key of tables");
+            return Err(MessageFailure::lasting("unknown_operation", reason));
         }
+        message.check_operation(&OPERATIONS)?;
         match operation.as_str() {
             "fetch" | "read" => {
                 let doing = format!("fetching from {}", shown(template));
@@ -186,12 +183,6 @@ impl Relational {
                 Err(failure)
             }
         }
-    }
-}
-
-impl std::fmt::Debug for Relational {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Relational({})", self.config.url)
     }
 }
 

@@ -12,28 +12,41 @@ use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{InvalidJob, Job, JobId};
-use crate::proto::shard::{Shard, ShardCount};
+use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
 
 impl Client {
-    /// Submits a batch, some hundred jobs per round trip, fewer if they are large. Each job is
+    /// Submits independent jobs, some hundred per round trip, fewer if they are large. Each job is
     /// accepted or rejected by itself; the results are in the order of the jobs.
     ///
     /// # Errors
-    /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] after the round
-    /// trips before it.
+    /// [`ClientError::Store`] after the round trips before it.
     pub async fn submit_all(
         &self,
         jobs: &[Job],
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
-        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
-        for job in jobs {
-            self.check(job)?;
+        let jobs = self.each_checked(jobs).await?;
+        self.submit_placed(self.placed(jobs, None)).await
+    }
+
+    /// Returns each job with its published script, or why it cannot be submitted.
+    async fn each_checked(
+        &self,
+        jobs: &[Job],
+    ) -> Result<Vec<Result<Job, ClientError>>, ClientError> {
+        let (mut jobs, mut refused, mut from) = (jobs.to_vec(), BTreeMap::new(), 0);
+        while let Err((place, error)) = self.resolve_all(jobs[from..].iter_mut()).await {
+            if matches!(error, ClientError::Store(_)) {
+                return Err(error);
+            }
+            refused.insert(from + place, error);
+            from += place + 1;
         }
-        if self.shards.count() == ShardCount::ONE {
-            return self.submit_on(&self.store, jobs).await;
-        }
-        self.submit_placed(self.placed(jobs.to_vec(), None)).await
+        let each = jobs.into_iter().enumerate().map(|(place, job)| match refused.remove(&place) {
+            Some(error) => Err(error),
+            None => self.check(&job).map(|()| job).map_err(ClientError::from),
+        });
+        Ok(each.collect())
     }
 
     /// Submits jobs of one shard.
@@ -98,22 +111,19 @@ impl Client {
         jobs: &[Job],
         is_new: bool,
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
-        let jobs = &*self.resolved(jobs).await.map_err(|(_, error)| error)?;
+        let mut each = self.each_checked(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
-        for job in jobs {
-            self.check(job)?;
-        }
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
-        self.place_batch(batch, jobs)?;
+        let legal: Vec<Job> = each.iter().flatten().cloned().collect();
+        self.place_batch(batch, &legal)?;
         let store = self.of(&batch.id)?;
-        if is_new && !store.open_batch(&batch.stored_with(jobs)).await? {
+        if is_new && !store.open_batch(&batch.stored_with(&legal)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
-        let jobs = members(jobs, &batch.id);
-        if self.shards.count() == ShardCount::ONE {
-            return self.submit_all(&jobs).await;
+        for job in each.iter_mut().flatten() {
+            job.graph_id = Some(batch.id.clone());
         }
-        self.submit_placed(self.placed(jobs, Some(store.shard()))).await
+        self.submit_placed(self.placed(each, Some(store.shard()))).await
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
@@ -201,9 +211,9 @@ impl Client {
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
         let mut batch = NewBatch::default();
-        let jobs = &*self.resolved_members(jobs).await?;
-        self.place_batch(&mut batch, jobs)?;
-        self.submit_members(jobs.to_vec(), &batch, None).await
+        let jobs = self.resolved_members(jobs).await?;
+        self.place_batch(&mut batch, &jobs)?;
+        self.submit_members(jobs, &batch, None).await
     }
 
     /// Submits an atomic batch as [`Client::submit_all_or_none`] does, its jobs known by the id of the
@@ -216,7 +226,7 @@ impl Client {
         batch: &mut NewBatch,
         jobs: &[Job],
     ) -> Result<Vec<JobId>, ClientError> {
-        let jobs = &*self.resolved_members(jobs).await?;
+        let jobs = &self.resolved_members(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         self.place_batch(batch, jobs)?;
@@ -234,6 +244,7 @@ impl Client {
         let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
         let name = |place: usize| names[place].clone();
         let on = self.of(&batch.id)?;
+        let jobs = jobs.into_iter().map(Ok).collect();
         let placed = self.placed(jobs, Some(on.shard())).into_iter().enumerate();
         let placed =
             placed.map(|(place, job)| job.map_err(|error| refused(place, name(place), error)));

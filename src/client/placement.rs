@@ -48,10 +48,10 @@ impl Client {
     }
 
     /// Places the jobs of a list, each by itself or all on one shard. A job that waits for an earlier one, whose id
-    /// was not fixed, waits for its new id.
+    /// was not fixed, waits for its new id. A job that is rejected already stays so.
     pub(super) fn placed(
         &self,
-        jobs: Vec<Job>,
+        jobs: Vec<Result<Job, ClientError>>,
         on: Option<Shard>,
     ) -> Vec<Result<Job, ClientError>> {
         placed(jobs, on, self.shards.count())
@@ -146,17 +146,22 @@ pub(super) fn at_random(id: &JobId, count: ShardCount) -> Shard {
     count.place(id.as_str())
 }
 
-fn placed(jobs: Vec<Job>, on: Option<Shard>, count: ShardCount) -> Vec<Result<Job, ClientError>> {
+fn placed(
+    jobs: Vec<Result<Job, ClientError>>,
+    on: Option<Shard>,
+    count: ShardCount,
+) -> Vec<Result<Job, ClientError>> {
     if count == ShardCount::ONE {
-        return jobs.into_iter().map(Ok).collect();
+        return jobs;
     }
     let mut renamed: HashMap<JobId, JobId> = HashMap::new();
     // On one shard they may wait for each other in any order.
     if let Some(shard) = on {
-        let open = jobs.iter().filter(|job| !job.has_fixed_id);
+        let open = jobs.iter().flatten().filter(|job| !job.has_fixed_id);
         renamed.extend(open.map(|job| (job.id.clone(), shard.id(&job.id))));
     }
-    let place = |mut job: Job| {
+    let place = |job: Result<Job, ClientError>| {
+        let mut job = job?;
         let old = job.id.clone();
         rename(&mut job, &renamed);
         let shard = on.map_or_else(|| shard_of(&job, count), Ok)?;
@@ -260,7 +265,7 @@ mod tests {
     #[test]
     fn with_one_shard_ids_stay_as_they_are() {
         let jobs = [job(|of| of), job(|of| of.id("s9-a").after("s3-b").after("c"))];
-        let placed = placed(jobs.to_vec(), None, ShardCount::ONE);
+        let placed = placed(jobs.iter().cloned().map(Ok).collect(), None, ShardCount::ONE);
         for (before, after) in jobs.iter().zip(placed) {
             assert_eq!(*before, after.expect("placed"));
         }
@@ -274,8 +279,10 @@ mod tests {
             (vec![first.clone(), second.clone()], None),
             (vec![second, first], count(FOUR).shard(3)),
         ] {
-            let mut placed: Vec<Job> =
-                placed(jobs, on, count(FOUR)).into_iter().map(|job| job.expect("placed")).collect();
+            let mut placed: Vec<Job> = placed(jobs.into_iter().map(Ok).collect(), on, count(FOUR))
+                .into_iter()
+                .map(|job| job.expect("placed"))
+                .collect();
             placed.sort_by_key(|job| job.spec.prerequisites.len());
             assert_eq!(placed[1].spec.prerequisites, [placed[0].id.clone()]);
             assert_eq!(number(&placed[0]), number(&placed[1]));

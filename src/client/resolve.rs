@@ -1,7 +1,5 @@
 //! The published scripts of jobs that are about to be submitted.
 
-use std::borrow::Cow;
-
 use super::graph::Graph;
 use super::new_batch::NewBatch;
 use super::{Client, ClientError};
@@ -54,19 +52,8 @@ impl Client {
         Ok(())
     }
 
-    /// Gives jobs their published scripts, each script read once. The error has the place of its job.
-    pub(super) async fn resolved<'a>(
-        &self,
-        jobs: &'a [Job],
-    ) -> Result<Cow<'a, [Job]>, (usize, ClientError)> {
-        if jobs.iter().all(|job| job.spec.uses.is_none() && job.spec.script_digest.is_none()) {
-            return Ok(Cow::Borrowed(jobs));
-        }
-        let mut jobs = jobs.to_vec();
-        self.resolve_all(jobs.iter_mut()).await?;
-        Ok(Cow::Owned(jobs))
-    }
-
+    /// Gives jobs their published scripts, each script read once. The error has the place of its job; the jobs before
+    /// it have theirs.
     pub(super) async fn resolve_all(
         &self,
         jobs: impl Iterator<Item = &mut Job>,
@@ -92,14 +79,13 @@ impl Client {
     }
 
     /// Gives the jobs of an atomic batch their published scripts.
-    pub(super) async fn resolved_members<'a>(
-        &self,
-        jobs: &'a [Job],
-    ) -> Result<Cow<'a, [Job]>, ClientError> {
-        self.resolved(jobs).await.map_err(|(place, error)| {
+    pub(super) async fn resolved_members(&self, jobs: &[Job]) -> Result<Vec<Job>, ClientError> {
+        let mut resolved = jobs.to_vec();
+        self.resolve_all(resolved.iter_mut()).await.map_err(|(place, error)| {
             let name = jobs.get(place).map(|job| job.id.to_string()).unwrap_or_default();
             unless_lost(place, name, error)
-        })
+        })?;
+        Ok(resolved)
     }
 
     /// Gives the callbacks of a batch that has so many jobs their published scripts.

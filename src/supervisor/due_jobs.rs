@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::proto::report::JOB_COURSE;
 use crate::store::{Dispatched, StoreError, WorkKind};
 
@@ -12,21 +12,15 @@ use crate::store::{Dispatched, StoreError, WorkKind};
 const PER_ROUND: usize = 250;
 
 /// Dispatches due jobs.
-pub(super) struct DueJobs;
-
-impl Duty for DueJobs {
-    const NAME: &'static str = "dispatching due jobs";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND).await?;
-        counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
-        for note in &notes {
-            info!(target: JOB_COURSE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
-        }
-        if jobs > notes.len() {
-            info!(jobs = jobs - notes.len(), "further jobs were due: dispatched to their queues");
-        }
-        // A look finds jobs that are scheduled for an earlier time meanwhile, and those that are due soon.
-        Ok(round.until_due(WorkKind::Scheduled, next))
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND).await?;
+    round.counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
+    for note in &notes {
+        info!(target: JOB_COURSE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
+    if jobs > notes.len() {
+        info!(jobs = jobs - notes.len(), "further jobs were due: dispatched to their queues");
+    }
+    // A look finds jobs that are scheduled for an earlier time meanwhile, and those that are due soon.
+    Ok(round.until_due(WorkKind::Scheduled, next))
 }

@@ -1,10 +1,11 @@
 //! A duty: one task that a supervisor repeats for as long as it runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
@@ -56,22 +57,20 @@ pub struct SupervisorSettings {
     pub scripts: Arc<ScriptFiles>,
 }
 
-/// The means of a duty.
-pub(super) struct DutyMeans {
+/// One round of a duty: its means, and the settings of this round.
+#[derive(Clone)]
+pub(super) struct Round {
+    /// The name of the duty in log messages.
+    pub(super) name: &'static str,
     /// The store of its shard.
     pub(super) store: Store,
     /// The stores of the whole system.
     pub(super) system: Shards,
     /// Takes spans; `None` if none are made.
     pub(super) tracer: Option<Tracer>,
-}
-
-/// One round of a duty: its means, and the settings of this round.
-pub(super) struct Round {
-    pub(super) store: Store,
-    pub(super) system: Shards,
-    pub(super) tracer: Option<Tracer>,
     pub(super) settings: Arc<SupervisorSettings>,
+    /// The counters of its shard.
+    pub(super) counts: Arc<DutyCounts>,
 }
 
 impl Round {
@@ -117,6 +116,11 @@ impl Next {
     fn due(work: WorkKind, next: Option<Duration>, sweep: Duration, unseen: Duration) -> Self {
         let next = next.unwrap_or(Duration::MAX);
         Self::Seen { work, pause: next.min(sweep), at_latest: next.min(unseen) }
+    }
+
+    /// At once if there is more to do, else then.
+    pub(super) fn unless_more(self, is_more: bool) -> Self {
+        if is_more { Self::After(Duration::ZERO) } else { self }
     }
 
     /// Waits for the next round.
@@ -176,7 +180,7 @@ impl DutyCounts {
 
     /// Notes that Redis has answered for the first time.
     pub(super) fn begin(&self) {
-        *lock(&self.awaited) = None;
+        *self.awaited.lock() = None;
     }
 
     /// Returns ` on shard 3` of a supervisor that serves several, else nothing.
@@ -228,27 +232,27 @@ impl DutyCounts {
 
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
-        self.outage.since().or(*lock(&self.awaited))
+        self.outage.since().or(*self.awaited.lock())
     }
 
     /// Notes that the duty that looks for work rests for this time.
     pub(super) fn rests_for(&self, pause: Duration) {
-        *lock(&self.look_due) = Instant::now().checked_add(pause);
+        *self.look_due.lock() = Instant::now().checked_add(pause);
     }
 
     /// Returns whether the next look is not due, or late by less than this. Then no duty has to make a round.
     pub(super) fn may_rest(&self, late: Duration) -> bool {
-        lock(&self.look_due).is_some_and(|due| due.elapsed() < late)
+        self.look_due.lock().is_some_and(|due| due.elapsed() < late)
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
     pub(super) fn trouble(&self) -> Option<String> {
-        lock(&self.failing).iter().next().map(|(duty, error)| format!("{duty}: {error}"))
+        self.failing.lock().iter().next().map(|(duty, error)| format!("{duty}: {error}"))
     }
 
     /// Notes the state of Redis. Returns true if what it keeps of the jobs is known to have changed.
     pub(super) fn note_redis_state(&self, now: &RedisState) -> bool {
-        let before = lock(&self.redis).replace(now.clone());
+        let before = self.redis.lock().replace(now.clone());
         before.is_some_and(|before| {
             before.keeps() != now.keeps() || before.dangers() != now.dangers()
         })
@@ -258,7 +262,7 @@ impl DutyCounts {
     fn wrong(&self) -> Option<String> {
         let wrong = match self.trouble() {
             Some(trouble) => format!("failing: {trouble}"),
-            None => match &*lock(&self.redis) {
+            None => match &*self.redis.lock() {
                 Some(state) if state.is_durable() == Some(false) => {
                     format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())
                 }
@@ -293,32 +297,17 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     )
 }
 
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A task that a supervisor repeats.
-pub(super) trait Duty: Send + 'static {
-    /// The name in log messages.
-    const NAME: &'static str;
-    /// The pause after an outage of Redis: meanwhile actors do what they could not do during it.
-    const AFTER_OUTAGE: Duration = Duration::ZERO;
-
-    /// Runs the task once. Returns when it is needed again.
-    fn round(
-        round: &Round,
-        counts: &DutyCounts,
-    ) -> impl Future<Output = Result<Next, StoreError>> + Send;
-}
-
-/// Repeats a duty until the task is dropped; a failed round is retried with backoff.
-pub(super) async fn repeat<D: Duty>(
-    DutyMeans { store, system, tracer }: DutyMeans,
+/// Repeats a duty until the task is dropped; a failed round is retried with backoff. `after_outage` is its pause after
+/// an outage of Redis: meanwhile actors do what they could not do during it.
+pub(super) async fn repeat<F>(
+    means: Round,
     settings: watch::Receiver<Arc<SupervisorSettings>>,
-    counts: Arc<DutyCounts>,
-) {
-    let name = D::NAME;
+    after_outage: Duration,
+    duty: fn(Round) -> F,
+) where
+    F: Future<Output = Result<Next, StoreError>>,
+{
+    let Round { name, store, counts, .. } = &means;
     let mut backoff = Backoff::default();
     let mut away = false;
     let mut warned_at: Option<Instant> = None;
@@ -326,15 +315,13 @@ pub(super) async fn repeat<D: Duty>(
         counts.rounds.fetch_add(1, Ordering::Relaxed);
         if away && store.ping().await.is_ok() {
             away = false;
-            tokio::time::sleep(D::AFTER_OUTAGE).await;
+            tokio::time::sleep(after_outage).await;
         }
-        let settings = Arc::clone(&settings.borrow());
-        let (store, system, tracer) = (store.clone(), system.clone(), tracer.clone());
-        let round = Round { store, system, tracer, settings };
-        let next = match D::round(&round, &counts).await {
+        let round = Round { settings: Arc::clone(&settings.borrow()), ..means.clone() };
+        let next = match duty(round).await {
             Ok(next) => {
                 backoff.succeeded();
-                lock(&counts.failing).remove(name);
+                counts.failing.lock().remove(name);
                 next
             }
             Err(error) if error.is_outage() => {
@@ -344,14 +331,14 @@ pub(super) async fn repeat<D: Duty>(
             }
             Err(error) if error.is_access_refused() => {
                 // Every round fails in the same way until the list is changed: one line says what it lacks.
-                let is_new = lock(&counts.failing).insert(name, error.to_string()).is_none();
+                let is_new = counts.failing.lock().insert(name, error.to_string()).is_none();
                 if is_new {
-                    warn!("{name}: {error}; {}", lacking(&round.store).await);
+                    warn!("{name}: {error}; {}", lacking(store).await);
                 }
                 Next::After(backoff.failed())
             }
             Err(error) => {
-                lock(&counts.failing).insert(name, error.to_string());
+                counts.failing.lock().insert(name, error.to_string());
                 if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
                     warned_at = Some(Instant::now());
                     warn!("{name}: {error}; trying again");

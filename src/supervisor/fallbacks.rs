@@ -3,21 +3,15 @@
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::store::{StoreError, WorkKind};
 
 /// Moves jobs that fall back.
-pub(super) struct Fallbacks;
-
-impl Duty for Fallbacks {
-    const NAME: &'static str = "moving jobs from queues without live actors";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let settings = &round.settings;
-        let after = settings.supervisor.fallback_after;
-        for note in round.store.fall_back(after, &settings.fallbacks).await? {
-            info!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
-        }
-        Ok(round.until(WorkKind::Queues, settings.supervisor.sweep_interval))
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let settings = &round.settings;
+    let after = settings.supervisor.fallback_after;
+    for note in round.store.fall_back(after, &settings.fallbacks).await? {
+        info!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
+    Ok(round.until(WorkKind::Queues, settings.supervisor.sweep_interval))
 }

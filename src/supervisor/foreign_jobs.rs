@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use super::duty::{Duty, DutyCounts, Next, Round, SupervisorSettings};
+use super::duty::{Next, Round, SupervisorSettings};
 use crate::store::{
     AdoptionRules, AfterAdoption, Store, StoreError, WorkKind, adopt_what_is_pushed,
 };
@@ -14,23 +14,17 @@ use crate::store::{
 const STEPS_MAX: usize = 20;
 
 /// Adopts entries of lists that no message told of.
-pub(super) struct ForeignJobs;
-
-impl Duty for ForeignJobs {
-    const NAME: &'static str = "adopting jobs of foreign programs";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let rules = AdoptionRules::from(&round.settings.job);
-        for list in round.store.unadopted().await? {
-            for _ in 0..STEPS_MAX {
-                let adopted = round.store.adopt(&list, rules).await?;
-                if adopted.next != AfterAdoption::More {
-                    break;
-                }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let rules = AdoptionRules::from(&round.settings.job);
+    for list in round.store.unadopted().await? {
+        for _ in 0..STEPS_MAX {
+            let adopted = round.store.adopt(&list, rules).await?;
+            if adopted.next != AfterAdoption::More {
+                break;
             }
         }
-        Ok(round.until(WorkKind::Queues, round.long_pause()))
     }
+    Ok(round.until(WorkKind::Queues, round.long_pause()))
 }
 
 /// Adopts pushed jobs, until the task is dropped. `hears` is notified once it hears of pushes.

@@ -1,17 +1,11 @@
 //! Duty: puts jobs that foreign actors popped and never started back to the front of their queues.
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::store::{StoreError, WorkKind};
 
 /// Recovers foreign pops.
-pub(super) struct ForeignPops;
-
-impl Duty for ForeignPops {
-    const NAME: &'static str = "recovering foreign pops";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let recovered = round.store.recover_pops(round.settings.job.kept()).await?;
-        counts.note(Self::NAME, recovered);
-        Ok(round.until(WorkKind::Queues, round.settings.supervisor.sweep_interval))
-    }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let recovered = round.store.recover_pops(round.settings.job.kept()).await?;
+    round.counts.note(round.name, recovered);
+    Ok(round.until(WorkKind::Queues, round.settings.supervisor.sweep_interval))
 }

@@ -3,20 +3,14 @@
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::store::StoreError;
 
 /// Serves the stop queues of old workers.
-pub(super) struct LegacyStops;
-
-impl Duty for LegacyStops {
-    const NAME: &'static str = "serving stop queues of old workers";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let done = round.store.serve_legacy_stops(round.settings.job.kept()).await?;
-        if done > 0 {
-            info!(requests = done, "{}", Self::NAME);
-        }
-        Ok(Next::After(round.settings.supervisor.sweep_interval))
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let done = round.store.serve_legacy_stops(round.settings.job.kept()).await?;
+    if done > 0 {
+        info!(requests = done, "{}", round.name);
     }
+    Ok(Next::After(round.settings.supervisor.sweep_interval))
 }

@@ -2,38 +2,32 @@
 
 use std::time::Duration;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::store::{Outlook, StoreError, WorkKind};
 
 /// Looks for work.
-pub(super) struct LookForWork;
-
-impl Duty for LookForWork {
-    const NAME: &'static str = "looking for work";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let pause = round.settings.supervisor.sweep_interval;
-        let mut outlook = match round.store.look().await {
-            Ok(outlook) => outlook,
-            Err(error) => {
-                // Without a look each duty looks itself. While Redis is away none can.
-                if !error.is_outage() {
-                    counts.outlook.send_replace(Outlook::unknown());
-                }
-                return Err(error);
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let pause = round.settings.supervisor.sweep_interval;
+    let mut outlook = match round.store.look().await {
+        Ok(outlook) => outlook,
+        Err(error) => {
+            // Without a look each duty looks itself. While Redis is away none can.
+            if !error.is_outage() {
+                round.counts.outlook.send_replace(Outlook::unknown());
             }
-        };
-        let is_due_soon = |next: Duration| next <= pause;
-        let also = [
-            (WorkKind::Scheduled, outlook.next_due.is_some_and(is_due_soon)),
-            (
-                WorkKind::Crontab,
-                !counts.crontab.is_of(&round.settings.crontab, outlook.cron_revision.as_deref()),
-            ),
-        ];
-        outlook.work.extend(also.into_iter().filter(|(_, is_there)| *is_there).map(|(of, _)| of));
-        counts.outlook.send_replace(outlook);
-        counts.rests_for(pause);
-        Ok(Next::After(pause))
-    }
+            return Err(error);
+        }
+    };
+    let is_due_soon = |next: Duration| next <= pause;
+    let also = [
+        (WorkKind::Scheduled, outlook.next_due.is_some_and(is_due_soon)),
+        (
+            WorkKind::Crontab,
+            !round.counts.crontab.is_of(&round.settings.crontab, outlook.cron_revision.as_deref()),
+        ),
+    ];
+    outlook.work.extend(also.into_iter().filter(|(_, is_there)| *is_there).map(|(of, _)| of));
+    round.counts.outlook.send_replace(outlook);
+    round.counts.rests_for(pause);
+    Ok(Next::After(pause))
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::deliver::deliver;
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::proto::notification::NotifyMessage;
 use crate::store::StoreError;
 
@@ -17,28 +17,18 @@ const PER_ROUND: usize = 16;
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// Delivers messages.
-pub(super) struct NotifyDeliveries;
-
-impl Duty for NotifyDeliveries {
-    const NAME: &'static str = "delivering notifications";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let notify = &round.settings.notify;
-        let Some(timeout) = notify.values().map(|notify| notify.timeout).max() else {
-            return Ok(Next::After(round.long_pause()));
-        };
-        // One message may go several ways, one after the other.
-        let lease = timeout.saturating_mul(4) + LEASE_MARGIN;
-        let taken = round.store.notify_take(PER_ROUND, lease).await?;
-        let is_full = taken.len() == PER_ROUND;
-        let ended = join_all(taken.into_iter().map(|message| attempt(round, message))).await;
-        ended.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(Next::After(if is_full {
-            Duration::ZERO
-        } else {
-            round.settings.supervisor.sweep_interval
-        }))
-    }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let notify = &round.settings.notify;
+    let Some(timeout) = notify.values().map(|notify| notify.timeout).max() else {
+        return Ok(Next::After(round.long_pause()));
+    };
+    // One message may go several ways, one after the other.
+    let lease = timeout.saturating_mul(4) + LEASE_MARGIN;
+    let taken = round.store.notify_take(PER_ROUND, lease).await?;
+    let is_full = taken.len() == PER_ROUND;
+    let ended = join_all(taken.into_iter().map(|message| attempt(&round, message))).await;
+    ended.into_iter().collect::<Result<Vec<()>, _>>()?;
+    Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
 }
 
 /// Tries to deliver a message, and records what became of it.

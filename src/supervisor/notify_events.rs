@@ -1,11 +1,10 @@
 //! Duty: turns what has happened to jobs into messages of `[notify.NAME]`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use tracing::debug;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::config::NotifyConfig;
 use crate::proto::notification::{MessagePlan, NotifyKind};
 use crate::store::{NotifyLook, ReadEvents, StoreError, wanted_if_named};
@@ -14,33 +13,22 @@ use crate::store::{NotifyLook, ReadEvents, StoreError, wanted_if_named};
 const PER_ROUND: usize = 500;
 
 /// Makes messages of events.
-pub(super) struct NotifyEvents;
-
-impl Duty for NotifyEvents {
-    const NAME: &'static str = "reading events for notifications";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let notify = &round.settings.notify;
-        if notify.is_empty() {
-            return Ok(Next::After(round.long_pause()));
-        }
-        let wanted: BTreeSet<String> = notify.values().flat_map(wanted_words).collect();
-        let wanted: Vec<String> = wanted.into_iter().collect();
-        let look = round.store.notify_look().await?;
-        let look_ref = &look;
-        let wanted = &wanted;
-        let read =
-            round.system.each(|store| store.notify_events(look_ref, wanted, PER_ROUND)).await?;
-        let is_full = read.iter().any(|of| of.events.len() >= PER_ROUND);
-        if read.iter().any(|of| of.until.is_some()) && !tell(round, look, &read).await? {
-            debug!("another supervisor has read the same events");
-        }
-        Ok(Next::After(if is_full {
-            Duration::ZERO
-        } else {
-            round.settings.supervisor.sweep_interval
-        }))
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let notify = &round.settings.notify;
+    if notify.is_empty() {
+        return Ok(Next::After(round.long_pause()));
     }
+    let wanted: BTreeSet<String> = notify.values().flat_map(wanted_words).collect();
+    let wanted: Vec<String> = wanted.into_iter().collect();
+    let look = round.store.notify_look().await?;
+    let look_ref = &look;
+    let wanted = &wanted;
+    let read = round.system.each(|store| store.notify_events(look_ref, wanted, PER_ROUND)).await?;
+    let is_full = read.iter().any(|of| of.events.len() >= PER_ROUND);
+    if read.iter().any(|of| of.until.is_some()) && !tell(&round, look, &read).await? {
+        debug!("another supervisor has read the same events");
+    }
+    Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
 }
 
 /// Decides which messages tell these events, and writes them. Returns false if another supervisor was first.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::store::{StoreError, WorkKind};
 
 /// The contexts per call of the store.
@@ -15,34 +15,28 @@ const CONTEXTS: usize = 100;
 const PAUSE_FACTOR: u32 = 10;
 
 /// Builds and removes indexes.
-pub(super) struct ObjectIndexes;
-
-impl Duty for ObjectIndexes {
-    const NAME: &'static str = "building indexes of objects";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let started = Instant::now();
-        let mut after = None;
-        loop {
-            let config = &round.settings.osis;
-            let tended = round.store.tend_object_indexes(config, after.as_ref(), CONTEXTS).await?;
-            for index in &tended.built {
-                let (object_type, field) = (&index.object_type, &index.field);
-                info!(context = %index.context, "the index on {object_type}.{field} is built");
-            }
-            for index in &tended.removed {
-                let (object_type, field) = (&index.object_type, &index.field);
-                info!(
-                    context = %index.context,
-                    "the index on {object_type}.{field} was removed: it is no longer declared"
-                );
-            }
-            after = tended.last;
-            if after.is_none() {
-                break;
-            }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let started = Instant::now();
+    let mut after = None;
+    loop {
+        let config = &round.settings.osis;
+        let tended = round.store.tend_object_indexes(config, after.as_ref(), CONTEXTS).await?;
+        for index in &tended.built {
+            let (object_type, field) = (&index.object_type, &index.field);
+            info!(context = %index.context, "the index on {object_type}.{field} is built");
         }
-        let pause = started.elapsed().saturating_mul(PAUSE_FACTOR).max(Duration::from_secs(1));
-        Ok(round.until(WorkKind::Objects, pause.max(round.long_pause())))
+        for index in &tended.removed {
+            let (object_type, field) = (&index.object_type, &index.field);
+            info!(
+                context = %index.context,
+                "the index on {object_type}.{field} was removed: it is no longer declared"
+            );
+        }
+        after = tended.last;
+        if after.is_none() {
+            break;
+        }
     }
+    let pause = started.elapsed().saturating_mul(PAUSE_FACTOR).max(Duration::from_secs(1));
+    Ok(round.until(WorkKind::Objects, pause.max(round.long_pause())))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{error, info, warn};
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use super::firing_span::FiringSpan;
 use crate::config::CronEntry;
 use crate::proto::report::JOB_COURSE;
@@ -17,43 +17,37 @@ use crate::store::{CronMark, Fired, StoreError, WorkKind};
 const FIRINGS_PER_ROUND: usize = 100;
 
 /// Submits periodic jobs.
-pub(super) struct PeriodicJobs;
-
-impl Duty for PeriodicJobs {
-    const NAME: &'static str = "submitting periodic jobs";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let crontab = counts.crontab.with(&round.settings.crontab, &round.store).await?;
-        let entries = &crontab.entries;
-        // A look finds changes, and reloads.
-        let sweep = round.settings.supervisor.sweep_interval;
-        if entries.is_empty() {
-            return Ok(round.until(WorkKind::Crontab, sweep));
-        }
-        let names = entries.iter().map(|entry| &entry.name);
-        let (now, state) = round.store.cron_state(names).await?;
-        // Not for longer, as Redis's clock may be set.
-        let mut next = round.long_pause();
-        for (entry, mark) in entries.iter().zip(state) {
-            note_lateness(round, entry, &mark, now).await?;
-            let due = entry.schedule.due(mark.due, now, entry.catch_up);
-            let left = due.len().saturating_sub(FIRINGS_PER_ROUND);
-            let mut waits = false;
-            for at in due.into_iter().take(FIRINGS_PER_ROUND) {
-                waits = !fire(round, counts, entry, at).await?;
-                if waits {
-                    break;
-                }
-            }
-            if waits {
-                next = next.min(sweep);
-            } else if left > 0 {
-                next = Duration::ZERO;
-            }
-            next = next.min(until_next(entry, now));
-        }
-        Ok(Next::Seen { work: WorkKind::Crontab, pause: next.min(sweep), at_latest: next })
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let crontab = round.counts.crontab.with(&round.settings.crontab, &round.store).await?;
+    let entries = &crontab.entries;
+    // A look finds changes, and reloads.
+    let sweep = round.settings.supervisor.sweep_interval;
+    if entries.is_empty() {
+        return Ok(round.until(WorkKind::Crontab, sweep));
     }
+    let names = entries.iter().map(|entry| &entry.name);
+    let (now, state) = round.store.cron_state(names).await?;
+    // Not for longer, as Redis's clock may be set.
+    let mut next = round.long_pause();
+    for (entry, mark) in entries.iter().zip(state) {
+        note_lateness(&round, entry, &mark, now).await?;
+        let due = entry.schedule.due(mark.due, now, entry.catch_up);
+        let left = due.len().saturating_sub(FIRINGS_PER_ROUND);
+        let mut waits = false;
+        for at in due.into_iter().take(FIRINGS_PER_ROUND) {
+            waits = !fire(&round, entry, at).await?;
+            if waits {
+                break;
+            }
+        }
+        if waits {
+            next = next.min(sweep);
+        } else if left > 0 {
+            next = Duration::ZERO;
+        }
+        next = next.min(until_next(entry, now));
+    }
+    Ok(Next::Seen { work: WorkKind::Crontab, pause: next.min(sweep), at_latest: next })
 }
 
 /// Notes firings that were missed, and from when on a periodic job is overdue.
@@ -88,12 +82,7 @@ fn until_next(entry: &CronEntry, now: Timestamp) -> Duration {
 }
 
 /// Fires a job for a time. Returns false if the firing, and those after it, wait for the job of the last one.
-async fn fire(
-    round: &Round,
-    counts: &DutyCounts,
-    entry: &CronEntry,
-    due: Timestamp,
-) -> Result<bool, StoreError> {
+async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, StoreError> {
     let mut job = entry.job(due);
     let span = round.tracer.as_ref().and_then(|tracer| FiringSpan::begin(tracer, entry, due));
     job.spec.traceparent = span.as_ref().map(|span| span.own);
@@ -106,7 +95,7 @@ async fn fire(
     let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
     match round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await? {
         Fired::Job(id) => {
-            counts.fired.fetch_add(1, Ordering::Relaxed);
+            round.counts.fired.fetch_add(1, Ordering::Relaxed);
             let name = &entry.name;
             let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
             if let Some((tracer, span)) = round.tracer.as_ref().zip(span) {

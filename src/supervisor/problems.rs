@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::debug;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::client::{Client, ClientError};
 use crate::config::Crontab;
 use crate::proto::notification::{NotifyEvent, NotifyKind, ProblemSteps};
@@ -18,33 +18,26 @@ use crate::view::{Moment, NamespaceHealth, Problem, Subject};
 const LASTING: u32 = 10;
 
 /// Tells problems.
-pub(super) struct Problems;
-
-impl Duty for Problems {
-    const NAME: &'static str = "telling problems";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let mut on = round.settings.notify.values().flat_map(|notify| &notify.on);
-        if !on.any(|kind| kind.is_problem()) {
-            return Ok(Next::After(round.long_pause()));
-        }
-        let crontab = counts.crontab.with(&round.settings.crontab, &round.store).await?;
-        let moment = moment(round).await?;
-        let now_ms = u64::try_from(moment.at.as_millisecond()).unwrap_or_default();
-        let read = round.store.problem_marks().await?;
-        // Another supervisor may have looked later.
-        if read.is_before(now_ms) {
-            let problems = problems(&moment, round, &crontab);
-            let is_known =
-                |name: &str| moment.periodic_jobs.iter().any(|of| of.name.as_str() == name);
-            let lasting = round.settings.supervisor.sweep_interval.saturating_mul(LASTING);
-            let steps = ProblemSteps::of(now_ms, lasting, &read.marks, &problems, is_known);
-            if !steps.marks.is_empty() && !round.store.tell_problems(&read, now_ms, &steps).await? {
-                debug!("another supervisor has judged the same moment");
-            }
-        }
-        Ok(Next::After(round.long_pause()))
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let mut on = round.settings.notify.values().flat_map(|notify| &notify.on);
+    if !on.any(|kind| kind.is_problem()) {
+        return Ok(Next::After(round.long_pause()));
     }
+    let crontab = round.counts.crontab.with(&round.settings.crontab, &round.store).await?;
+    let moment = moment(&round).await?;
+    let now_ms = u64::try_from(moment.at.as_millisecond()).unwrap_or_default();
+    let read = round.store.problem_marks().await?;
+    // Another supervisor may have looked later.
+    if read.is_before(now_ms) {
+        let problems = problems(&moment, &round, &crontab);
+        let is_known = |name: &str| moment.periodic_jobs.iter().any(|of| of.name.as_str() == name);
+        let lasting = round.settings.supervisor.sweep_interval.saturating_mul(LASTING);
+        let steps = ProblemSteps::of(now_ms, lasting, &read.marks, &problems, is_known);
+        if !steps.marks.is_empty() && !round.store.tell_problems(&read, now_ms, &steps).await? {
+            debug!("another supervisor has judged the same moment");
+        }
+    }
+    Ok(Next::After(round.long_pause()))
 }
 
 /// Reads the moment that the health of the namespace is judged by, without the last hour.

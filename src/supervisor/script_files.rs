@@ -1,40 +1,34 @@
 //! Duty: publishes the scripts of files: those that are new or changed when it starts and after a reload, and those that
 //! Redis does not have.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracing::{error, info, warn};
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{DutyCounts, Next, Round};
 use crate::config::{ScriptFile, ScriptFiles};
 use crate::proto::named_script::ScriptStory;
 use crate::store::{ScriptEdit, ScriptEdited, StoreError};
 
 /// Publishes the scripts of files.
-pub(super) struct ScriptsOfFiles;
-
-impl Duty for ScriptsOfFiles {
-    const NAME: &'static str = "publishing scripts of files";
-
-    async fn round(round: &Round, counts: &DutyCounts) -> Result<Next, StoreError> {
-        let files = &round.settings.scripts;
-        let is_known = is_published(counts, files);
-        if !files.scripts.is_empty() {
-            let known = round.store.published_scripts().await?;
-            for script in &files.scripts {
-                // Other machines may have another text: each publishes its own once, not in turns for ever.
-                if !is_known || !known.contains_key(&script.name) {
-                    publish(round, script).await?;
-                }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let files = &round.settings.scripts;
+    let is_known = is_published(&round.counts, files);
+    if !files.scripts.is_empty() {
+        let known = round.store.published_scripts().await?;
+        for script in &files.scripts {
+            // Other machines may have another text: each publishes its own once, not in turns for ever.
+            if !is_known || !known.contains_key(&script.name) {
+                publish(&round, script).await?;
             }
         }
-        *counts.scripts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(files));
-        Ok(Next::After(round.long_pause()))
     }
+    *round.counts.scripts.lock() = Some(Arc::clone(files));
+    Ok(Next::After(round.long_pause()))
 }
 
 fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
-    let published = counts.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+    let published = counts.scripts.lock();
     published.as_ref().is_some_and(|published| Arc::ptr_eq(published, files))
 }
 

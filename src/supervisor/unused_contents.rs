@@ -5,7 +5,7 @@ use std::io;
 
 use tracing::info;
 
-use super::duty::{Duty, DutyCounts, Next, Round};
+use super::duty::{Next, Round};
 use crate::artifacts::{AgedContents, ContentFolder, SetAside};
 use crate::config::format_duration;
 use crate::error::reason;
@@ -21,40 +21,34 @@ const CONTENTS_MAX: usize = 2000;
 const BATCH_LEN_MAX: usize = 32;
 
 /// Deletes contents.
-pub(super) struct UnusedContents;
-
-impl Duty for UnusedContents {
-    const NAME: &'static str = "deleting files that no job names";
-
-    async fn round(round: &Round, _: &DutyCounts) -> Result<Next, StoreError> {
-        let pause = round.settings.supervisor.sweep_interval.saturating_mul(PAUSE_FACTOR);
-        let Some(place) = round.settings.job.artifacts.clone() else {
-            return Ok(Next::After(pause));
-        };
-        let folder = ContentFolder::new(place);
-        let now = on_disk(&folder, ContentFolder::begin_round).await?;
-        // Another part is the first of each round, so all have their turn.
-        let first = fastrand::u8(..);
-        let (mut looked, mut deleted) = (0, 0);
-        for step in 0..=u8::MAX {
-            let part = first.wrapping_add(step);
-            let aged = on_disk(&folder, move |folder| folder.aged(part, now)).await?;
-            looked += aged.contents.len();
-            deleted += tend(&round.system, &folder, aged, now).await?;
-            if looked >= CONTENTS_MAX {
-                break;
-            }
+pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
+    let pause = round.settings.supervisor.sweep_interval.saturating_mul(PAUSE_FACTOR);
+    let Some(place) = round.settings.job.artifacts.clone() else {
+        return Ok(Next::After(pause));
+    };
+    let folder = ContentFolder::new(place);
+    let now = on_disk(&folder, ContentFolder::begin_round).await?;
+    // Another part is the first of each round, so all have their turn.
+    let first = fastrand::u8(..);
+    let (mut looked, mut deleted) = (0, 0);
+    for step in 0..=u8::MAX {
+        let part = first.wrapping_add(step);
+        let aged = on_disk(&folder, move |folder| folder.aged(part, now)).await?;
+        looked += aged.contents.len();
+        deleted += tend(&round.system, &folder, aged, now).await?;
+        if looked >= CONTENTS_MAX {
+            break;
         }
-        if deleted > 0 {
-            info!(
-                "deleted {} of {} that no job names; the next round is in {}",
-                counted(deleted, "file", "files"),
-                folder.dir().display(),
-                format_duration(pause)
-            );
-        }
-        Ok(Next::After(pause))
     }
+    if deleted > 0 {
+        info!(
+            "deleted {} of {} that no job names; the next round is in {}",
+            counted(deleted, "file", "files"),
+            folder.dir().display(),
+            format_duration(pause)
+        );
+    }
+    Ok(Next::After(pause))
 }
 
 /// Deletes the contents that no job names. Returns their number.

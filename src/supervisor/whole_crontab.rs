@@ -1,7 +1,8 @@
 //! The periodic jobs of files and of Redis.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::config::Crontab;
@@ -27,12 +28,12 @@ impl CrontabAsRead {
 impl WholeCrontab {
     /// Returns whether those that were last read are of these files and this revision.
     pub(super) fn is_of(&self, files: &Arc<Crontab>, revision: Option<&str>) -> bool {
-        lock(&self.0).as_ref().is_some_and(|read| read.is_of(files, revision))
+        self.0.lock().as_ref().is_some_and(|read| read.is_of(files, revision))
     }
 
     /// Returns all that were last read.
     pub(super) fn latest(&self) -> Option<Arc<Crontab>> {
-        lock(&self.0).as_ref().map(|read| Arc::clone(&read.whole))
+        self.0.lock().as_ref().map(|read| Arc::clone(&read.whole))
     }
 
     /// Returns them all.
@@ -45,7 +46,7 @@ impl WholeCrontab {
         store: &Store,
     ) -> Result<Arc<Crontab>, StoreError> {
         let revision = store.cron_revision().await?;
-        if let Some(read) = &*lock(&self.0)
+        if let Some(read) = &*self.0.lock()
             && read.is_of(files, revision.as_deref())
         {
             return Ok(Arc::clone(&read.whole));
@@ -56,12 +57,7 @@ impl WholeCrontab {
             warn!("{problem}: this periodic job is not in force");
         }
         let (files, whole_too) = (Arc::clone(files), Arc::clone(&whole));
-        *lock(&self.0) = Some(CrontabAsRead { files, revision, whole });
+        *self.0.lock() = Some(CrontabAsRead { files, revision, whole });
         Ok(whole_too)
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds it.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

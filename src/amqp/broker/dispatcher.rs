@@ -162,21 +162,17 @@ impl Dispatcher {
                     Err(failure) => self.refuse(delivery, Some(message), failure),
                 },
                 Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
-                Ok(Served::Job(place, route)) => {
-                    match shared.job_of(place, route, &message).await {
-                        // The process ends: others get the message.
-                        None => {}
-                        Some(Ok(job)) => {
-                            let taken = Repeat { delivery, message, route: place };
-                            if route.ack == AckMode::Handoff {
-                                jobs.push((taken, job));
-                            } else {
-                                self.run_job(taken, job);
-                            }
+                Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
+                    Ok(job) => {
+                        let taken = Repeat { delivery, message, route: place };
+                        if route.ack == AckMode::Handoff {
+                            jobs.push((taken, job));
+                        } else {
+                            self.run_job(taken, job);
                         }
-                        Some(Err(failure)) => self.refuse(delivery, Some(message), failure),
                     }
-                }
+                    Err(failure) => self.refuse(delivery, Some(message), failure),
+                },
                 Err(failure) => self.refuse(delivery, Some(message), failure),
             }
         }
@@ -195,35 +191,38 @@ impl Dispatcher {
         AmqpMessage::parse(delivered, self.shared.settings.amqp.message_size_max)
     }
 
+    /// Serves a message beside the others.
+    fn beside<F>(&mut self, serve: impl FnOnce(Arc<Shared>, Arc<Pool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let serving = serve(Arc::clone(&self.shared), Arc::clone(&self.pool));
+        let in_work = self.shared.in_work();
+        self.tasks.spawn(async move {
+            let _in_work = in_work;
+            serving.await;
+        });
+    }
+
     fn refuse(
         &mut self,
         delivery: Delivery,
         message: Option<AmqpMessage>,
         failure: MessageFailure,
     ) {
-        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
-        let in_work = shared.in_work();
-        self.tasks.spawn(async move {
-            let _in_work = in_work;
+        self.beside(async move |shared, pool| {
             shared.refuse(&delivery, message.as_ref(), &pool.work, failure).await;
         });
     }
 
     fn ask(&mut self, name: BuiltInName, delivery: Delivery, message: AmqpMessage) {
-        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
-        let in_work = shared.in_work();
-        self.tasks.spawn(async move {
-            let _in_work = in_work;
+        self.beside(async move |shared, pool| {
             shared.serve_built_in(name, &delivery, &message, &pool.work).await;
         });
     }
 
     fn shut_down(&mut self, delivery: Delivery, message: AmqpMessage) {
-        let shared = Arc::clone(&self.shared);
-        let pool = Arc::clone(&self.pool);
-        let in_work = shared.in_work();
-        self.tasks.spawn(async move {
-            let _in_work = in_work;
+        self.beside(async move |shared, pool| {
             let answer = control::request(&shared, &message).await;
             shared.settle(&delivery, &message, &pool.work, answer).await;
             control::read_orders(&shared).await;
@@ -248,20 +247,12 @@ impl Dispatcher {
     }
 
     fn serve_repeat(&mut self, repeat: Repeat) {
-        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
-        let in_work = shared.in_work();
-        self.tasks.spawn(async move {
-            let _in_work = in_work;
-            shared.serve_repeat(repeat, &pool.work).await;
-        });
+        self.beside(async move |shared, pool| shared.serve_repeat(repeat, &pool.work).await);
     }
 
     /// Runs a job, and acknowledges its message at its end.
     fn run_job(&mut self, taken: Repeat, job: Job) {
-        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
-        let in_work = shared.in_work();
-        self.tasks.spawn(async move {
-            let _in_work = in_work;
+        self.beside(async move |shared, pool| {
             let Some(submitted) = shared.submit_awaited(&job).await else { return };
             let Repeat { delivery, message, .. } = &taken;
             match submitted {

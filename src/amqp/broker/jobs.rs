@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::shared::Shared;
-use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
+use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, short_hash};
 use crate::client::{AwaitedJob, ClientError};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobFiles, JobId, JobSpec, Params, TraceParent};
 use crate::proto::json_text::refuse_wide_integers;
-use crate::proto::text::{hexadecimal, shown};
+use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd};
 
 /// The submitter of these jobs.
@@ -50,8 +49,7 @@ pub(super) fn chain_id(scope: &str, message: &AmqpMessage) -> Option<String> {
 }
 
 fn hashed(parts: &[&str]) -> String {
-    let hash = digest(&SHA256, parts.join("\0").as_bytes());
-    hexadecimal(&hash.as_ref()[..16])
+    short_hash(&parts.join("\0"))
 }
 
 /// The answer to the job of a message: it is stored, it was there before (`None`), or it is refused.
@@ -86,68 +84,39 @@ fn parameters_of(message: &AmqpMessage) -> Result<Params, MessageFailure> {
 }
 
 impl Shared {
-    /// Returns the job of a message by a route.
+    /// Returns the job of a message by a route, with its message and the way to its answer.
     ///
     /// # Errors
-    /// [`MessageFailure`] that lasts: the job breaks a bound of the configuration, or does not fit its published script.
-    /// `None` if this process is to end before Redis has answered which script that is.
-    pub(super) async fn job_of(
+    /// [`MessageFailure`] that lasts: its data cannot be parameters of the published script of the route.
+    pub(super) fn job_of(
         &self,
         place: usize,
         route: &RouteConfig,
         message: &AmqpMessage,
-    ) -> Option<Result<Job, MessageFailure>> {
-        let mut job = Job::from(self.spec_of(place, route, message));
-        if route.uses.is_some() {
-            match parameters_of(message) {
-                Ok(params) => job.spec.params = params,
-                Err(failure) => return Some(Err(failure)),
-            }
-            let resolve = || async {
-                let mut job = job.clone();
-                self.client.resolve_script(&mut job).await.map(|()| job)
-            };
-            match self.until_redis_answers(resolve).await? {
-                Ok(resolved) => job = resolved,
-                Err(error) => return Some(Err(refused(&error))),
-            }
-        }
-        Some(self.finished_job(job, route, message))
-    }
-
-    /// Returns the settings of the job of a message by a route.
-    fn spec_of(&self, place: usize, route: &RouteConfig, message: &AmqpMessage) -> JobSpec {
+    ) -> Result<Job, MessageFailure> {
         let script = self.settings.scripts.get(place).cloned().unwrap_or_default();
         let mut spec = JobSpec::new(script.as_ref());
         spec.uses.clone_from(&route.uses);
+        if route.uses.is_some() {
+            spec.params = parameters_of(message)?;
+        }
         spec.id = Some(job_id(&self.scope, message));
         spec.script_type.clone_from(&route.script_type);
         spec.group.clone_from(&route.group);
         spec.timeout = route.timeout.map(|timeout| timeout.0);
         // The retry lanes repeat it.
         spec.retries = Some(0);
-        spec.reply = false;
         CALLER.clone_into(&mut spec.caller_id);
         spec.context_id.clone_from(&self.settings.amqp.context);
         spec.traceparent = message.traceparent.as_deref().and_then(TraceParent::inherited);
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
-        spec
-    }
-
-    /// Gives a job its message, and the way to its answer.
-    fn finished_job(
-        &self,
-        mut job: Job,
-        route: &RouteConfig,
-        message: &AmqpMessage,
-    ) -> Result<Job, MessageFailure> {
-        self.client.check(&job).map_err(|error| refused(&error.into()))?;
-        let text = serde_json::to_string(message)
-            .map_err(|error| MessageFailure::lasting("invalid_message", error.to_string()))?;
         // Where the end is awaited by a dispatcher, nobody else is to answer.
         let is_awaited = route.ack == AckMode::End;
-        job.spec.reply = is_awaited;
+        spec.reply = is_awaited;
         let scope = if is_awaited { String::new() } else { self.scope.clone() };
+        let text = serde_json::to_string(message)
+            .map_err(|error| MessageFailure::lasting("invalid_message", error.to_string()))?;
+        let mut job = Job::from(spec);
         job.extra =
             BTreeMap::from([("message".to_owned(), text), ("amqp_scope".to_owned(), scope)]);
         Ok(job)

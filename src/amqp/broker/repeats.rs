@@ -128,11 +128,10 @@ impl Shared {
         let Some(of_route) = self.settings.amqp.routes.get(route) else {
             return Some(Err(MessageFailure::lasting("no_route", "its route is gone")));
         };
-        let job = match self.job_of(route, of_route, message).await? {
-            Ok(job) => job,
-            Err(failure) => return Some(Err(failure)),
-        };
-        self.submit_awaited(&job).await
+        match self.job_of(route, of_route, message) {
+            Ok(job) => self.submit_awaited(&job).await,
+            Err(failure) => Some(Err(failure)),
+        }
     }
 
     /// Acknowledges a message whose job is stored, or waits for the end of the job.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tracing::{debug, info, warn};
 
@@ -122,13 +123,13 @@ impl Shared {
     pub(super) fn note_end(&self, key: &str, end: &str) {
         let is_known = |broker: &BrokerName| broker.keys().contains(&key);
         let key = if BrokerName::ALL.iter().any(is_known) { key } else { OTHER };
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock();
         *ends.entry(key.to_owned()).or_default().entry(end.to_owned()).or_default() += 1;
     }
 
     /// Notes that log events are lost. Returns how many were lost since the start.
     pub(super) fn lost_events(&self, number: u64) -> u64 {
-        *self.last_loss.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.last_loss.lock() = Some(Instant::now());
         self.counts.lost.fetch_add(number, Ordering::Relaxed) + number
     }
 
@@ -145,7 +146,7 @@ impl Shared {
         let lasting = |(name, of): (&str, &Outage)| {
             of.since().map(|since| (name.to_owned(), since.elapsed().as_secs()))
         };
-        let last_loss = *self.last_loss.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_loss = *self.last_loss.lock();
         BrokerPresence {
             unit: self.unit.clone(),
             host: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
@@ -154,13 +155,13 @@ impl Shared {
             dispatchers: number(&counts.dispatchers),
             consuming: number(&counts.consuming),
             in_work: number(&counts.in_work),
-            messages: self.ends.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            messages: self.ends.lock().clone(),
             answers: of(&counts.answers),
             answers_dropped: of(&counts.dropped),
             spooled: of(&counts.spooled),
             log_events_lost: of(&counts.lost),
             lost_ago_s: last_loss.map(|at| at.elapsed().as_secs()),
-            dead_letters: self.letters.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            dead_letters: self.letters.lock().clone(),
             outages: outages.into_iter().filter_map(lasting).collect(),
             ..BrokerPresence::default()
         }
@@ -187,19 +188,19 @@ impl Shared {
 
     /// Notes how many messages a queue has before this process first consumes it.
     pub(super) async fn count_old(&self, queue: &str) -> Result<(), LinkError> {
-        if self.old().contains_key(queue) {
+        if self.old.lock().contains_key(queue) {
             return Ok(());
         }
         let counts = self.link.counts(queue).await?;
         let messages = counts.map_or(0, |counts| counts.messages);
-        self.old().entry(queue.to_owned()).or_insert(messages.into());
+        self.old.lock().entry(queue.to_owned()).or_insert(messages.into());
         Ok(())
     }
 
     /// Notes that a message came out of a queue. Returns true if it was there before this process: by the
     /// time of its sending, else by its place in the queue.
     pub(super) fn is_old(&self, queue: &str, delivery: &Delivery) -> bool {
-        let mut old = self.old();
+        let mut old = self.old.lock();
         let left = old.entry(queue.to_owned()).or_default();
         let by_place = *left > 0 || delivery.is_redelivered;
         if !delivery.is_redelivered {
@@ -207,11 +208,6 @@ impl Shared {
         }
         let started_s = u64::try_from(self.started_us / 1_000_000).unwrap_or_default();
         delivery.sent_s.map_or(by_place, |sent_s| sent_s < started_s)
-    }
-
-    fn old(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u64>> {
-        // No code panics while it holds it.
-        self.old.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a call that RabbitMQ did not serve, and logs it once in an outage.

@@ -2,7 +2,7 @@
 //! would lose messages in silence. Counts the dead letters too.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracing::{debug, warn};
 
@@ -48,7 +48,7 @@ async fn count_letters(shared: &Shared, pools: &[Arc<Pool>]) {
             Err(error) => debug!("counting the dead letters of {}: {error}", queue.name),
         }
     }
-    shared.letters.lock().unwrap_or_else(PoisonError::into_inner).extend(letters);
+    shared.letters.lock().extend(letters);
 }
 
 async fn look(shared: &Shared, pools: &[Arc<Pool>]) -> Result<(), LinkError> {

@@ -1,16 +1,15 @@
 //! Serves `rec.*` by the objects that scripts of the engine `osis` store: the template is the type.
 
-use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
-use crate::amqp::message::{AmqpMessage, MessageFailure};
+use crate::amqp::message::{AmqpMessage, MessageFailure, short_hash};
 use crate::client::{Client, ClientError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
     Answer, Ask, Change, Context, OWN_FIELDS, Object, ObjectError, ObjectId, ObjectType, Query,
     Write, WriteMark, Written,
 };
-use crate::proto::text::{hexadecimal, shown};
+use crate::proto::text::shown;
 use crate::store::is_about_login;
 
 /// The objects of a page unless the message says how many, and its limit.
@@ -21,8 +20,7 @@ const BULK_MAX: usize = 1000;
 /// The attempts to change an object that others change too.
 const UPDATES_MAX: usize = 5;
 
-/// The routing keys, and the operations that each serves: a user of RabbitMQ who may write to one key
-/// cannot do what belongs to another.
+/// The routing keys, and the operations that each serves.
 const OPERATIONS: [(&str, &[&str]); 3] = [
     ("rec.read", &["fetch", "read"]),
     ("rec.write", &["write", "update", "delete"]),
@@ -52,15 +50,8 @@ impl RecObjects {
                 MessageFailure::lasting("unknown_template", format!("the template: {error}"))
             })
         };
-        // A route may give objects any other key.
-        let of_key = OPERATIONS.into_iter().find(|(key, _)| *key == message.key);
-        let operation = message.operation.as_str();
-        if let Some((key, operations)) = of_key.filter(|(_, all)| !all.contains(&operation)) {
-            let known = operations.join(", ");
-            let reason = format!("{key} has no operation `{}`; it has {known}", shown(operation));
-            return Err(MessageFailure::lasting("unknown_operation", reason));
-        }
-        match operation {
+        message.check_operation(&OPERATIONS)?;
+        match message.operation.as_str() {
             "read" | "fetch" => self.fetch(object_type()?, &message.data).await,
             "write" => self.write(object_type()?, message).await,
             "update" => self.update(object_type()?, message).await,
@@ -226,7 +217,7 @@ impl RecObjects {
     /// Returns the mark of a message; `None` if it has no id.
     fn mark(&self, message: &AmqpMessage) -> Option<WriteMark> {
         let id = message.message_id.as_deref()?;
-        let name = hex(&format!("{}\0{}\0{id}", self.scope, message.queue));
+        let name = short_hash(&format!("{}\0{}\0{id}", self.scope, message.queue));
         Some(WriteMark { name, digest: message.digest() })
     }
 
@@ -241,7 +232,7 @@ impl RecObjects {
             (Some(_), _) => id_of(data)?,
             (None, Some(message_id)) => {
                 let text = format!("{}\0{message_id}\0{place}", message.queue);
-                legal(&hex(&text))?
+                legal(&short_hash(&text))?
             }
             (None, None) => legal(&uuid::Uuid::new_v4().to_string())?,
         };
@@ -266,21 +257,10 @@ impl RecObjects {
     }
 }
 
-impl std::fmt::Debug for RecObjects {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RecObjects").field("context", &self.context).finish_non_exhaustive()
-    }
-}
-
 /// Returns the result of one change.
 fn result_of(id: &ObjectId, written: &[Written]) -> Value {
     let version = written.first().map_or(0, |written| written.version);
     json!({ "id": id.as_str(), "version": version })
-}
-
-fn hex(text: &str) -> String {
-    let hash = digest(&SHA256, text.as_bytes());
-    hexadecimal(&hash.as_ref()[..16])
 }
 
 fn id_of(data: &Value) -> Result<ObjectId, MessageFailure> {

@@ -1,7 +1,5 @@
 //! Tells jobs the events that their scripts wait for, where a route asks for it.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,57 +20,38 @@ struct EventFor {
     data: Value,
 }
 
-/// Tells events in the name of messages.
-#[derive(Clone)]
-pub(super) struct JobEvents {
-    client: Client,
-}
-
-impl fmt::Debug for JobEvents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobEvents").finish_non_exhaustive()
-    }
-}
-
-impl JobEvents {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client }
-    }
-
-    /// Tells the job of a message its event. A second delivery of it changes nothing. A message has no name that a wait
-    /// could ask for by `who`.
-    pub(super) async fn serve(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
-        let given = EventFor::deserialize(&message.data)
-            .map_err(|error| MessageFailure::invalid(format!("the data of an event: {error}")))?;
-        let id: JobId = given.id.parse().map_err(|_| {
-            MessageFailure::invalid(format!("`{}` is no id of a job", shown(&given.id)))
-        })?;
-        let author = Author {
-            who: format!("a message with the key {}", message.key),
-            from: message.queue.clone(),
-            through: "RabbitMQ",
-            names: Vec::new(),
-        };
-        let client = self.client.clone().as_author(author);
-        let data = (!given.data.is_null()).then(|| given.data.to_string());
-        let refused =
-            |why: &str| Err(MessageFailure::lasting("refused", format!("job {id} {why}")));
-        match client
-            .try_tell_job(&id, &given.event, data.as_deref())
-            .await
-            .map_err(|error| failure(&error))?
-        {
-            TellOutcome::Told => Ok(json!({ "id": id, "result": "told" })),
-            TellOutcome::Kept => Ok(json!({ "id": id, "result": "kept" })),
-            TellOutcome::Twice => Ok(json!({ "id": id, "result": "twice" })),
-            TellOutcome::Missing => {
-                Err(MessageFailure::lasting("not_found", format!("no such job: {id}")))
-            }
-            TellOutcome::Forbidden => refused("waits for this event from named callers alone"),
-            TellOutcome::Full => refused("is full of events that it has not waited for"),
-            TellOutcome::Refused(status) => refused(&format!("is {status}")),
-            TellOutcome::Illegal => refused("has no legal target"),
+/// Tells the job of a message its event. A second delivery of it changes nothing. A message has no name that a wait
+/// could ask for by `who`.
+pub(super) async fn serve(client: &Client, message: &AmqpMessage) -> Result<Value, MessageFailure> {
+    let given = EventFor::deserialize(&message.data)
+        .map_err(|error| MessageFailure::invalid(format!("the data of an event: {error}")))?;
+    let id: JobId = given.id.parse().map_err(|_| {
+        MessageFailure::invalid(format!("`{}` is no id of a job", shown(&given.id)))
+    })?;
+    let author = Author {
+        who: format!("a message with the key {}", message.key),
+        from: message.queue.clone(),
+        through: "RabbitMQ",
+        names: Vec::new(),
+    };
+    let client = client.clone().as_author(author);
+    let data = (!given.data.is_null()).then(|| given.data.to_string());
+    let refused = |why: &str| Err(MessageFailure::lasting("refused", format!("job {id} {why}")));
+    match client
+        .try_tell_job(&id, &given.event, data.as_deref())
+        .await
+        .map_err(|error| failure(&error))?
+    {
+        TellOutcome::Told => Ok(json!({ "id": id, "result": "told" })),
+        TellOutcome::Kept => Ok(json!({ "id": id, "result": "kept" })),
+        TellOutcome::Twice => Ok(json!({ "id": id, "result": "twice" })),
+        TellOutcome::Missing => {
+            Err(MessageFailure::lasting("not_found", format!("no such job: {id}")))
         }
+        TellOutcome::Forbidden => refused("waits for this event from named callers alone"),
+        TellOutcome::Full => refused("is full of events that it has not waited for"),
+        TellOutcome::Refused(status) => refused(&format!("is {status}")),
+        TellOutcome::Illegal => refused("has no legal target"),
     }
 }
 

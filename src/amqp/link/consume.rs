@@ -28,6 +28,15 @@ pub struct Deliveries {
     doing: String,
 }
 
+/// The deliveries of a consumer that wait for their acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unacknowledged {
+    /// Each until then.
+    Each,
+    /// None: RabbitMQ forgets a message as it sends it.
+    Never,
+}
+
 /// A message that waits for its acknowledgement.
 pub struct Delivery {
     /// The exchange that it came through; empty for a queue by its name.
@@ -59,24 +68,16 @@ pub struct Death {
 }
 
 impl Deliveries {
-    /// Starts to consume a queue.
+    /// Starts to consume a queue on a channel.
     pub(super) async fn start(
-        wire: &Wire,
-        queue: &str,
-        prefetch: u16,
-        options: BasicConsumeOptions,
-    ) -> Result<Self, LinkError> {
-        let channel = wire.channel().await?;
-        Self::start_on(channel, wire, queue, prefetch, options).await
-    }
-
-    pub(super) async fn start_on(
         channel: Channel,
         wire: &Wire,
         queue: &str,
         prefetch: u16,
-        options: BasicConsumeOptions,
+        unacknowledged: Unacknowledged,
     ) -> Result<Self, LinkError> {
+        let no_ack = unacknowledged == Unacknowledged::Never;
+        let options = BasicConsumeOptions { no_ack, ..BasicConsumeOptions::default() };
         let doing = format!("consuming the queue {queue}");
         let way = std::sync::Arc::clone(&wire.way);
         let consumer = consumer(&channel, &way, queue, prefetch, options, &doing).await?;
@@ -149,15 +150,11 @@ async fn consumer(
     options: BasicConsumeOptions,
     doing: &str,
 ) -> Result<Consumer, LinkError> {
-    let about = way.about(doing);
     let started = async {
         channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
         channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
     };
-    timeout(PATIENCE, started)
-        .await
-        .map_err(|_| about.too_slow())?
-        .map_err(|error| about.error(&error))
+    way.call(doing, started).await
 }
 
 impl Delivery {

@@ -7,11 +7,10 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind};
-use tokio::time::timeout;
 
 use super::consume::Delivery;
 use super::error::LinkError;
-use super::wire::{PATIENCE, Wire};
+use super::{Deliveries, Link, QueueLock, Taking, Unacknowledged};
 use crate::amqp::topology::{AmqpQueue, Argument, EXCHANGES, ExchangeType, Work};
 
 /// The messages and the consumers of a queue.
@@ -23,78 +22,173 @@ pub struct QueueCounts {
     pub consumers: u32,
 }
 
-/// Runs one call with its time and its error.
-async fn call<T>(
-    wire: &Wire,
-    doing: &str,
-    future: impl Future<Output = lapin::Result<T>>,
-) -> Result<T, LinkError> {
-    let about = wire.way.about(doing);
-    let answered = timeout(PATIENCE, future).await;
-    answered.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
-}
+impl Link {
+    /// Declares the exchanges.
+    pub async fn declare_exchanges(&self) -> Result<(), LinkError> {
+        for (name, kind) in EXCHANGES {
+            let kind = match kind {
+                ExchangeType::Topic => ExchangeKind::Topic,
+                ExchangeType::Direct => ExchangeKind::Direct,
+                ExchangeType::Fanout => ExchangeKind::Fanout,
+            };
+            let options =
+                ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+            let doing = format!("declaring the exchange {name}");
+            self.declare_exchange(&doing, name, kind, options).await?;
+        }
+        Ok(())
+    }
 
-pub(super) async fn exchanges(wire: &Wire) -> Result<(), LinkError> {
-    for (name, kind) in EXCHANGES {
-        let kind = match kind {
-            ExchangeType::Topic => ExchangeKind::Topic,
-            ExchangeType::Direct => ExchangeKind::Direct,
-            ExchangeType::Fanout => ExchangeKind::Fanout,
-        };
-        let channel = wire.channel().await?;
-        let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    async fn declare_exchange(
+        &self,
+        doing: &str,
+        name: &str,
+        kind: ExchangeKind,
+        options: ExchangeDeclareOptions,
+    ) -> Result<(), LinkError> {
+        let channel = self.consuming.channel().await?;
         let declared = channel.exchange_declare(name.into(), kind, options, FieldTable::default());
-        call(wire, &format!("declaring the exchange {name}"), declared).await?;
+        self.consuming.way.call(doing, declared).await
     }
-    Ok(())
-}
 
-/// Declares a queue of work after its dead letters and its lanes.
-pub(super) async fn work(wire: &Wire, work: &Work) -> Result<(), LinkError> {
-    let channel = wire.channel().await?;
-    for queue in work.queues() {
-        one(wire, &channel, queue).await?;
+    /// Declares a queue with its retry lanes and its dead letters, which come first.
+    ///
+    /// # Errors
+    /// [`LinkError::OtherArguments`].
+    pub async fn declare_work(&self, work: &Work) -> Result<(), LinkError> {
+        let channel = self.consuming.channel().await?;
+        for queue in work.queues() {
+            self.declare_on(&channel, queue).await?;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-async fn one(wire: &Wire, channel: &Channel, queue: &AmqpQueue) -> Result<(), LinkError> {
-    let name = queue.name.as_str();
-    let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
-    let declared = channel.queue_declare(name.into(), options, arguments(queue));
-    call(wire, &format!("declaring the queue {name}"), declared).await?;
-    if let Some((exchange, key)) = &queue.binding {
-        let bound = channel.queue_bind(
-            name.into(),
-            (*exchange).into(),
-            key.as_str().into(),
-            QueueBindOptions::default(),
-            FieldTable::default(),
-        );
-        call(wire, &format!("binding the queue {name}"), bound).await?;
+    /// Declares a queue.
+    ///
+    /// # Errors
+    /// [`LinkError::OtherArguments`].
+    pub async fn declare_queue(&self, queue: &AmqpQueue) -> Result<(), LinkError> {
+        self.declare_on(&self.consuming.channel().await?, queue).await
     }
-    Ok(())
+
+    async fn declare_on(&self, channel: &Channel, queue: &AmqpQueue) -> Result<(), LinkError> {
+        let name = queue.name.as_str();
+        let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+        let declared = channel.queue_declare(name.into(), options, arguments(queue));
+        let doing = format!("declaring the queue {name}");
+        self.consuming.way.call(&doing, declared).await?;
+        match &queue.binding {
+            Some((exchange, key)) => self.bind(channel, name, exchange, key).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn bind(
+        &self,
+        channel: &Channel,
+        name: &str,
+        exchange: &str,
+        key: &str,
+    ) -> Result<(), LinkError> {
+        let (options, arguments) = (QueueBindOptions::default(), FieldTable::default());
+        let bound =
+            channel.queue_bind(name.into(), exchange.into(), key.into(), options, arguments);
+        self.consuming.way.call(&format!("binding the queue {name}"), bound).await
+    }
+
+    /// Takes a lock: a queue that no other connection can use; it ends with this one.
+    ///
+    /// # Errors
+    /// [`LinkError::Locked`] while another connection has it.
+    pub async fn lock(&self, name: &str) -> Result<QueueLock, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let options = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
+        let declared = channel.queue_declare(name.into(), options, classic());
+        self.consuming.way.call(&format!("locking the queue {name}"), declared).await?;
+        Ok(QueueLock { link: self.clone(), name: name.to_owned() })
+    }
+
+    /// Consumes a queue that ends with its last consumer.
+    pub async fn stay(&self, name: &str) -> Result<Deliveries, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let options = QueueDeclareOptions {
+            durable: true,
+            auto_delete: true,
+            ..QueueDeclareOptions::default()
+        };
+        let declared = channel.queue_declare(name.into(), options, classic());
+        self.consuming.way.call(&format!("declaring the queue {name}"), declared).await?;
+        Deliveries::start(channel, &self.consuming, name, 0, Unacknowledged::Never).await
+    }
+
+    /// Consumes all messages of an exchange, by a queue that belongs to this one consumer.
+    pub async fn listen(&self, exchange: &str) -> Result<Deliveries, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let options = QueueDeclareOptions {
+            exclusive: true,
+            auto_delete: true,
+            ..QueueDeclareOptions::default()
+        };
+        let declared = channel.queue_declare("".into(), options, FieldTable::default());
+        let queue = self.consuming.way.call("declaring a queue of its own", declared).await?;
+        let name = queue.name().to_string();
+        self.bind(&channel, &name, exchange, "").await?;
+        Deliveries::start(channel, &self.consuming, &name, 0, Unacknowledged::Never).await
+    }
+
+    /// Counts the messages and consumers of a queue; `None` if it does not exist.
+    pub async fn counts(&self, name: &str) -> Result<Option<QueueCounts>, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let declared = channel.queue_declare(name.into(), options, FieldTable::default());
+        let doing = format!("looking at the queue {name}");
+        let queue = unless_missing(self.consuming.way.call(&doing, declared).await)?;
+        Ok(queue.map(|queue| QueueCounts {
+            messages: queue.message_count(),
+            consumers: queue.consumer_count(),
+        }))
+    }
+
+    /// Returns true if an exchange exists.
+    pub async fn has_exchange(&self, name: &str) -> Result<bool, LinkError> {
+        let options = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
+        let doing = format!("looking at the exchange {name}");
+        let found = self.declare_exchange(&doing, name, ExchangeKind::Topic, options).await;
+        Ok(unless_missing(found)?.is_some())
+    }
+
+    /// Deletes the messages of a queue. Returns their number.
+    pub async fn purge(&self, name: &str) -> Result<u32, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let purged = channel.queue_purge(name.into(), QueuePurgeOptions::default());
+        self.consuming.way.call(&format!("purging the queue {name}"), purged).await
+    }
+
+    /// Deletes a queue with its messages. Returns their number.
+    pub async fn delete(&self, name: &str) -> Result<u32, LinkError> {
+        let channel = self.consuming.channel().await?;
+        let deleted = channel.queue_delete(name.into(), QueueDeleteOptions::default());
+        self.consuming.way.call(&format!("deleting the queue {name}"), deleted).await
+    }
 }
 
-/// Declares one queue.
-pub(super) async fn queue(wire: &Wire, queue: &AmqpQueue) -> Result<(), LinkError> {
-    let channel = wire.channel().await?;
-    one(wire, &channel, queue).await
+impl Taking {
+    /// Takes the next message; `None` if there is none.
+    pub async fn next(&self) -> Result<Option<Delivery>, LinkError> {
+        let name = &self.queue;
+        let got = self.channel.basic_get(name.as_str().into(), BasicGetOptions::default());
+        let got = self.wire.way.call(&format!("reading the queue {name}"), got).await?;
+        Ok(got.map(|message| Delivery::of(message.delivery)))
+    }
 }
 
-/// Declares a queue that no other connection can use; it ends with this one.
-pub(super) async fn lock(wire: &Wire, channel: &Channel, name: &str) -> Result<(), LinkError> {
-    let options = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
-    let declared = channel.queue_declare(name.into(), options, classic());
-    call(wire, &format!("locking the queue {name}"), declared).await.map(drop)
-}
-
-/// Declares a queue that ends with its last consumer.
-pub(super) async fn presence(wire: &Wire, channel: &Channel, name: &str) -> Result<(), LinkError> {
-    let options =
-        QueueDeclareOptions { durable: true, auto_delete: true, ..QueueDeclareOptions::default() };
-    let declared = channel.queue_declare(name.into(), options, classic());
-    call(wire, &format!("declaring the queue {name}"), declared).await.map(drop)
+/// Returns what was found; `None` if it does not exist.
+fn unless_missing<T>(found: Result<T, LinkError>) -> Result<Option<T>, LinkError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(LinkError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The arguments of a queue that lives as long as a connection: a vhost may have another type by default.
@@ -102,84 +196,6 @@ fn classic() -> FieldTable {
     let mut table = FieldTable::default();
     table.insert("x-queue-type".into(), AMQPValue::LongString("classic".into()));
     table
-}
-
-/// Returns the name of a new queue that belongs to one consumer and gets all of an exchange.
-pub(super) async fn own_queue(
-    wire: &Wire,
-    channel: &Channel,
-    exchange: &str,
-) -> Result<String, LinkError> {
-    let options = QueueDeclareOptions {
-        exclusive: true,
-        auto_delete: true,
-        ..QueueDeclareOptions::default()
-    };
-    let declared = channel.queue_declare("".into(), options, FieldTable::default());
-    let queue = call(wire, "declaring a queue of its own", declared).await?;
-    let name = queue.name().to_string();
-    let bound = channel.queue_bind(
-        name.as_str().into(),
-        exchange.into(),
-        "".into(),
-        QueueBindOptions::default(),
-        FieldTable::default(),
-    );
-    call(wire, "binding a queue of its own", bound).await?;
-    Ok(name)
-}
-
-/// Counts the messages and the consumers of a queue; `None` if it does not exist.
-pub(super) async fn counts(wire: &Wire, name: &str) -> Result<Option<QueueCounts>, LinkError> {
-    let channel = wire.channel().await?;
-    let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-    let declared = channel.queue_declare(name.into(), options, FieldTable::default());
-    match call(wire, &format!("looking at the queue {name}"), declared).await {
-        Ok(queue) => Ok(Some(QueueCounts {
-            messages: queue.message_count(),
-            consumers: queue.consumer_count(),
-        })),
-        Err(LinkError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns true if an exchange exists.
-pub(super) async fn has_exchange(wire: &Wire, name: &str) -> Result<bool, LinkError> {
-    let channel = wire.channel().await?;
-    let options = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
-    let kind = ExchangeKind::Topic;
-    let declared = channel.exchange_declare(name.into(), kind, options, FieldTable::default());
-    match call(wire, &format!("looking at the exchange {name}"), declared).await {
-        Ok(()) => Ok(true),
-        Err(LinkError::Missing { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Deletes the messages of a queue. Returns their number.
-pub(super) async fn purge(wire: &Wire, name: &str) -> Result<u32, LinkError> {
-    let channel = wire.channel().await?;
-    let purged = channel.queue_purge(name.into(), QueuePurgeOptions::default());
-    call(wire, &format!("purging the queue {name}"), purged).await
-}
-
-/// Deletes a queue. Returns the number of its messages.
-pub(super) async fn delete(wire: &Wire, name: &str) -> Result<u32, LinkError> {
-    let channel = wire.channel().await?;
-    let deleted = channel.queue_delete(name.into(), QueueDeleteOptions::default());
-    call(wire, &format!("deleting the queue {name}"), deleted).await
-}
-
-/// Takes one message out of a queue. An unacknowledged message returns when the channel is dropped.
-pub(super) async fn get(
-    wire: &Wire,
-    channel: &Channel,
-    name: &str,
-) -> Result<Option<Delivery>, LinkError> {
-    let got = channel.basic_get(name.into(), BasicGetOptions::default());
-    let got = call(wire, &format!("reading the queue {name}"), got).await?;
-    Ok(got.map(|message| Delivery::of(message.delivery)))
 }
 
 fn arguments(queue: &AmqpQueue) -> FieldTable {

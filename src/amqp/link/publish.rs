@@ -1,18 +1,19 @@
 //! Publishes messages, each confirmed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::Link;
 use super::consume::Delivery;
 use super::error::LinkError;
-use super::wire::{PATIENCE, Wire};
+use super::wire::Wire;
 use crate::amqp::message::Properties;
 
 /// The longest wait for a confirmation.
@@ -55,7 +56,7 @@ pub struct Again<'a> {
 /// message that RabbitMQ returns to any of the confirmed ones, and so counts a message that no queue has got as
 /// stored.
 pub(super) struct Publisher {
-    wire: Wire,
+    pub(super) wire: Wire,
     /// The channels that publish nothing now.
     idle: Mutex<Vec<Channel>>,
     room: Semaphore,
@@ -66,21 +67,7 @@ impl Publisher {
         Self { wire, idle: Mutex::default(), room: Semaphore::new(CHANNELS_MAX) }
     }
 
-    /// Publishes a message and waits until RabbitMQ has confirmed it.
-    pub(super) async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
-        self.send((out.exchange, out.key), out.body, || basic(out.properties)).await
-    }
-
-    /// Publishes a delivery again, with other headers, and waits until RabbitMQ has confirmed it.
-    pub(super) async fn publish_again(
-        &self,
-        delivery: &Delivery,
-        again: &Again<'_>,
-    ) -> Result<(), LinkError> {
-        let properties = || again.properties(&delivery.all);
-        self.send((again.exchange, again.key), &delivery.body, properties).await
-    }
-
+    /// Publishes, and waits until RabbitMQ has confirmed it.
     async fn send(
         &self,
         way: (&str, &str),
@@ -90,9 +77,11 @@ impl Publisher {
         // Nobody closes it.
         let _room = self.room.acquire().await.ok();
         let channel = self.channel().await?;
-        let sent = match self.check_open().await {
-            Ok(()) => send(&channel, &self.wire, way, body, properties()).await,
-            Err(blocked) => Err(blocked),
+        // A message sent now would wait, and be sent again by a caller that does not wait.
+        let sent = if self.wire.is_blocked().await {
+            Err(LinkError::Blocked { address: self.wire.way.address.clone() })
+        } else {
+            send(&channel, &self.wire, way, body, properties()).await
         };
         // An answer that comes too late would be taken for the next message's: that channel is closed.
         if let Ok(())
@@ -100,22 +89,14 @@ impl Publisher {
             LinkError::Unroutable { .. } | LinkError::Rejected { .. } | LinkError::Blocked { .. },
         ) = &sent
         {
-            self.idle().push(channel);
+            self.idle.lock().push(channel);
         }
         sent
     }
 
-    async fn check_open(&self) -> Result<(), LinkError> {
-        // A message sent now would wait, and be sent again by a caller that does not wait.
-        if self.wire.is_blocked().await {
-            return Err(LinkError::Blocked { address: self.wire.way.address.clone() });
-        }
-        Ok(())
-    }
-
     async fn channel(&self) -> Result<Channel, LinkError> {
         loop {
-            let idle = self.idle().pop();
+            let idle = self.idle.lock().pop();
             match idle {
                 Some(channel) if channel.status().connected() => return Ok(channel),
                 Some(_) => {}
@@ -123,27 +104,42 @@ impl Publisher {
             }
         }
     }
+}
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
-        // No code panics while it holds it.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+impl Link {
+    /// Publishes a message and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// [`LinkError::Unroutable`], [`LinkError::Rejected`]; after [`LinkError::Unreachable`] it may be
+    /// stored nevertheless.
+    pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
+        self.publisher.send((out.exchange, out.key), out.body, || basic(out.properties)).await
     }
 
-    pub(super) async fn is_blocked(&self) -> bool {
-        self.wire.is_blocked().await
+    /// Publishes a delivery again, with other headers, and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// As [`Link::publish`].
+    pub async fn publish_again(
+        &self,
+        delivery: &Delivery,
+        again: &Again<'_>,
+    ) -> Result<(), LinkError> {
+        let properties = || again.properties(&delivery.all);
+        self.publisher.send((again.exchange, again.key), &delivery.body, properties).await
     }
 
-    pub(super) async fn close(&self) {
-        self.wire.close().await;
+    /// Returns true if RabbitMQ lacks memory or disk, and has asked to publish nothing.
+    pub async fn is_blocked(&self) -> bool {
+        self.publisher.wire.is_blocked().await
     }
 }
 
 /// Opens a channel whose messages are confirmed.
 pub(super) async fn confirming(wire: &Wire) -> Result<Channel, LinkError> {
-    let about = wire.way.about("asking for confirmations");
     let channel = wire.channel().await?;
-    let selected = timeout(PATIENCE, channel.confirm_select(ConfirmSelectOptions::default())).await;
-    selected.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))?;
+    let selected = channel.confirm_select(ConfirmSelectOptions::default());
+    wire.way.call("asking for confirmations", selected).await?;
     Ok(channel)
 }
 

@@ -60,6 +60,17 @@ impl Way {
         (&login.username, &login.password)
     }
 
+    /// Waits for the answer of RabbitMQ to a call.
+    pub(super) async fn call<T>(
+        &self,
+        doing: &str,
+        future: impl Future<Output = lapin::Result<T>>,
+    ) -> Result<T, LinkError> {
+        let about = self.about(doing);
+        let answered = timeout(PATIENCE, future).await;
+        answered.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
+    }
+
     pub(super) fn about<'a>(&'a self, doing: &'a str) -> About<'a> {
         About { address: &self.address, vhost: &self.vhost, doing }
     }
@@ -83,7 +94,6 @@ impl Wire {
     /// # Errors
     /// [`LinkError`].
     pub(super) async fn channel(&self) -> Result<Channel, LinkError> {
-        let about = self.way.about("opening a channel");
         let mut current = self.current.lock().await;
         let usable = current.take().filter(|connection| connection.status().connected());
         // It stays if the caller gives up meanwhile: others publish through it.
@@ -91,10 +101,7 @@ impl Wire {
             Some(connection) => connection,
             None => self.connect().await?,
         });
-        let opened = timeout(PATIENCE, connection.create_channel()).await;
-        let opened = opened
-            .map_err(|_| about.too_slow())
-            .and_then(|opened| opened.map_err(|error| about.error(&error)));
+        let opened = self.way.call("opening a channel", connection.create_channel()).await;
         if opened.is_err() {
             *current = None;
         }
@@ -107,7 +114,6 @@ impl Wire {
     }
 
     async fn connect(&self) -> Result<Connection, LinkError> {
-        let about = self.way.about("the login");
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.clone().into());
         let tls = OwnedTLSConfig { identity: None, cert_chain: self.way.authorities.clone() };
@@ -118,8 +124,7 @@ impl Wire {
         };
         let uri = self.way.uri.clone();
         let connecting = Connection::connector(uri, stream::runtime(), connect, properties);
-        let connected = timeout(PATIENCE, connecting).await;
-        connected.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
+        self.way.call("the login", connecting).await
     }
 
     /// Closes the connection in order.

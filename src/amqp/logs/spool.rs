@@ -9,9 +9,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::record::{Beside, LogRecord};
 
@@ -89,7 +89,7 @@ impl Spool {
     /// # Errors
     /// The file cannot be written: some of the records are not kept.
     pub fn push(&self, records: &[LogRecord]) -> io::Result<usize> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut lost = 0;
         for record in records {
             let mut line = record.document().to_string();
@@ -136,7 +136,7 @@ impl Spool {
     /// # Errors
     /// The file cannot be read.
     pub fn oldest(&self) -> io::Result<Option<SpoolBatch>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.files.is_empty()
             && let Some((file, _)) = state.open.take()
         {
@@ -161,7 +161,7 @@ impl Spool {
     /// # Errors
     /// The file cannot be deleted.
     pub fn published(&self, batch: &SpoolBatch) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A full spool may have lost the file meanwhile.
         let Some(file) = state.files.iter_mut().find(|file| file.number == batch.number) else {
             return Ok(());
@@ -176,12 +176,12 @@ impl Spool {
 
     /// Returns the number of records that are not published.
     pub fn records(&self) -> usize {
-        self.lock().records()
+        self.state.lock().records()
     }
 
     /// Returns true if there is no file.
     pub fn is_empty(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.files.is_empty() && state.open.is_none()
     }
 
@@ -194,10 +194,6 @@ impl Spool {
 
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:020}{EXTENSION}"))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SpoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

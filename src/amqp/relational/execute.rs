@@ -21,6 +21,13 @@ impl Broken {
     }
 }
 
+impl From<MessageFailure> for Broken {
+    /// A failure that MariaDB has no part in.
+    fn from(failure: MessageFailure) -> Self {
+        Self { failure, leaves_connection: true }
+    }
+}
+
 /// Returns a statement with its parameters.
 pub(super) fn query(statement: &Statement) -> Query<'_, MySql, MySqlArguments> {
     // `statement` spells nothing of a message into SQL.

@@ -4,9 +4,9 @@
 //! The pool of sqlx would try a refused connection again until the time of the message is over, and the
 //! answer would say that it timed out, not why.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -83,7 +83,7 @@ impl SqlPool {
 
     async fn connection(&self) -> Result<MySqlConnection, sqlx::Error> {
         loop {
-            let unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let unused = self.unused.lock().pop();
             let Some(Unused { mut connection, since }) = unused else { break };
             // The server may have restarted meanwhile.
             if since.elapsed() < PINGED_AFTER || connection.ping().await.is_ok() {
@@ -100,6 +100,6 @@ impl Lease<'_> {
     /// Keeps the connection for the next operation.
     pub(super) fn give_back(self) {
         let unused = Unused { connection: self.connection, since: Instant::now() };
-        self.pool.unused.lock().unwrap_or_else(PoisonError::into_inner).push(unused);
+        self.pool.unused.lock().push(unused);
     }
 }

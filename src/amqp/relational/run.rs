@@ -128,8 +128,7 @@ impl LedgerEntry {
             "another message with this id is in the ledger {}; each message needs an id of its own",
             self.ledger
         );
-        let failure = MessageFailure::lasting("id_reused", message);
-        Err(Broken { failure, leaves_connection: true })
+        Err(MessageFailure::lasting("id_reused", message).into())
     }
 
     async fn keep(
@@ -174,10 +173,7 @@ async fn fetch_rows(
                 "{doing}: the value of {column} has not its declared type; correct \
                  [amqp.relational.table]"
             );
-            Broken {
-                failure: MessageFailure::lasting("database", message),
-                leaves_connection: true,
-            }
+            MessageFailure::lasting("database", message)
         })?;
         size += row.to_string().len() as u64;
         if size > size_max {
@@ -191,10 +187,7 @@ async fn fetch_rows(
             "{doing}: one row is larger than {size_max} bytes, which amqp.relational.result_size_max \
              allows; name fewer columns"
         );
-        return Err(Broken {
-            failure: MessageFailure::lasting("refused", message),
-            leaves_connection: true,
-        });
+        return Err(MessageFailure::lasting("refused", message).into());
     }
     let next = (has_next || is_cut).then(|| fetch.offset + rows.len() as u64);
     Ok(json!({ "rows": rows, "next": next }))

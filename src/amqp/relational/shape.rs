@@ -2,8 +2,8 @@
 //! any SQL mode: a value that it would change is rejected before.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use sqlx::Row as _;
 use sqlx::mysql::MySqlConnection;
 
@@ -46,25 +46,19 @@ impl Shapes {
         if values.is_empty() {
             return Ok(());
         }
-        if self.lock().get(table).is_some_and(|shape| lost(shape, &values).is_none()) {
+        if self.0.lock().get(table).is_some_and(|shape| lost(shape, &values).is_none()) {
             return Ok(());
         }
         // The table may have been changed since.
         let shape = read(connection, name, table).await?;
         let found = lost(&shape, &values);
-        self.lock().insert(table.clone(), shape);
+        self.0.lock().insert(table.clone(), shape);
         match found {
             None => Ok(()),
             Some(reason) => {
-                let failure = MessageFailure::lasting("refused", format!("{name}: {reason}"));
-                Err(Broken { failure, leaves_connection: true })
+                Err(MessageFailure::lasting("refused", format!("{name}: {reason}")).into())
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SqlName, TableShape>> {
-        // No code panics while it holds it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
