@@ -18,10 +18,10 @@ const FREE_BYTES_MIN: u64 = 256 << 20;
 const FREE_FILES_MIN: u64 = 10_000;
 
 /// Reads the configuration.
-pub(super) fn configuration(global: &Global) -> Result<(Config, DoctorFinding), DoctorFinding> {
+pub(super) fn configuration(global: &Global) -> Result<(&Config, DoctorFinding), DoctorFinding> {
     let wrong = |text: String| DoctorFinding::error(MACHINE, text, "mend it, then run hero check");
     let config = global.config().map_err(|error| wrong(error.message))?;
-    if let Err(error) = check::check_access(&config, global, None) {
+    if let Err(error) = check::check_access(config, global, None) {
         let remedy = "give the file to the group hero: chgrp hero FILE; chmod g+r FILE";
         return Err(DoctorFinding::error(MACHINE, error.message, remedy));
     }
