@@ -38,7 +38,7 @@ impl Doctor {
             Ok((config, valid)) => {
                 findings.push(valid);
                 findings.extend(machine::findings(config, global));
-                findings.extend(units::findings());
+                findings.extend(units::findings(global));
                 let of_redis = async { Ok(namespace::findings(config).await) };
                 findings.extend(super::block_on(of_redis)?);
             }

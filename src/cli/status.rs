@@ -45,7 +45,7 @@ impl Status {
                 global.print(
                     || document::of(&moment),
                     || {
-                        let tables = tables::of(&moment, wrong(&moment, &rules), global.look());
+                        let tables = tables::of(&moment, wrong(&moment, &rules, global), global.look());
                         format!("{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;
@@ -58,13 +58,13 @@ impl Status {
 }
 
 /// Returns what is wrong, the worst first, and the units of this machine that do not run; empty if all is well.
-fn wrong(moment: &Moment, rules: &HealthRules) -> String {
+fn wrong(moment: &Moment, rules: &HealthRules, global: &Global) -> String {
     let health = NamespaceHealth::of(moment, rules);
     let told = health.wrong().map(|problem| {
         let word = if problem.severity == Severity::Critical { "WRONG" } else { "LOOK" };
         tables::wrapped(word, &problem.text)
     });
-    let units = not_running().into_iter().map(|unit| tables::wrapped("UNIT", &unit));
+    let units = not_running(global).into_iter().map(|unit| tables::wrapped("UNIT", &unit));
     let lines: String = told.chain(units).collect();
     if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
