@@ -66,6 +66,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
@@ -108,6 +109,9 @@ struct Global {
     /// The file of the user, if it is the one to read.
     #[arg(skip)]
     of_user: Option<PathBuf>,
+    /// The configuration, once it was read.
+    #[arg(skip)]
+    loaded: OnceLock<Config>,
     /// Print one JSON document instead of text
     #[arg(long, global = true, display_order = 901)]
     json: bool,
@@ -223,51 +227,55 @@ impl Command {
     fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::Run(RunUnit { unit, wait }) => {
-                daemon::run(global.config()?, global.file(), &unit, wait)
-                    .map(|()| ExitCode::SUCCESS)
+                daemon::run(global.config()?.clone(), global.file(), &unit, wait)?;
             }
-            Self::Dev(dev) => block_on(dev.run(global)),
-            Self::Check(check) => check.run(global),
-            Self::Doctor(doctor) => doctor.run(global),
-            Self::Status(status) => status.run(global),
-            Self::Stats(stats) => block_on(stats.run(global)),
-            Self::Top(top) => block_on(top.run(global)),
-            Self::Metrics(metrics) => block_on(metrics.run(global)),
-            Self::Exec(exec) => block_on(exec.run(global)),
-            Self::Submit(submit) => block_on(submit.run(global)),
-            Self::RunScript(script) => block_on(script.run(global)),
-            Self::Job(job) => block_on(job.run(global)),
-            Self::Graph(graph) => block_on(graph.run(global)),
-            Self::Queue(queue) => block_on(queue.run(global)),
-            Self::Actor(actor) => block_on(actor.run(global)),
-            Self::Cron(cron) => block_on(cron.run(global)),
-            Self::Notify(notify) => block_on(notify.run(global)),
-            Self::Audit(audit) => block_on(audit.run(global)),
-            Self::Limit(limit) => block_on(limit.run(global)),
-            Self::Dead(dead) => block_on(dead.run(global)),
-            Self::Events(events) => block_on(events.run(global)),
-            Self::Token(token) => block_on(token.run(global)),
-            Self::Key(key) => key.run(global),
-            Self::Osis(osis) => block_on(osis.run(global)),
-            Self::Amqp(amqp) => block_on(amqp.run(global)),
-            Self::Migrate(migrate) => block_on(migrate.run(global)),
-            Self::Script(script) => script.run(global),
-            Self::Backup(backup) => block_on(backup.run(global)),
-            Self::Restore(restore) => block_on(restore.run(global)),
-            Self::Mcp(mcp) => block_on(mcp.run(global)),
-            Self::Completions(completions) => block_on(completions.run(global)),
-            Self::Bench(bench) => block_on(bench.run(global)),
+            Self::Dev(dev) => return block_on(dev.run(global)),
+            Self::Check(check) => check.run(global)?,
+            Self::Doctor(doctor) => return doctor.run(global),
+            Self::Status(status) => return status.run(global),
+            Self::Stats(stats) => block_on(stats.run(global))?,
+            Self::Top(top) => return block_on(top.run(global)),
+            Self::Metrics(metrics) => block_on(metrics.run(global))?,
+            Self::Exec(exec) => return block_on(exec.run(global)),
+            Self::Submit(submit) => block_on(submit.run(global))?,
+            Self::RunScript(script) => return block_on(script.run(global)),
+            Self::Job(job) => return block_on(job.run(global)),
+            Self::Graph(graph) => return block_on(graph.run(global)),
+            Self::Queue(queue) => block_on(queue.run(global))?,
+            Self::Actor(actor) => block_on(actor.run(global))?,
+            Self::Cron(cron) => return block_on(cron.run(global)),
+            Self::Notify(notify) => return block_on(notify.run(global)),
+            Self::Audit(audit) => block_on(audit.run(global))?,
+            Self::Limit(limit) => block_on(limit.run(global))?,
+            Self::Dead(dead) => return block_on(dead.run(global)),
+            Self::Events(events) => block_on(events.run(global))?,
+            Self::Token(token) => block_on(token.run(global))?,
+            Self::Key(key) => key.run(global)?,
+            Self::Osis(osis) => return block_on(osis.run(global)),
+            Self::Amqp(amqp) => return block_on(amqp.run(global)),
+            Self::Migrate(migrate) => block_on(migrate.run(global))?,
+            Self::Script(script) => return script.run(global),
+            Self::Backup(backup) => block_on(backup.run(global))?,
+            Self::Restore(restore) => block_on(restore.run(global))?,
+            Self::Mcp(mcp) => block_on(mcp.run(global))?,
+            Self::Completions(completions) => block_on(completions.run(global))?,
+            Self::Bench(bench) => return block_on(bench.run(global)),
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Global {
-    fn config(&self) -> Result<Config, Error> {
+    /// Reads the configuration, once.
+    fn config(&self) -> Result<&Config, Error> {
+        if let Some(config) = self.loaded.get() {
+            return Ok(config);
+        }
         let mut config = Config::load(self.file())?;
         if self.named_file().is_none() && self.of_user.is_none() {
             config.redis.read_store();
         }
-        Ok(config)
+        Ok(self.loaded.get_or_init(|| config))
     }
 
     /// Adds to the error of a Redis that does not answer that no configuration names another.
@@ -317,7 +325,7 @@ impl Global {
     }
 
     fn client(&self) -> Result<Client, Error> {
-        Ok(crate::cli::author::open_client(&self.config()?)?)
+        Ok(author::open_client(self.config()?)?)
     }
 }
 

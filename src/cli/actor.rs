@@ -1,6 +1,5 @@
 //! `hero actor …`: lists the live actors and sends them control messages.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -12,7 +11,7 @@ use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
-use crate::client::{ActorDocument, Client};
+use crate::client::ActorDocument;
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::message::{Control, Presence};
@@ -63,30 +62,24 @@ pub(super) struct PingActors {
 }
 
 impl ActorCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let client = global.client()?;
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         match self {
-            Self::List(list) => list.run(&client, global).await,
-            Self::Drain(which) => which.tell(&client, &Control::Drain, "drain", global.json).await,
-            Self::Resume(which) => {
-                which.tell(&client, &Control::Resume, "resume", global.json).await
-            }
-            Self::Ping(ping) => ping.run(&client, global.json).await,
-            Self::Stop(which) => which.tell(&client, &Control::Shutdown, "stop", global.json).await,
+            Self::List(list) => list.run(global).await,
+            Self::Drain(which) => which.tell(&Control::Drain, "drain", global).await,
+            Self::Resume(which) => which.tell(&Control::Resume, "resume", global).await,
+            Self::Ping(ping) => ping.run(global).await,
+            Self::Stop(which) => which.tell(&Control::Shutdown, "stop", global).await,
         }
     }
 }
 
 impl ActorList {
-    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let actors = client.actor_documents(script_type.as_ref()).await?;
-        let table = || table(&actors, Timestamp::now()).show(global.look());
-        output::print(global.json, || json!({ "actors": actors }), table)?;
-        Sought::new("live actor")
-            .by("of type", script_type.as_ref())
-            .tell(global, actors.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let actors = global.client()?.actor_documents(script_type.as_ref()).await?;
+        let sought = Sought::new("live actor").by("of type", script_type.as_ref());
+        let table = || table(&actors, Timestamp::now());
+        global.list(|| json!({ "actors": actors }), table, sought)
     }
 }
 
@@ -100,68 +93,52 @@ impl ActorNames {
 
     /// Sends the message to each actor. All must be live: a message to an absent actor would stay
     /// in its queue until the next start.
-    async fn tell(
-        &self,
-        client: &Client,
-        message: &Control,
-        verb: &str,
-        json: bool,
-    ) -> Result<ExitCode, Error> {
-        let named = self.ids()?;
+    async fn tell(&self, message: &Control, verb: &str, global: &Global) -> Result<(), Error> {
+        let (client, named) = (global.client()?, self.ids()?);
         client.check_live(&named).await?;
-        for id in &named {
-            let untold = client.tell_actor(id, message).await?;
-            if !json {
-                output::line(&format!("{id} told to {verb}"))?;
-            }
-            for shard in untold {
+        let tell = async |id: &ActorId| {
+            for shard in client.tell_actor(id, message).await? {
                 output::note(&format!("hero: {id}: {shard}"));
             }
-        }
-        if json {
-            let told: Vec<String> = named.iter().map(ToString::to_string).collect();
-            output::json(&json!({ "told": told }))?;
-        }
-        Ok(ExitCode::SUCCESS)
+            Ok((true, format!("told to {verb}")))
+        };
+        global.each(&named, "told", tell).await
     }
 }
 
 impl PingActors {
-    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
-        let mut answers = Vec::new();
+    async fn run(&self, global: &Global) -> Result<(), Error> {
+        let (client, mut answers) = (global.client()?, Vec::new());
         for id in self.which.ids()? {
             let took = client.ping_actor(&id, self.wait).await?;
-            if !json {
+            if !global.json {
                 output::line(&format!("{id} answered after {}", brief(took)))?;
             }
             answers.push(json!({ "actor": id.to_string(), "took_s": took.as_secs_f64() }));
         }
-        if json {
+        if global.json {
             output::json(&json!({ "actors": answers }))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
-    let titles =
-        ["!ACTOR", "~*STATE", ">RUNNING", ">TASKS", "~HOST", "?>PID", ">UP", ">SEEN", "?VERSION"];
-    let mut table = TextTable::new(&titles);
-    for ActorDocument { actor, presence, .. } in actors {
-        let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
-        table.row([
-            actor.clone(),
-            state(presence),
-            presence.running.to_string(),
-            presence.tasks.to_string(),
-            presence.hostname.clone(),
-            presence.pid.to_string(),
-            ago(&presence.started_at),
-            ago(&presence.last_heartbeat),
-            presence.version.clone(),
-        ]);
-    }
-    table
+    let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
+    TextTable::of(
+        actors,
+        &[
+            ("!ACTOR", &|of| of.actor.clone()),
+            ("~*STATE", &|of| state(&of.presence)),
+            (">RUNNING", &|of| of.presence.running.to_string()),
+            (">TASKS", &|of| of.presence.tasks.to_string()),
+            ("~HOST", &|of| of.presence.hostname.clone()),
+            ("?>PID", &|of| of.presence.pid.to_string()),
+            (">UP", &|of| ago(&of.presence.started_at)),
+            (">SEEN", &|of| ago(&of.presence.last_heartbeat)),
+            ("?VERSION", &|of| of.presence.version.clone()),
+        ],
+    )
 }
 
 /// The actor's state, with the reason if it holds back.

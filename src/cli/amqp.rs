@@ -93,21 +93,22 @@ pub(super) struct DeleteQueue {
 impl AmqpCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
-            Self::Publish(publish) => publish.run(global).await,
-            Self::Topology(topology) => topology.run(global).await,
-            Self::Status(status) => status.run(global).await,
-            Self::Check(check) => check.run(global).await,
-            Self::Dlq(dlq) => dlq.run(global).await,
-            Self::Shutdown(shutdown) => shutdown.run(global).await,
-            Self::DeleteQueue(delete) => delete.run(global).await,
-            Self::Logs(logs) => logs.run(global).await,
-            Self::PurgeLogs(purge) => purge.run(global).await,
+            Self::Publish(publish) => return publish.run(global).await,
+            Self::Topology(topology) => topology.run(global).await?,
+            Self::Status(status) => return status.run(global).await,
+            Self::Check(check) => return check.run(global).await,
+            Self::Dlq(dlq) => dlq.run(global).await?,
+            Self::Shutdown(shutdown) => shutdown.run(global).await?,
+            Self::DeleteQueue(delete) => delete.run(global).await?,
+            Self::Logs(logs) => logs.run(global).await?,
+            Self::PurgeLogs(purge) => purge.run(global).await?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Opens the RabbitMQ of a configuration.
-fn open(global: &Global) -> Result<(Config, Link), Error> {
+fn open(global: &Global) -> Result<(&Config, Link), Error> {
     let config = global.config()?;
     if config.amqp.url.is_empty() {
         let message = "cannot look for RabbitMQ: amqp.url is not set; the configuration must name it, such as \
@@ -140,11 +141,7 @@ impl Publish {
         let Some(patience) = self.wait else {
             link.publish(out).await?;
             link.close().await;
-            if global.json {
-                output::json(&json!({ "message_id": id }))?;
-            } else {
-                output::line(&id)?;
-            }
+            global.print(|| json!({ "message_id": id }), || format!("{id}\n"))?;
             return Ok(ExitCode::SUCCESS);
         };
         let answer = link.request(out, patience).await?;
@@ -163,25 +160,24 @@ fn shown(global: &Global, body: &[u8]) -> Result<ExitCode, Error> {
         let text = String::from_utf8_lossy(body);
         Error::new(Exit::Data, format!("the answer is none of Hero: {text}"))
     })?;
-    if global.json {
-        let document: Value = serde_json::from_slice(body).unwrap_or_default();
-        output::json(&document)?;
-    }
+    let document = || serde_json::from_slice(body).unwrap_or_default();
     match answer {
-        MessageAnswer::Done(_) if global.json => Ok(ExitCode::SUCCESS),
-        MessageAnswer::Done(Value::String(text)) => output::line(&text).map(|()| ExitCode::SUCCESS),
-        MessageAnswer::Done(result) => {
-            output::line(&result.to_string()).map(|()| ExitCode::SUCCESS)
+        MessageAnswer::Done(Value::String(text)) => global.print(document, || text + "\n")?,
+        MessageAnswer::Done(result) => global.print(document, || format!("{result}\n"))?,
+        MessageAnswer::Failed(_) if global.json => {
+            output::json(&document())?;
+            return Ok(Exit::JobError.into());
         }
-        MessageAnswer::Failed(_) if global.json => Ok(Exit::JobError.into()),
         MessageAnswer::Failed(failure) => {
-            Err(Error::new(Exit::JobError, format!("{}: {}", failure.code, failure.message)))
+            let message = format!("{}: {}", failure.code, failure.message);
+            return Err(Error::new(Exit::JobError, message));
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 impl ShutdownBrokers {
-    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(self, global: &Global) -> Result<(), Error> {
         let (config, link) = open(global)?;
         let node = self.node.as_deref().map(node_of).transpose()?;
         if let Some(tag) = self.tag.filter(|tag| *tag != config.amqp.queue_tag) {
@@ -197,19 +193,19 @@ impl ShutdownBrokers {
         link.close().await;
         let which = node.map_or("all nodes".to_owned(), |node| format!("node {}", node.as_str()));
         output::note(&format!("the brokers of {which} are told to end"));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 impl DeleteQueue {
-    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(self, global: &Global) -> Result<(), Error> {
         let (_, link) = open(global)?;
         for queue in &self.queues {
             let number = link.delete(queue).await?;
             output::line(&format!("{queue}: deleted with {number} messages"))?;
         }
         link.close().await;
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

@@ -1,16 +1,14 @@
 //! `hero audit`: lists the changes that people and programs made.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::Global;
 use super::job::PastZone;
 use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
-use super::{Global, output};
 use crate::client::AuditFilter;
 use crate::error::Error;
 use crate::proto::audit::AuditRecord;
@@ -43,7 +41,7 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
         let now = client.now().await?;
         let time = |option: &str, text: Option<&String>| -> Result<Option<Timestamp>, Error> {
@@ -57,30 +55,26 @@ impl Audit {
             limit: self.limit as usize,
         };
         let records = client.audit(&filter).await?;
-        let text = || table(&records).show(global.look());
-        output::print(global.json, || json!({ "records": records }), text)?;
-        Sought::new("change is recorded")
+        let sought = Sought::new("change is recorded")
             .by("of", self.what.as_ref())
             .by("by", self.who.as_ref())
             .by("since", self.since.as_ref())
-            .by("until", self.until.as_ref())
-            .tell(global, records.is_empty());
-        Ok(ExitCode::SUCCESS)
+            .by("until", self.until.as_ref());
+        global.list(|| json!({ "records": records }), || table(&records), sought)
     }
 }
 
 fn table(records: &[AuditRecord]) -> TextTable {
-    let mut table = TextTable::new(&["WHEN", "WHO", "WHAT", "?~FROM", "?BY", "!TO"]);
     let zone = local_zone();
-    for record in records {
-        table.row([
-            local_text(&record.at, &zone),
-            record.who.clone(),
-            record.what.clone(),
-            record.from.clone(),
-            record.through.clone(),
-            record.to.clone(),
-        ]);
-    }
-    table
+    TextTable::of(
+        records,
+        &[
+            ("WHEN", &|of| local_text(&of.at, &zone)),
+            ("WHO", &|of| of.who.clone()),
+            ("WHAT", &|of| of.what.clone()),
+            ("?~FROM", &|of| of.from.clone()),
+            ("?BY", &|of| of.through.clone()),
+            ("!TO", &|of| of.to.clone()),
+        ],
+    )
 }

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::{Global, output};
+use super::Global;
+use super::author::open_client;
 use crate::client::{BackupError, BackupReader, BackupWriter, restore};
 use crate::error::{Error, Exit, reason};
 use crate::proto::text::counted;
@@ -40,9 +40,9 @@ pub(super) struct Restore {
 }
 
 impl Backup {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        let client = crate::cli::author::open_client(&config)?;
+        let client = global.client()?;
         let failed = |error| failed("write", &self.file, error);
         if self.file.is_dir() {
             let error = std::io::Error::other("it is a folder; name a file in it");
@@ -63,26 +63,24 @@ impl Backup {
         file.as_file().sync_all().map_err(|error| failed(error.into()))?;
         let bytes = file.as_file().metadata().map_err(|error| failed(error.into()))?.len();
         file.persist(&self.file).map_err(|error| failed(error.error.into()))?;
-        output::print(
-            global.json,
+        global.print(
             || json!({ "jobs": jobs, "objects": objects, "bytes": bytes }),
             || {
                 let file = self.file.display();
                 format!("{} are in {file} ({bytes} bytes)\n", jobs_and_objects(jobs, objects))
             },
-        )?;
-        Ok(ExitCode::SUCCESS)
+        )
     }
 }
 
 impl Restore {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let mut config = global.config()?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let mut config = global.config()?.clone();
         if let Some(namespace) = &self.into {
             config.redis.namespace =
                 namespace.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
         }
-        let client = crate::cli::author::open_client(&config)?;
+        let client = open_client(&config)?;
         let failed = |error| failed("restore", &self.file, error);
         let mut file = File::open(&self.file).map_err(|error| {
             let exit = match error.kind() {
@@ -98,8 +96,7 @@ impl Restore {
         file.rewind().map_err(|error| failed(error.into()))?;
         let mut reader = BackupReader::new(BufReader::new(&file));
         let restored = restore(&client, &mut reader).await.map_err(failed)?;
-        output::print(
-            global.json,
+        global.print(
             || {
                 json!({
                     "jobs": restored.jobs, "run_again": restored.again,
@@ -121,8 +118,7 @@ impl Restore {
                 }
                 lines.concat()
             },
-        )?;
-        Ok(ExitCode::SUCCESS)
+        )
     }
 }
 

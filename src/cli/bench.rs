@@ -75,7 +75,8 @@ struct LoadArgs {
 impl Bench {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         if let Some(harness) = self.harness {
-            return harness.run(&global.client()?).await;
+            harness.run(&global.client()?).await?;
+            return Ok(ExitCode::SUCCESS);
         }
         let mut interrupts = Interrupts::listen()
             .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
@@ -92,7 +93,7 @@ impl Bench {
             "jobs": self.jobs, "runs": self.runs, "tasks": self.tasks,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        output::print(global.json, || report.document(&settings), || report.table())?;
+        global.print(|| report.document(&settings), || report.table())?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -118,7 +119,7 @@ impl Bench {
 }
 
 impl Harness {
-    async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+    async fn run(self, client: &Client) -> Result<(), Error> {
         client.ping().await?;
         let document = match self {
             Self::Enqueue(LoadArgs { n, kind }) => {
@@ -135,7 +136,6 @@ impl Harness {
                 serde_json::json!({ "n": n, "ms": ms })
             }
         };
-        output::json(&document)?;
-        Ok(ExitCode::SUCCESS)
+        output::json(&document)
     }
 }

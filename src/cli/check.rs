@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::author::open_client;
 use super::check_shards::{ShardsCheck, redis_document, state_of};
 use super::job_notes::unknown_notifications;
 use super::{Global, output};
@@ -52,33 +52,33 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        check_access(&config, global, self.user.as_deref())?;
+        check_access(config, global, self.user.as_deref())?;
         let unit = match &self.unit {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
         };
-        let (crontab, scripts) = of_folders(&config)?;
+        let (crontab, scripts) = of_folders(config)?;
         let redis = if self.redis {
-            Some(state_of(&config, &config.redis.of_shard(Shard::HOME))?)
+            Some(state_of(config, &config.redis.of_shard(Shard::HOME))?)
         } else {
             None
         };
         let reader = reader(global, self.user.as_deref())?;
         let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
-        let shards = ShardsCheck::of(&config, self.redis)?;
-        let silence = if self.redis { silence(&config)? } else { None };
-        let mut warnings = warnings(&config, redis.as_ref(), &secrets)?;
-        warnings.extend(cron_notes(&config, &crontab));
+        let shards = ShardsCheck::of(config, self.redis)?;
+        let silence = if self.redis { silence(config)? } else { None };
+        let mut warnings = warnings(config, redis.as_ref(), &secrets)?;
+        warnings.extend(cron_notes(config, &crontab));
         warnings.extend(silence.clone());
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
         }
         if global.json {
-            let mut document = document(&config, unit.as_ref())?;
+            let mut document = document(config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {
-                document["unit"]["sandbox"] = json!(own_sandbox(&config, global, unit)?);
+                document["unit"]["sandbox"] = json!(own_sandbox(config, global, unit)?);
             }
             document["warnings"] = json!(warnings);
             if let Some(state) = &redis {
@@ -91,7 +91,7 @@ impl Check {
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             document["scripts"] = scripts.scripts.iter().map(|script| json!(script.name)).collect();
             output::json(&document)?;
-            return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
+            return verdict(config, unit.as_ref().map(|(_, unit)| unit));
         }
         for warning in &warnings {
             output::note(&format!("hero: {warning}"));
@@ -99,11 +99,11 @@ impl Check {
         if self.show {
             output::text(&format!("{}\n", config.to_toml()?))?;
         }
-        let mut lines = lines_of(&config, &crontab, &secrets);
+        let mut lines = lines_of(config, &crontab, &secrets);
         lines.extend(scripts.scripts.iter().map(line_of_script));
         lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
         if let Some((name, unit)) = &unit
-            && let Some(said) = own_sandbox(&config, global, unit)?
+            && let Some(said) = own_sandbox(config, global, unit)?
         {
             lines.push(format!("unit {name}: its process is sandboxed: it {said}"));
         }
@@ -113,7 +113,7 @@ impl Check {
         }
         lines.extend(shards.iter().flat_map(ShardsCheck::lines));
         lines.iter().try_for_each(|line| output::line(line))?;
-        verdict(&config, unit.as_ref().map(|(_, unit)| unit))
+        verdict(config, unit.as_ref().map(|(_, unit)| unit))
     }
 }
 
@@ -225,14 +225,14 @@ pub(super) fn reader(global: &Global, user: Option<&str>) -> Result<Option<FileR
 }
 
 /// The exit code. As in the daemon, a unit whose scripts cannot run is an error.
-fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
-    let Some(Unit::Actors(actors)) = unit else { return Ok(ExitCode::SUCCESS) };
+fn verdict(config: &Config, unit: Option<&Unit>) -> Result<(), Error> {
+    let Some(Unit::Actors(actors)) = unit else { return Ok(()) };
     for (script_type, unavailable) in availability(config) {
         if unavailable.is_some() && actors.iter().any(|actor| actor.id.script_type == script_type) {
             return Err(Error::new(Exit::Machine, said(&script_type, unavailable.as_deref())));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The remaining rights of a sandboxed unit process; `None` if it is not sandboxed.
@@ -253,8 +253,8 @@ fn redis_warnings(config: &Config) -> Result<Vec<String>, Error> {
     if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
         return Ok(vec![format!("{error}; the user of the daemon may be allowed to read it")]);
     }
-    let client = crate::cli::author::open_client(config)
-        .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let client =
+        open_client(config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     super::block_on(async {
         // The check itself needs no Redis.
         const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,7 +1,5 @@
 //! `hero completions`: prints the completions of a shell; in bash they complete values too, which they ask for here.
 
-use std::process::ExitCode;
-
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::{Shell, generate};
 
@@ -76,7 +74,7 @@ enum ValueKind {
 }
 
 impl Completions {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         if let Some(kind) = self.values {
             let values = values(kind, self.script.as_deref(), global).await?;
             for value in values {
@@ -91,7 +89,7 @@ impl Completions {
             }
             output::text(&script)?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -101,7 +99,7 @@ async fn values(
     global: &Global,
 ) -> Result<Vec<String>, Error> {
     let config = global.config()?;
-    let client = || super::author::open_client(&config);
+    let client = || global.client();
     Ok(match kind {
         ValueKind::States => {
             let words = ["waiting", "running", "finished", "failed", "cancelled", "replaced"];

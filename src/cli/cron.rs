@@ -20,7 +20,7 @@ use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
-use crate::config::{Config, time_zone};
+use crate::config::time_zone;
 use crate::error::{Error, Exit};
 use crate::proto::job::Job;
 use crate::proto::text::escape;
@@ -80,25 +80,25 @@ pub(super) struct RunNow {
 
 impl CronCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let config = global.config()?;
         match self {
-            Self::List => list(&config, global).await,
-            Self::Show(ShowOne { name }) => show(&config, &name, global).await,
-            Self::Add(add) => add.run(&config, global.json).await,
-            Self::Edit(edit) => edit.run(&config, global.json).await,
-            Self::Delete(delete) => delete.run(&config, global.json).await,
-            Self::History(history) => history.run(&config, global).await,
-            Self::Backfill(backfill) => backfill.run(&config, global).await,
-            Self::Import(import) => import.run(&config, global.json),
-            Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
-            Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
-            Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
+            Self::List => return list(global).await,
+            Self::Show(ShowOne { name }) => show(&name, global).await?,
+            Self::Add(add) => add.run(global).await?,
+            Self::Edit(edit) => edit.run(global).await?,
+            Self::Delete(delete) => delete.run(global).await?,
+            Self::History(history) => history.run(global).await?,
+            Self::Backfill(backfill) => backfill.run(global).await?,
+            Self::Import(import) => return import.run(global),
+            Self::Run(RunNow { name }) => run_now(&name, global).await?,
+            Self::Enable(CronNames { names }) => enable(&names, true, global).await?,
+            Self::Disable(CronNames { names }) => enable(&names, false, global).await?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
-    let client = crate::cli::author::open_client(config)?;
+async fn list(global: &Global) -> Result<ExitCode, Error> {
+    let (client, config) = (global.client()?, global.config()?);
     let crontab = client.whole_crontab(&config.crontab()).await?;
     let documents = client.periodic_job_documents(&crontab).await?;
     let now = client.now().await?;
@@ -106,100 +106,70 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
     for problem in &problems {
         output::note(&format!("hero: {problem}"));
     }
-    output::print(
-        global.json,
-        || json!({ "cron": documents, "problems": problems }),
-        || table(&documents, now).show(global.look()),
-    )?;
-    Sought::new("periodic job")
-        .by("in Redis or in", Some(config.supervisor.cron_dir.display()))
-        .tell(global, documents.is_empty());
+    let cron_dir = config.supervisor.cron_dir.display();
+    let sought = Sought::new("periodic job").by("in Redis or in", Some(cron_dir));
+    let document = || json!({ "cron": documents, "problems": problems });
+    global.list(document, || table(&documents, now), sought)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
 
-async fn show(config: &Config, name: &str, global: &Global) -> Result<ExitCode, Error> {
-    let client = crate::cli::author::open_client(config)?;
-    let crontab = client.whole_crontab(&config.crontab()).await?;
+async fn show(name: &str, global: &Global) -> Result<(), Error> {
+    let client = global.client()?;
+    let crontab = client.whole_crontab(&global.config()?.crontab()).await?;
     let found = client.periodic_job_history(&crontab, name).await?;
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
     let text = || format!("{}{settings}", readable(&found, global.look()));
-    output::print(global.json, || json!(found), text)?;
-    Ok(ExitCode::SUCCESS)
+    global.print(|| json!(found), text)
 }
 
-async fn run_now(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
-    let id =
-        crate::cli::author::open_client(config)?.run_periodic_job(&config.crontab(), name).await?;
-    output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
-    Ok(ExitCode::SUCCESS)
+async fn run_now(name: &str, global: &Global) -> Result<(), Error> {
+    let id = global.client()?.run_periodic_job(&global.config()?.crontab(), name).await?;
+    global.print(|| json!({ "id": id }), || format!("{id}\n"))
 }
 
-async fn enable(
-    config: &Config,
-    names: &[String],
-    enabled: bool,
-    json: bool,
-) -> Result<ExitCode, Error> {
-    let (client, crontab, by) =
-        (crate::cli::author::open_client(config)?, config.crontab(), user());
+async fn enable(names: &[String], enabled: bool, global: &Global) -> Result<(), Error> {
+    let (client, crontab, by) = (global.client()?, global.config()?.crontab(), user());
     let done = if enabled { "enabled" } else { "disabled" };
-    let mut changed = Vec::new();
-    for name in names {
+    let enable = async |name: &String| {
         let is_new = client.enable_periodic_job(&crontab, name, enabled, &by).await?;
-        if !json {
-            let before = if is_new { "" } else { "was " };
-            let already = if is_new { "" } else { " already" };
-            output::line(&format!("{name} {before}{done}{already}"))?;
-        }
-        if is_new {
-            changed.push(name);
-        }
-    }
-    if json {
-        output::json(&json!({ done: changed }))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        let said = if is_new { done.to_owned() } else { format!("was {done} already") };
+        Ok((is_new, said))
+    };
+    global.each(names, done, enable).await
 }
 
 fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
-    let titles = [
-        "!NAME",
-        "SCHEDULE",
-        "TIME ZONE",
-        "NEXT",
-        ">DUE",
-        "?LAST",
-        "*STATUS",
-        "SUCCEEDED",
-        "?>FIRED",
-        "?~DECLARED",
-    ];
-    let mut table = TextTable::new(&titles);
-    for job in jobs {
-        let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
-        let last = job.last.as_ref();
-        let zone = zone_of(job);
-        // The job of the last firing may have expired.
-        let expired = || "expired".to_owned();
-        table.row([
-            job.name.clone(),
-            job.schedule.clone(),
-            job.time_zone.clone(),
-            match &job.next {
-                Some(next) if job.enabled => wall_clock(next, &zone),
-                _ if job.enabled => job.not_in_force.clone().unwrap_or_default(),
-                _ => disabled(job),
-            },
-            next.map(|next| age(next, now)).unwrap_or_default(),
-            last.map(|last| wall_clock(&last.due, &zone)).unwrap_or_default(),
-            last.map(|last| last.status.clone().unwrap_or_else(expired)).unwrap_or_default(),
-            succeeded(job, now),
-            job.fired.to_string(),
-            declared(job),
-        ]);
-    }
-    table
+    let next = |job: &PeriodicJobDocument| match &job.next {
+        Some(next) if job.enabled => wall_clock(next, &zone_of(job)),
+        _ if job.enabled => job.not_in_force.clone().unwrap_or_default(),
+        _ => disabled(job),
+    };
+    let due = |job: &PeriodicJobDocument| {
+        job.next.as_ref().and_then(|next| next.parse().ok()).map(|next| age(next, now))
+    };
+    let last = |job: &PeriodicJobDocument| {
+        job.last.as_ref().map(|last| wall_clock(&last.due, &zone_of(job)))
+    };
+    // The job of the last firing may have expired.
+    let status = |job: &PeriodicJobDocument| {
+        job.last.as_ref().map(|last| last.status.clone().unwrap_or("expired".to_owned()))
+    };
+    TextTable::of(
+        jobs,
+        &[
+            ("!NAME", &|job| job.name.clone()),
+            ("SCHEDULE", &|job| job.schedule.clone()),
+            ("TIME ZONE", &|job| job.time_zone.clone()),
+            ("NEXT", &next),
+            (">DUE", &|job| due(job).unwrap_or_default()),
+            ("?LAST", &|job| last(job).unwrap_or_default()),
+            ("*STATUS", &|job| status(job).unwrap_or_default()),
+            ("SUCCEEDED", &|job| succeeded(job, now)),
+            ("?>FIRED", &|job| job.fired.to_string()),
+            ("?~DECLARED", &declared),
+        ],
+    )
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.

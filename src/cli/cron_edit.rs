@@ -1,7 +1,6 @@
 //! `hero cron add`, `edit` and `delete`: the periodic jobs that are kept in Redis.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Arg, Args};
 use serde_json::{Map, Value, json};
@@ -9,8 +8,7 @@ use serde_json::{Map, Value, json};
 use super::given::Given;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
-use super::{job_notes, output};
-use crate::config::Config;
+use super::{Global, job_notes};
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronChange;
 use crate::proto::job::{Entrance, JobSpec, SETTINGS};
@@ -116,7 +114,8 @@ struct NoFiles {
 }
 
 impl Add {
-    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let (client, config) = (global.client()?, global.config()?);
         let named = self.options.settings.given("type");
         let mut spec = self.options.spec()?;
         if spec.uses.is_none() {
@@ -127,26 +126,25 @@ impl Add {
             }
             spec.script_type = Some(script_type);
         }
-        let client = crate::cli::author::open_client(config)?;
         if let Some(used) = &spec.uses {
             client.read_words(used, &mut spec.params, &self.options.given.words()).await?;
         }
         let new = self.options.change(Some(self.schedule.clone()), &spec);
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
-        said(&self.name, "added", json)?;
+        said(&self.name, "added", global)?;
         job_notes::print(&spec, config);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 impl Edit {
-    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let (client, config) = (global.client()?, global.config()?);
         let mut spec = self.options.spec()?;
         if self.file.is_some() || self.eval.is_some() {
             let script = ScriptSource::of(self.file.clone(), self.eval.clone());
             spec.script = script.read(config.job.script_size_max)?;
         }
-        let client = crate::cli::author::open_client(config)?;
         let words = self.options.given.words();
         if !words.is_empty() {
             let used = match spec.uses.clone() {
@@ -163,25 +161,17 @@ impl Edit {
             return Err(Error::new(Exit::Usage, message));
         }
         client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
-        said(&self.name, "changed", json)?;
+        said(&self.name, "changed", global)?;
         job_notes::print(&spec, config);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 impl Delete {
-    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
-        let (client, crontab) = (crate::cli::author::open_client(config)?, config.crontab());
-        for name in &self.names {
-            client.delete_periodic_job(&crontab, name).await?;
-            if !json {
-                said(name, "deleted", false)?;
-            }
-        }
-        if json {
-            output::json(&json!({ "deleted": self.names }))?;
-        }
-        Ok(ExitCode::SUCCESS)
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let (client, crontab) = (global.client()?, global.config()?.crontab());
+        let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
+        global.each_done(&self.names, "deleted", delete).await
     }
 }
 
@@ -225,9 +215,8 @@ pub(super) fn user() -> String {
     sudo.unwrap_or_else(own)
 }
 
-fn said(name: &str, done: &str, json: bool) -> Result<ExitCode, Error> {
-    output::print(json, || json!({ "name": name, "done": done }), || format!("{name} {done}\n"))?;
-    Ok(ExitCode::SUCCESS)
+fn said(name: &str, done: &str, global: &Global) -> Result<(), Error> {
+    global.print(|| json!({ "name": name, "done": done }), || format!("{name} {done}\n"))
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

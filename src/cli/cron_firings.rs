@@ -14,18 +14,18 @@ pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
 
 /// Returns firings as a table, in the time zone of their periodic job.
 pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
-    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "#JOB", "*STATUS", "!WHY"]);
-    for firing in firings {
-        table.row([
-            with_offset(&firing.due, zone),
-            brief(Duration::from_secs_f64(firing.late_s.clamp(0.0, LATE_MAX_S))),
-            firing.outcome.replace('_', " "),
-            firing.job_id.clone().unwrap_or_default(),
-            firing.status.clone().unwrap_or_default(),
-            firing.why.clone().unwrap_or_default(),
-        ]);
-    }
-    table
+    let late = |of: &FiringDocument| Duration::from_secs_f64(of.late_s.clamp(0.0, LATE_MAX_S));
+    TextTable::of(
+        firings,
+        &[
+            ("DUE", &|of| with_offset(&of.due, zone)),
+            (">LATE", &|of| brief(late(of))),
+            ("FIRING", &|of| of.outcome.replace('_', " ")),
+            ("#JOB", &|of| of.job_id.clone().unwrap_or_default()),
+            ("*STATUS", &|of| of.status.clone().unwrap_or_default()),
+            ("!WHY", &|of| of.why.clone().unwrap_or_default()),
+        ],
+    )
 }
 
 /// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.

@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::output;
 use super::time::local_zone;
-use crate::config::Config;
+use super::{Global, output};
 use crate::error::{Error, Exit, reason};
 use crate::proto::cron::{CronName, CrontabKind, ImportNote, imported};
 use crate::proto::text::counted;
@@ -51,8 +50,8 @@ struct CrontabFiles {
 }
 
 impl CronImport {
-    pub(super) fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
-        let files = config.crontab();
+    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let files = global.config()?.crontab();
         let mut taken: BTreeSet<CronName> =
             files.entries.iter().map(|entry| entry.name.clone()).collect();
         let zone = local_zone().iana_name().unwrap_or("UTC").to_owned();
@@ -69,7 +68,7 @@ impl CronImport {
             found.notes.extend(read.notes.into_iter().map(|note| (name.clone(), note)));
         }
         let problems = files.rules.problems(Path::new("imported.toml"), &found.text);
-        self.report(&found, &problems, json)?;
+        self.report(&found, &problems, global.json)?;
         if let Some(file) = &self.output {
             write_new(file, &found.text)?;
         }

@@ -1,19 +1,18 @@
 //! `hero cron history` and `backfill`: the past firings of a periodic job.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::Global;
 use super::cron_firings::{firing_table, with_offset};
 use super::job::PastZone;
 use super::sought::Sought;
 use super::table::TextTable;
 use super::time::local_zone;
-use super::{Global, output};
 use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
-use crate::config::{Config, time_zone};
+use crate::config::{Crontab, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
 use crate::store::FIRINGS_MAX;
@@ -64,66 +63,59 @@ pub(super) struct Backfill {
 }
 
 impl CronHistory {
-    pub(super) async fn run(&self, config: &Config, global: &Global) -> Result<ExitCode, Error> {
-        let client = crate::cli::author::open_client(config)?;
-        let crontab = client.whole_crontab(&config.crontab()).await?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
+        let crontab = client.whole_crontab(&global.config()?.crontab()).await?;
         let most = usize::try_from(self.limit).unwrap_or(FIRINGS_MAX);
         let firings = client.cron_firings(&crontab, &self.name, most).await?;
-        let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == self.name);
-        let zone = entry.and_then(|entry| time_zone(entry.schedule.zone()).ok());
-        output::print(
-            global.json,
-            || json!({ "firings": firings }),
-            || firing_table(&firings, &zone.unwrap_or_else(local_zone)).show(global.look()),
-        )?;
-        Sought::new("firing").by("of", Some(&self.name)).tell(global, firings.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let zone = zone_of(&crontab, &self.name);
+        let sought = Sought::new("firing").by("of", Some(&self.name));
+        global.list(|| json!({ "firings": firings }), || firing_table(&firings, &zone), sought)
     }
 }
 
 impl Backfill {
-    pub(super) async fn run(&self, config: &Config, global: &Global) -> Result<ExitCode, Error> {
-        let client = crate::cli::author::open_client(config)?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         let now = client.now().await?;
         let since = self.zone.read("--since", &self.since, now)?;
         let until = self.until.as_ref().map(|until| self.zone.read("--until", until, now));
         let until = until.transpose()?.unwrap_or(now);
         let period = BackfillPeriod { since, until, only_missing: self.only_missing };
-        let crontab = config.crontab();
+        let crontab = global.config()?.crontab();
         if self.dry_run || !self.yes {
             let times = client.firings_within(&crontab, &self.name, &period).await?;
             if !self.dry_run {
                 return Err(unconfirmed(&self.name, &times));
             }
             let crontab = client.whole_crontab(&crontab).await?;
-            let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == self.name);
-            let zone = entry.and_then(|entry| time_zone(entry.schedule.zone()).ok());
-            let zone = zone.unwrap_or_else(local_zone);
+            let zone = zone_of(&crontab, &self.name);
             let line = |at: &Timestamp| [with_offset(&at.to_string(), &zone), "\n".to_owned()];
-            output::print(
-                global.json,
+            return global.print(
                 || json!({ "due": times.iter().map(ToString::to_string).collect::<Vec<_>>() }),
                 || times.iter().flat_map(line).collect(),
-            )?;
-            return Ok(ExitCode::SUCCESS);
+            );
         }
         let done = client.backfill(&crontab, &self.name, &period).await?;
-        output::print(
-            global.json,
-            || json!({ "firings": done }),
-            || table(&done).show(global.look()),
-        )?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!({ "firings": done }), || table(&done).show(global.look()))
     }
 }
 
+/// Returns the time zone of a periodic job; the machine's if it does not exist any more.
+fn zone_of(crontab: &Crontab, name: &str) -> TimeZone {
+    let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
+    entry.and_then(|entry| time_zone(entry.schedule.zone()).ok()).unwrap_or_else(local_zone)
+}
+
 fn table(done: &[BackfilledFiring]) -> TextTable {
-    let mut table = TextTable::new(&["DUE", "FIRING", "~JOB"]);
-    for of in done {
-        let due = with_offset(&of.due, &local_zone());
-        table.row([due, of.outcome.replace('_', " "), of.job_id.clone()]);
-    }
-    table
+    TextTable::of(
+        done,
+        &[
+            ("DUE", &|of| with_offset(&of.due, &local_zone())),
+            ("FIRING", &|of| of.outcome.replace('_', " ")),
+            ("~JOB", &|of| of.job_id.clone()),
+        ],
+    )
 }
 
 fn unconfirmed(name: &str, times: &[Timestamp]) -> Error {

@@ -70,17 +70,18 @@ impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
-            Self::List(list) => list.of_dead().run(&client, global).await,
-            Self::Errors(errors) => errors.of_dead().run(&client, global).await,
+            Self::List(list) => list.of_dead().run(&client, global).await?,
+            Self::Errors(errors) => errors.of_dead().run(&client, global).await?,
             Self::Show(Show { id, raw }) => {
                 let id = client.job_id(&id).await?;
                 client.dead_letter(&id).await?;
-                show::run(&client, &id, global, raw).await
+                show::run(&client, &id, global, raw).await?;
             }
-            Self::Retry(OfDead { jobs, all: _ }) => jobs.of_dead().run(&client, global).await,
-            Self::Delete(OfDead { jobs, all: _ }) => {
-                jobs.of_dead().each(&client, global, &JobChange::Delete).await
+            Self::Retry(OfDead { jobs, .. }) => return jobs.of_dead().run(&client, global).await,
+            Self::Delete(OfDead { jobs, .. }) => {
+                return jobs.of_dead().each(&client, global, &JobChange::Delete).await;
             }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }

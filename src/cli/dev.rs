@@ -63,8 +63,8 @@ impl Dev {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
         let open = async {
-            let place = self.place(global, &config).await?;
-            Stage::open(place, config, self.verbose, true).await
+            let place = self.place(global, config).await?;
+            Stage::open(place, config.clone(), self.verbose, true).await
         };
         let mut stage = tokio::select! {
             stage = open => stage?,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Global, output};
+use super::Global;
 use crate::error::Error;
 use crate::proto::text::counted;
 use finding::{DoctorFinding, FindingState};
@@ -37,9 +37,9 @@ impl Doctor {
             Err(finding) => findings.push(finding),
             Ok((config, valid)) => {
                 findings.push(valid);
-                findings.extend(machine::findings(&config, global));
-                findings.extend(units::findings());
-                let of_redis = async { Ok(namespace::findings(&config).await) };
+                findings.extend(machine::findings(config, global));
+                findings.extend(units::findings(global));
+                let of_redis = async { Ok(namespace::findings(config).await) };
                 findings.extend(super::block_on(of_redis)?);
             }
         }
@@ -49,8 +49,7 @@ impl Doctor {
         if self.problems {
             findings.retain(DoctorFinding::is_problem);
         }
-        output::print(
-            global.json,
+        global.print(
             || json!({ "errors": errors, "warnings": warnings, "findings": findings }),
             || {
                 let sum = match (errors, warnings) {

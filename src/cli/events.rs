@@ -1,7 +1,5 @@
 //! `hero events`: prints and follows the event log, the transitions of jobs.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -41,9 +39,9 @@ pub(super) struct EventsCommand {
 impl EventsCommand {
     const PAGE: usize = 1000;
 
-    pub(super) async fn run(mut self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(mut self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        let client = crate::cli::author::open_client(&config)?;
+        let client = global.client()?;
         let mut unknown = None;
         if let Some(job) = &mut self.job {
             let id = client.job_id(job).await?;
@@ -57,7 +55,7 @@ impl EventsCommand {
         }
         match unknown {
             Some(error) if self.follow => Err(error.into()),
-            None if self.follow => self.follow(&client, global.json).await,
+            None if self.follow => self.follow(&client, global).await,
             // Its events may be kept longer than a job.
             unknown => self.list(&client, global.json, unknown).await,
         }
@@ -68,7 +66,7 @@ impl EventsCommand {
         client: &Client,
         as_json: bool,
         mut unknown: Option<ClientError>,
-    ) -> Result<ExitCode, Error> {
+    ) -> Result<(), Error> {
         let mut after = match &self.since {
             Some(text) => {
                 let since = self.zone.read("--since", text, client.now().await?)?;
@@ -105,10 +103,10 @@ impl EventsCommand {
                 .by("since", self.since.as_ref());
             output::note(&format!("hero: {}", sought.text()));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
-    async fn follow(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
+    async fn follow(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let now = client.now().await?;
         let from = self.since.as_deref();
         let from = from.map_or(Ok(now), |text| self.zone.read("--since", text, now))?;
@@ -118,11 +116,7 @@ impl EventsCommand {
                 Error::new(Exit::Unavailable, format!("cannot follow events: {error}"))
             })?;
             for event in next.iter().filter(|event| self.wants(event)) {
-                output::print(
-                    as_json,
-                    || json_of(event),
-                    || format!("{}\n", readable(event, &zone)),
-                )?;
+                global.print(|| json_of(event), || format!("{}\n", readable(event, &zone)))?;
             }
         }
     }

@@ -69,17 +69,17 @@ impl Exec {
 
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
-        let mut job = self.options.resolved_job(&client, &config).await?;
-        let span = SubmitSpan::begin(&config, job.spec.traceparent);
+        let client = self.signing.client(global.client()?)?;
+        let mut job = self.options.resolved_job(&client, config).await?;
+        let span = SubmitSpan::begin(config, job.spec.traceparent);
         job.spec.traceparent = span.place;
-        let files = self.options.files(&job, &config)?;
+        let files = self.options.files(&job, config)?;
         if self.explain {
-            explain::print_allowed(&config, &job)?;
+            explain::print_allowed(config, &job)?;
         }
         client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
-        job_notes::print(&spec, &config);
+        job_notes::print(&spec, config);
         let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
         if awaited.id != own {
             output::note(&format!("hero: {}", job_notes::duplicate(&spec, &awaited.id)));
@@ -92,7 +92,7 @@ impl Exec {
         let ended = wait(&client, &awaited, Some(view), self.wait, global.json).await;
         if self.explain {
             // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&client, &config, &awaited.id).await;
+            let _ = explain::print_refused(&client, config, &awaited.id).await;
         }
         drop(span.await);
         let job = client.get_job(&awaited.id).await.ok();

@@ -110,36 +110,35 @@ pub(super) struct GraphWait {
 impl GraphCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
-        let json = global.json;
         match self {
-            Self::List(list) => list.run(&client, global).await,
-            Self::Show(show) => show.run(&client, global).await,
-            Self::Wait(wait) => wait.run(&client, json).await,
+            Self::List(list) => list.run(&client, global).await?,
+            Self::Show(show) => show.run(&client, global).await?,
+            Self::Wait(wait) => return wait.run(&client, global).await,
             Self::Retry { id, correction } => {
                 let id = client.graph_id(&id).await?;
-                let how = correction.checked(&client, &id, &global.config()?).await?;
-                let change = client.retry_graph(&id, &how).await?;
-                told(&change, &format!("{} retried", counted(change.done, "job", "jobs")), json)
+                let how = correction.checked(&client, &id, global.config()?).await?;
+                return told(&client.retry_graph(&id, &how).await?, "retried", global);
             }
             Self::Stop(OneGraph { id }) => {
                 let change = client.stop_graph(&client.graph_id(&id).await?).await?;
-                let mut done = format!("{} stopped", counted(change.done, "job", "jobs"));
-                if change.told > 0 {
-                    let _ = write!(done, ", {} told to stop", change.told);
-                }
-                told(&change, &done, json)
+                return told(&change, "stopped", global);
             }
             Self::Delete(OneGraph { id }) => {
                 let change = client.delete_graph(&client.graph_id(&id).await?).await?;
-                told(&change, &format!("{} deleted", counted(change.done, "job", "jobs")), json)
+                return told(&change, "deleted", global);
             }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Prints the changes, and the jobs that stay as they are.
-fn told(change: &GraphChange, done: &str, json: bool) -> Result<ExitCode, Error> {
-    output::print(json, || json!(change), || format!("{done}\n"))?;
+fn told(change: &GraphChange, done: &str, global: &Global) -> Result<ExitCode, Error> {
+    let mut text = format!("{} {done}", counted(change.done, "job", "jobs"));
+    if change.told > 0 {
+        let _ = write!(text, ", {} told to stop", change.told);
+    }
+    global.print(|| json!(change), || text + "\n")?;
     for problem in &change.problems {
         output::note(&format!("hero: {}", problem.problem));
     }
@@ -151,42 +150,38 @@ fn told(change: &GraphChange, done: &str, json: bool) -> Result<ExitCode, Error>
 }
 
 impl GraphList {
-    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let GraphPage { items, next } =
             client.graphs(self.page.limit.into(), self.page.cursor).await?;
-        if global.json {
+        let document = || {
             let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
-            output::json(&json!({ "graphs": graphs, "next": next }))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        output::text(&list(&items, Timestamp::now()).show(global.look()))?;
-        Sought::new("graph or batch").tell(global, items.is_empty());
-        if let Some(next) = next {
+            json!({ "graphs": graphs, "next": next })
+        };
+        global.list(document, || list(&items, Timestamp::now()), Sought::new("graph or batch"))?;
+        if let Some(next) = next.filter(|_| !global.json) {
             output::note(&format!(
                 "more: hero graph list --limit {} --cursor {next}",
                 self.page.limit
             ));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
-    let mut table =
-        TextTable::new(&["#ID", "!NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
-    for graph in graphs {
-        let created: Option<Timestamp> = graph.created_at.parse().ok();
-        table.row([
-            graph.id.to_string(),
-            shortened(graph.name.as_deref().unwrap_or_default()),
-            kind(graph).to_owned(),
-            graph.counts.state().as_str().to_owned(),
-            graph.counts.to_string(),
-            created.map(|at| age(at, now)).unwrap_or_default(),
-            took(graph).unwrap_or_default(),
-        ]);
-    }
-    table
+    let age = |of: &GraphInfo| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
+    TextTable::of(
+        graphs,
+        &[
+            ("#ID", &|of| of.id.to_string()),
+            ("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default())),
+            ("KIND", &|of| kind(of).to_owned()),
+            ("*STATE", &|of| of.counts.state().as_str().to_owned()),
+            ("PROGRESS", &|of| of.counts.to_string()),
+            (">AGE", &age),
+            ("?>TOOK", &|of| took(of).unwrap_or_default()),
+        ],
+    )
 }
 
 fn kind(graph: &GraphInfo) -> &'static str {
@@ -203,20 +198,18 @@ fn took(graph: &GraphInfo) -> Option<String> {
 }
 
 impl GraphShow {
-    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let id = client.graph_id(&self.id).await?;
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let graph = client.graph(&id).await?;
         let limit = usize::from(self.page.limit);
         let jobs = client.jobs_of_graph(&id, outcome, self.page.cursor, limit).await?;
         let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
+        let document = client.graph_document(&graph).await?;
         if global.json {
             let jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
-            let graph = client.graph_document(&graph).await?;
-            output::json(&json!({ "graph": graph, "jobs": jobs, "next": next }))?;
-            return Ok(ExitCode::SUCCESS);
+            return output::json(&json!({ "graph": document, "jobs": jobs, "next": next }));
         }
-        let document = client.graph_document(&graph).await?;
         let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
@@ -227,7 +220,7 @@ impl GraphShow {
                 "more: hero graph show {id}{outcome} --limit {limit} --cursor {next}"
             ));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -259,26 +252,27 @@ fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {
-    let mut table = TextTable::new(&["#ID", "~NAME", "*STATUS", "!ERROR"]);
-    for JobOfGraph { member, job } in jobs {
-        let field = |name| job.as_ref().and_then(|job| job.fields.get(name)).cloned();
-        let state = match job {
-            Some(job) => job.state(),
-            // Deleted, or expired.
-            None => member.outcome().as_str(),
-        };
-        table.row([
-            member.id.to_string(),
-            shortened(&field("name").unwrap_or_default()),
-            state.to_owned(),
-            first_line(&field("error").unwrap_or_default()),
-        ]);
-    }
-    table
+    let field = |of: &JobOfGraph, name| {
+        of.job.as_ref().and_then(|job| job.fields.get(name)).cloned().unwrap_or_default()
+    };
+    let state = |of: &JobOfGraph| match &of.job {
+        Some(job) => job.state().to_owned(),
+        // Deleted, or expired.
+        None => of.member.outcome().as_str().to_owned(),
+    };
+    TextTable::of(
+        jobs,
+        &[
+            ("#ID", &|of| of.member.id.to_string()),
+            ("~NAME", &|of| shortened(&field(of, "name"))),
+            ("*STATUS", &state),
+            ("!ERROR", &|of| first_line(&field(of, "error"))),
+        ],
+    )
 }
 
 impl GraphWait {
-    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let id = client.graph_id(&self.id).await?;
         let mut interrupts = Interrupts::listen().map_err(|error| {
             Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
@@ -309,7 +303,7 @@ impl GraphWait {
         })?;
         let readable = || format!("{}\n", graph.counts);
         let document = client.graph_document(&graph).await?;
-        output::print(json, || json!(document), readable)?;
+        global.print(|| json!(document), readable)?;
         for (name, id) in &document.callbacks {
             let job = with_state(name, id, &document);
             output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));

@@ -127,7 +127,7 @@ impl RetryJobs {
 
     pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let Self { jobs, with_dependents, correction } = self;
-        let changes = correction.changes(&global.config()?)?;
+        let changes = correction.changes(global.config()?)?;
         jobs.each(client, global, &JobChange::Retry { with_dependents, changes }).await
     }
 }
@@ -150,15 +150,14 @@ pub(super) struct CloneJob {
 }
 
 impl CloneJob {
-    async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
         let changes = self.set.into_iter().map(|(name, text)| of_hash(&name, text));
         let of = client.job_id(&self.id).await?;
         let copy = client.clone_of(&of, &changes.collect()).await?;
         let config = global.config()?;
         config.check_asked(&copy.spec).map_err(ClientError::from)?;
         let id = client.submit_copy(&of, copy).await?;
-        output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!({ "id": id }), || format!("{id}\n"))
     }
 }
 
@@ -206,55 +205,49 @@ impl JobCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
-            Self::List(list) => list.run(&client, global).await,
-            Self::Errors(errors) => errors.run(&client, global).await,
+            Self::List(list) => list.run(&client, global).await?,
+            Self::Errors(errors) => errors.run(&client, global).await?,
             Self::Show(Show { id, raw }) => {
-                show::run(&client, &client.job_id(&id).await?, global, raw).await
+                show::run(&client, &client.job_id(&id).await?, global, raw).await?;
             }
-            Self::Wait(wait) => wait.run(&client, global).await,
+            Self::Wait(wait) => return wait.run(&client, global).await,
             Self::Output { id } => {
-                write_output(&client, &client.job_id(&id).await?, global.json).await
+                write_output(&client, &client.job_id(&id).await?, global).await?;
             }
-            Self::Logs(logs) => logs.run(&client, global.json).await,
-            Self::Files(files) => files.run(&client, global).await,
-            Self::Fetch(fetch) => fetch.run(&client, global).await,
-            Self::Stop(stop) => stop.run(&client, global).await,
-            Self::Tell(tell) => tell.run(&client, global).await,
-            Self::Retry(retry) => retry.run(&client, global).await,
-            Self::Edit(edit) => edit.run(&client, global).await,
-            Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,
-            Self::Delete(jobs) => jobs.each(&client, global, &JobChange::Delete).await,
+            Self::Logs(logs) => logs.run(&client, global.json).await?,
+            Self::Files(files) => files.run(&client, global).await?,
+            Self::Fetch(fetch) => fetch.run(&client, global).await?,
+            Self::Stop(stop) => return stop.run(&client, global).await,
+            Self::Tell(tell) => tell.run(&client, global).await?,
+            Self::Retry(retry) => return retry.run(&client, global).await,
+            Self::Edit(edit) => return edit.run(&client, global).await,
+            Self::Clone(clone) => Box::pin(clone.run(&client, global)).await?,
+            Self::Delete(jobs) => return jobs.each(&client, global, &JobChange::Delete).await,
             Self::Clear(Clear { yes: _ }) => {
                 let deleted = client.clear_all_jobs().await?;
-                output::print(
-                    global.json,
+                global.print(
                     || json!({ "deleted": deleted }),
                     || format!("{} deleted\n", counted(deleted, "job", "jobs")),
                 )?;
-                Ok(ExitCode::SUCCESS)
             }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCode, Error> {
+async fn write_output(client: &Client, id: &JobId, global: &Global) -> Result<(), Error> {
     let Some(result) = client.get_job_output(id).await.map_err(|error| explained(id, error))?
     else {
         let message = format!("job {id} has no output yet; wait for it: hero job wait {id}");
         return Err(Error::new(Exit::Data, message));
     };
-    if json {
-        output::json(&result.to_json())?;
-    } else {
-        output::stored(&result)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    if global.json { output::json(&result.to_json()) } else { output::stored(&result) }
 }
 
 impl Logs {
     const PAGE: usize = 1000;
 
-    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, json: bool) -> Result<(), Error> {
         let id = client.job_id(&self.id).await?;
         let since = match &self.since {
             Some(text) => {
@@ -291,7 +284,7 @@ impl Logs {
         } else if !has_lines {
             note_without_log(client, &id, self.since.as_ref()).await;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -318,7 +311,7 @@ impl Logs {
         id: &JobId,
         since: Option<String>,
         json: bool,
-    ) -> Result<ExitCode, Error> {
+    ) -> Result<(), Error> {
         let mut log = match since {
             Some(place) => client.follow_job_logs_after(id, place),
             None => client.follow_job_logs(id),
@@ -342,7 +335,7 @@ impl Logs {
         if !(has_lines || json) {
             note_without_log(client, id, self.since.as_ref()).await;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// Prints a line, or passes its document on.

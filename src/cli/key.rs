@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -48,7 +47,7 @@ pub(super) struct ShownKey {
 }
 
 impl KeyCommand {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(&self, global: &Global) -> Result<(), Error> {
         match self {
             Self::New(new) => {
                 let name: KeyName = parsed(&new.name)?;
@@ -71,7 +70,7 @@ impl KeyCommand {
             }
             Self::Show(ShownKey { file }) => show(file, global)?,
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -94,8 +93,7 @@ fn show(file: &Path, global: &Global) -> Result<(), Error> {
     let key = read_key(file)?;
     let public = key.public().map_err(|why| Error::new(Exit::Data, why))?;
     let name = key.name();
-    output::print(
-        global.json,
+    global.print(
         || json!({ "name": name, "public_key": public }),
         || format!("[keys.\"{name}\"]\npublic_key = \"{public}\"\n"),
     )

@@ -1,13 +1,11 @@
 //! `hero limit …`: lists limits with the jobs that run under each and that it holds.
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 use serde_json::json;
 
+use super::Global;
 use super::sought::Sought;
 use super::table::TextTable;
-use super::{Global, output};
 use crate::client::LimitDocument;
 use crate::error::Error;
 
@@ -32,18 +30,11 @@ pub(super) enum LimitCommand {
 }
 
 impl LimitCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let Self::List = self;
-        let config = global.config()?;
-        let limits =
-            crate::cli::author::open_client(&config)?.limit_documents(&config.limits).await?;
-        output::print(
-            global.json,
-            || json!({ "limits": limits }),
-            || table(&limits).show(global.look()),
-        )?;
-        Sought::new("limit is configured, and none holds jobs").tell(global, limits.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let limits = global.client()?.limit_documents(&global.config()?.limits).await?;
+        let sought = Sought::new("limit is configured, and none holds jobs");
+        global.list(|| json!({ "limits": limits }), || table(&limits), sought)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
@@ -78,12 +77,12 @@ checked!(GroupName, Group);
 checked!(ContextName, ObjectContext);
 
 impl Mcp {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         for ScriptTypeName(name) in &self.types {
-            check_configured(&parsed(name)?, &config)?;
+            check_configured(&parsed(name)?, config)?;
         }
-        let client = crate::cli::author::open_client(&config)?;
+        let client = global.client()?;
         let address = config.redis.redacted_url();
         let caller = match &self.token {
             Some(token) => {
@@ -102,14 +101,14 @@ impl Mcp {
         let context = CallContext {
             client: client.as_author(author),
             address: address.into(),
-            config: Arc::new(config),
+            config: Arc::new(config.clone()),
             caller: Arc::new(caller),
             begun: None,
             files: Arc::default(),
         };
         let server = Arc::new(AgentServer::new(context));
         serve(&server, lines()).await?;
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// The rights of the agent.

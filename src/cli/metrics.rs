@@ -1,7 +1,5 @@
 //! `hero metrics`: the state of the namespace as metrics for Prometheus and its like.
 
-use std::process::ExitCode;
-
 use clap::Args;
 
 use super::{Global, output};
@@ -23,18 +21,17 @@ pub(super) struct MetricsCommand {
 }
 
 impl MetricsCommand {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         if global.json {
             let message =
                 "hero metrics prints no JSON; hero status --json and hero stats --json do";
             return Err(Error::new(Exit::Usage, message));
         }
         let config = global.config()?;
-        let client = crate::cli::author::open_client(&config)?;
+        let client = global.client()?;
         let address = config.redis.redacted_url();
-        let metrics = Metrics::read(&client, address, &HealthRules::from(&config)).await?;
+        let metrics = Metrics::read(&client, address, &HealthRules::from(config)).await?;
         let format = if self.openmetrics { Format::OpenMetrics } else { Format::Classic };
-        output::text(&metrics.text(format, &config.metrics))?;
-        Ok(ExitCode::SUCCESS)
+        output::text(&metrics.text(format, &config.metrics))
     }
 }

@@ -1,15 +1,14 @@
 //! `hero migrate …`: the state of the migration from older programs.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::Global;
 use super::look::OutputLook;
 use super::table::TextTable;
 use super::time::brief;
-use super::{Global, output};
 use crate::client::blockers;
 use crate::config::{LegacyQueue, Migration, parse_duration};
 use crate::error::Error;
@@ -46,9 +45,9 @@ struct MigrationReport {
 }
 
 impl MigrateCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let Self::Status(MigrateStatus { quiet }) = self;
-        let supervisor = global.config()?.supervisor;
+        let supervisor = &global.config()?.supervisor;
         let client = global.client()?;
         let queues = client.legacy_queues(&supervisor.legacy_queues).await?;
         let circles = client.rhailib_circles(&supervisor.rhailib_circles).await?;
@@ -63,8 +62,7 @@ impl MigrateCommand {
             blockers.extend(others.iter().map(unserved));
         }
         let report = MigrationReport { migration, queues, circles, others, blockers };
-        output::print(global.json, || report.document(), || report.text(global.look()))?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| report.document(), || report.text(global.look()))
     }
 }
 
@@ -81,7 +79,9 @@ impl MigrationReport {
     fn text(&self, look: OutputLook) -> String {
         let mut text = String::new();
         for table in [self.queue_table(), self.circle_table(), self.other_table()] {
-            text += &table.map(|table| table.show(look) + "\n").unwrap_or_default();
+            if !table.is_empty() {
+                text += &(table.show(look) + "\n");
+            }
         }
         text += &["next phase: ", self.next(), "\n"].concat();
         if !self.queues.is_empty() {
@@ -93,73 +93,51 @@ impl MigrationReport {
         text
     }
 
-    fn queue_table(&self) -> Option<TextTable> {
-        let mut table = TextTable::new(&[
-            "!LEGACY QUEUE",
-            "TYPE",
-            "~TARGET",
-            ">DEPTH",
-            ">STOPS",
-            ">LAST PUSH",
-            ">LAST POP",
-            ">RUNNING ELSEWHERE",
-            ">WATCHED",
-        ]);
-        for state in &self.queues {
-            let ago =
-                |ms| state.ago(ms).map(|ago| format!("{} ago", brief(ago))).unwrap_or_default();
-            table.row([
-                state.queue.legacy.clone(),
-                state.queue.script_type.to_string(),
-                target(&state.queue),
-                state.depth.to_string(),
-                state.stops.to_string(),
-                ago(state.pushed_at_ms),
-                ago(state.popped_at_ms),
-                state.foreign_running.to_string(),
-                state.ago(state.since_ms).map(brief).unwrap_or_default(),
-            ]);
-        }
-        (!self.queues.is_empty()).then_some(table)
+    fn queue_table(&self) -> TextTable {
+        let ago = |state: &LegacyState, ms| state.ago(ms).map(said_ago).unwrap_or_default();
+        TextTable::of(
+            &self.queues,
+            &[
+                ("!LEGACY QUEUE", &|of| of.queue.legacy.clone()),
+                ("TYPE", &|of| of.queue.script_type.to_string()),
+                ("~TARGET", &|of| target(&of.queue)),
+                (">DEPTH", &|of| of.depth.to_string()),
+                (">STOPS", &|of| of.stops.to_string()),
+                (">LAST PUSH", &|of| ago(of, of.pushed_at_ms)),
+                (">LAST POP", &|of| ago(of, of.popped_at_ms)),
+                (">RUNNING ELSEWHERE", &|of| of.foreign_running.to_string()),
+                (">WATCHED", &|of| of.ago(of.since_ms).map(brief).unwrap_or_default()),
+            ],
+        )
     }
 
-    fn circle_table(&self) -> Option<TextTable> {
-        let mut table = TextTable::new(&[
-            "!CIRCLE",
-            "TYPE",
-            ">DEPTH",
-            ">LATE",
-            ">TAKEN",
-            ">REFUSED",
-            ">DROPPED",
-            ">LAST PUSH",
-        ]);
-        for state in &self.circles {
-            let count =
-                |name: &str| state.counts.get(name).copied().unwrap_or_default().to_string();
-            table.row([
-                state.circle.circle.to_string(),
-                state.circle.script_type.to_string(),
-                state.depth.to_string(),
-                state.late.to_string(),
-                count("taken"),
-                count("refused"),
-                count("dropped"),
-                state
-                    .ago(state.pushed_at_ms)
-                    .map(|ago| format!("{} ago", brief(ago)))
-                    .unwrap_or_default(),
-            ]);
-        }
-        (!self.circles.is_empty()).then_some(table)
+    fn circle_table(&self) -> TextTable {
+        let count =
+            |of: &CircleState, name| of.counts.get(name).copied().unwrap_or_default().to_string();
+        TextTable::of(
+            &self.circles,
+            &[
+                ("!CIRCLE", &|of| of.circle.circle.to_string()),
+                ("TYPE", &|of| of.circle.script_type.to_string()),
+                (">DEPTH", &|of| of.depth.to_string()),
+                (">LATE", &|of| of.late.to_string()),
+                (">TAKEN", &|of| count(of, "taken")),
+                (">REFUSED", &|of| count(of, "refused")),
+                (">DROPPED", &|of| count(of, "dropped")),
+                (">LAST PUSH", &|of| of.ago(of.pushed_at_ms).map(said_ago).unwrap_or_default()),
+            ],
+        )
     }
 
-    fn other_table(&self) -> Option<TextTable> {
-        let mut table = TextTable::new(&["!NOT CONFIGURED", ">DEPTH"]);
-        for (list, length) in &self.others {
-            table.row([list.clone(), length.map(|length| length.to_string()).unwrap_or_default()]);
-        }
-        (!self.others.is_empty()).then_some(table)
+    fn other_table(&self) -> TextTable {
+        let length = |(_, length): &(String, Option<u64>)| length.map(|it| it.to_string());
+        TextTable::of(
+            &self.others,
+            &[
+                ("!NOT CONFIGURED", &|(list, _)| list.clone()),
+                (">DEPTH", &|of| length(of).unwrap_or_default()),
+            ],
+        )
     }
 
     fn document(&self) -> Value {
@@ -194,6 +172,10 @@ impl MigrationReport {
             })).collect::<Vec<Value>>(),
         })
     }
+}
+
+fn said_ago(ago: Duration) -> String {
+    format!("{} ago", brief(ago))
 }
 
 /// The target of a legacy queue: a group, or one instance of it.

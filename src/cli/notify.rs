@@ -58,14 +58,14 @@ pub(super) struct TestNotification {
 impl NotifyCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
-            Self::List(list) => list.run(global).await,
+            Self::List(list) => list.run(global).await.map(|()| ExitCode::SUCCESS),
             Self::Test(test) => test.run(global).await,
         }
     }
 }
 
 impl ListDeliveries {
-    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         let client = global.client()?;
         let LatestDeliveries { recent, failing } = client.deliveries(self.limit.into()).await?;
@@ -96,8 +96,7 @@ impl ListDeliveries {
             }
             parts.join("\n")
         };
-        output::print(global.json, document, text)?;
-        Ok(ExitCode::SUCCESS)
+        global.print(document, text)
     }
 }
 
@@ -105,7 +104,7 @@ impl TestNotification {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (config, client) = (global.config()?, global.client()?);
         // The supervisors may have another configuration.
-        for note in unknown_notifications(std::slice::from_ref(&self.name), &config) {
+        for note in unknown_notifications(std::slice::from_ref(&self.name), config) {
             output::note(&format!("hero: {note}"));
         }
         let id = client.test_notification(&self.name).await?;
@@ -124,7 +123,7 @@ impl TestNotification {
             return Err(Error::new(Exit::JobError, message));
         }
         let text = || format!("{} was told; message {id}\n", self.name);
-        output::print(global.json, || json!(record), text)?;
+        global.print(|| json!(record), text)?;
         Ok(ExitCode::from(u8::from(!is_delivered)))
     }
 }
@@ -148,17 +147,16 @@ fn notifications<'c>(
 }
 
 fn deliveries(records: &[DeliveryRecord]) -> TextTable {
-    let mut table = TextTable::new(&["WHEN", "NAME", "*STATE", "ATTEMPTS", "~TOLD", "!ERROR"]);
     let zone = local_zone();
-    for record in records {
-        table.row([
-            local_text(&record.at, &zone),
-            record.notification.clone(),
-            record.state.clone(),
-            record.attempts.to_string(),
-            record.title.clone(),
-            record.error.clone(),
-        ]);
-    }
-    table
+    TextTable::of(
+        records,
+        &[
+            ("WHEN", &|of| local_text(&of.at, &zone)),
+            ("NAME", &|of| of.notification.clone()),
+            ("*STATE", &|of| of.state.clone()),
+            ("ATTEMPTS", &|of| of.attempts.to_string()),
+            ("~TOLD", &|of| of.title.clone()),
+            ("!ERROR", &|of| of.error.clone()),
+        ],
+    )
 }

@@ -96,29 +96,28 @@ pub(super) struct ObjectList {
 
 impl OsisCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let (client, config) = (global.client()?, global.config()?.osis);
+        let (client, config) = (global.client()?, &global.config()?.osis);
         match self {
-            Self::List(list) => list.run(&client, &config, global).await,
+            Self::List(list) => list.run(&client, config, global).await?,
             Self::Get { object_type, id, of } => {
                 let (object_type, id): (ObjectType, ObjectId) =
                     (parsed(&object_type)?, parsed(&id)?);
                 let ask = Ask::Get(object_type.clone(), id.clone());
-                let answer = client.objects(&parsed(&of.context)?, ask, &config).await?;
+                let answer = client.objects(&parsed(&of.context)?, ask, config).await?;
                 let Answer::Object(Some(object)) = answer else {
                     let message = format!("no such object: {object_type} {id}");
                     return Err(Error::new(Exit::NotFound, message));
                 };
-                output::json(&object.document().into()).map(|()| ExitCode::SUCCESS)
+                output::json(&object.document().into())?;
             }
             Self::Delete { object_type, ids, of } => {
-                delete(&client, &config, global.json, (&object_type, &ids, &of.context)).await
+                return delete(&client, global, (&object_type, &ids, &of.context)).await;
             }
-            Self::Export(export) => export.run(&client).await,
-            Self::Import(import) => import.run(&client, &config, global.json).await,
-            Self::Reindex { context } => {
-                reindex(&client, &config, context.as_deref(), global).await
-            }
+            Self::Export(export) => export.run(&client).await?,
+            Self::Import(import) => import.run(&client, global).await?,
+            Self::Reindex { context } => reindex(&client, context.as_deref(), global).await?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -128,7 +127,7 @@ impl ObjectList {
         client: &Client,
         config: &OsisConfig,
         global: &Global,
-    ) -> Result<ExitCode, Error> {
+    ) -> Result<(), Error> {
         let Some(object_type) = &self.object_type else { return self.counts(client, global).await };
         let object_type: ObjectType = parsed(object_type)?;
         let context: Context = parsed(self.context.as_deref().unwrap_or_default())?;
@@ -145,19 +144,17 @@ impl ObjectList {
             let after = self.after.as_deref().map(parsed::<ObjectId>).transpose()?;
             client.object_page(&context, &object_type, after.as_ref(), limit).await?
         };
-        let documents = || objects.iter().map(|object| object.document().into()).collect();
         let next = next.map(|id| id.to_string());
-        output::print(
-            global.json,
-            || json!({ "objects": Value::Array(documents()), "next": next }),
-            || table(&objects).show(global.look()),
-        )?;
-        Sought::new("object")
+        let document = || {
+            let objects: Vec<_> = objects.iter().map(Object::document).collect();
+            json!({ "objects": objects, "next": next })
+        };
+        let sought = Sought::new("object")
             .by("of type", Some(&object_type))
             .by("in context", self.context.as_ref())
             .quoting("that fits", self.find.as_ref())
-            .by("after", self.after.as_ref())
-            .tell(global, objects.is_empty());
+            .by("after", self.after.as_ref());
+        global.list(document, || table(&objects), sought)?;
         if let Some(next) = next.filter(|_| !global.json) {
             let command = format!(
                 "hero osis list {object_type}{} --limit {} --after {}",
@@ -170,11 +167,11 @@ impl ObjectList {
             );
             output::note(&format!("more: {command}"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// Prints the number of objects by context and type.
-    async fn counts(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn counts(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let mut table = TextTable::new(&["~CONTEXT", "!TYPE", ">OBJECTS"]);
         let mut documents = Vec::new();
         for context in contexts(client, self.context.as_deref()).await? {
@@ -185,12 +182,8 @@ impl ObjectList {
                     .push(json!({ "context": context, "type": object_type, "objects": count }));
             }
         }
-        let text = || table.show(global.look());
-        output::print(global.json, || json!({ "types": documents }), text)?;
-        Sought::new("object")
-            .by("in context", self.context.as_ref())
-            .tell(global, documents.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let sought = Sought::new("object").by("in context", self.context.as_ref());
+        global.list(|| json!({ "types": documents }), || table, sought)
     }
 }
 
@@ -211,8 +204,7 @@ async fn contexts(client: &Client, named: Option<&str>) -> Result<Vec<Context>, 
 
 async fn delete(
     client: &Client,
-    config: &OsisConfig,
-    json: bool,
+    global: &Global,
     (object_type, ids, context): (&str, &[String], &str),
 ) -> Result<ExitCode, Error> {
     let (object_type, context): (ObjectType, Context) = (parsed(object_type)?, parsed(context)?);
@@ -221,7 +213,7 @@ async fn delete(
         Ok(Write { object_type, id, expected: None, change: Change::Delete })
     };
     let writes: Vec<Write> = ids.iter().map(write).collect::<Result<_, Error>>()?;
-    let written = client.change_objects(&context, writes, config).await?;
+    let written = client.change_objects(&context, writes, &global.config()?.osis).await?;
     let deleted: Vec<bool> = written.iter().map(|written| written.existed).collect();
     let mut exit = Exit::Ok;
     for (id, _) in ids.iter().zip(&deleted).filter(|(_, existed)| !**existed) {
@@ -229,16 +221,12 @@ async fn delete(
         exit = Exit::NotFound;
     }
     let count = deleted.iter().filter(|existed| **existed).count();
-    output::print(json, || json!({ "deleted": count }), || format!("{count} deleted\n"))?;
+    global.print(|| json!({ "deleted": count }), || format!("{count} deleted\n"))?;
     Ok(exit.into())
 }
 
-async fn reindex(
-    client: &Client,
-    config: &OsisConfig,
-    context: Option<&str>,
-    global: &Global,
-) -> Result<ExitCode, Error> {
+async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Result<(), Error> {
+    let config = &global.config()?.osis;
     let mut table = TextTable::new(&["~CONTEXT", "TYPE", "!BUILT", "~REMOVED"]);
     let mut documents = Vec::new();
     for context in contexts(client, context).await? {
@@ -264,8 +252,7 @@ async fn reindex(
         }
     }
     let text = || table.show(global.look());
-    output::print(global.json, || json!({ "indexes": documents }), text)?;
-    Ok(ExitCode::SUCCESS)
+    global.print(|| json!({ "indexes": documents }), text)
 }
 
 fn table(objects: &[Object]) -> TextTable {

@@ -2,8 +2,6 @@
 
 mod texts;
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
@@ -21,7 +19,7 @@ use crate::error::{Error, Exit};
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, SETTINGS};
 use crate::proto::line_diff::shown_diff;
 use crate::proto::named_script::{ScriptDefinition, ScriptName, ScriptUse, TEXT_BYTES_MAX};
-use crate::proto::text::{escape, escape_lines};
+use crate::proto::text::escape;
 pub(super) use texts::parameters;
 
 /// Publish a version of a script: jobs name it by --uses, or run it by hero run-script
@@ -112,14 +110,14 @@ fn legal<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, 
 }
 
 impl PublishScript {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         let name: ScriptName = legal(&self.name)?;
         let text = self.source.read(TEXT_BYTES_MAX.min(config.job.script_size_max))?;
-        let definition = self.definition(&text, &config)?;
-        let client = super::author::open_client(&config)?;
+        let definition = self.definition(&text, config)?;
+        let client = global.client()?;
         let done = client.publish_script(&name, &text, &definition, &user()).await?;
-        said(&done, global.json)
+        said(&done, global)
     }
 
     fn definition(&self, text: &str, config: &Config) -> Result<ScriptDefinition, Error> {
@@ -151,81 +149,74 @@ impl PublishScript {
     }
 }
 
-fn said(done: &PublishedDocument, json: bool) -> Result<ExitCode, Error> {
+fn said(done: &PublishedDocument, global: &Global) -> Result<(), Error> {
     let PublishedDocument { name, version, created } = done;
-    output::print(json, || json!(done), || format!("{name}@{version}\n"))?;
-    if !created && !json {
+    global.print(|| json!(done), || format!("{name}@{version}\n"))?;
+    if !created && !global.json {
         output::note(&format!("hero: {name}@{version} is the same: nothing was published"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Lists the latest version of each published script.
-pub(super) async fn list_scripts(global: &Global) -> Result<ExitCode, Error> {
-    let client = super::author::open_client(&global.config()?)?;
+pub(super) async fn list_scripts(global: &Global) -> Result<(), Error> {
+    let client = global.client()?;
     let all = client.published_scripts().await?;
     let now = client.now().await?;
     let all: Vec<ScriptDocument> =
         all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
-    let table = || table(&all, now, true).show(global.look());
-    output::print(global.json, || json!({ "scripts": all }), table)?;
-    Sought::new("published script").tell(global, all.is_empty());
-    Ok(ExitCode::SUCCESS)
+    let sought = Sought::new("published script");
+    global.list(|| json!({ "scripts": all }), || table(&all, now, true), sought)
 }
 
 fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable {
-    let titles = ["!NAME", ">VERSION", "TYPE", "PUBLISHED", "BY", "DIGEST", "?~DESCRIPTION"];
-    let mut table = TextTable::new(&titles);
-    for of in scripts {
-        let at: Option<Timestamp> = of.published_at.parse().ok();
-        let about = match of.rolled_back_to {
-            Some(version) if !is_list => format!("rolled back to {version}"),
-            _ => first_line(&of.description),
-        };
-        table.row([
-            of.name.clone(),
-            of.version.to_string(),
-            of.script_type.clone(),
-            at.map(|at| age(at, now)).unwrap_or_default(),
-            of.file.clone().unwrap_or_else(|| of.published_by.clone()),
-            of.digest.chars().take(12).collect(),
-            about,
-        ]);
-    }
-    table
+    let about = |of: &ScriptDocument| match of.rolled_back_to {
+        Some(version) if !is_list => format!("rolled back to {version}"),
+        _ => first_line(&of.description),
+    };
+    let ago = |at: &str| at.parse().map(|at: Timestamp| age(at, now)).unwrap_or_default();
+    TextTable::of(
+        scripts,
+        &[
+            ("!NAME", &|of| of.name.clone()),
+            (">VERSION", &|of| of.version.to_string()),
+            ("TYPE", &|of| of.script_type.clone()),
+            ("PUBLISHED", &|of| ago(&of.published_at)),
+            ("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone())),
+            ("DIGEST", &|of| of.digest.chars().take(12).collect()),
+            ("?~DESCRIPTION", &about),
+        ],
+    )
 }
 
 impl ShowScript {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         let script = client.published_script(&legal(&self.script)?).await?;
         if self.text && !global.json {
-            output::text(&script.text)?;
-            return Ok(ExitCode::SUCCESS);
+            return output::text(&script.text);
         }
         let shown = ScriptTextDocument::of(script.clone());
-        output::print(global.json, || json!(shown), || texts::in_full(&script, &shown))?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!(shown), || texts::in_full(&script, &shown))
     }
 }
 
 impl ScriptHistory {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         let name: ScriptName = legal(&self.name)?;
         let versions = client.script_history(&name).await?;
         let now = client.now().await?;
         let all: Vec<ScriptDocument> =
             versions.iter().map(|of| ScriptDocument::of(&name, of)).collect();
         let table = || table(&all, now, false).show(global.look());
-        output::print(global.json, || json!({ "versions": all }), table)?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!({ "versions": all }), table)
     }
 }
 
 impl ScriptDiff {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         let name: ScriptName = legal(&self.name)?;
         let used = |version| ScriptUse { name: name.clone(), version };
         let one = client.published_script(&used(Some(self.from))).await?;
@@ -238,31 +229,22 @@ impl ScriptDiff {
                 settings.iter().chain(&text).map(|line| escape(line)).collect();
             if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
         };
-        output::print(global.json, json, readable)?;
-        Ok(ExitCode::SUCCESS)
+        global.print(json, readable)
     }
 }
 
 impl ScriptRollback {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         let done = client.rollback_script(&legal(&self.name)?, self.version, &user()).await?;
-        said(&done, global.json)
+        said(&done, global)
     }
 }
 
 impl DeleteScripts {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let client = super::author::open_client(&global.config()?)?;
-        for name in &self.names {
-            client.delete_script(&legal(name)?).await?;
-            if !global.json {
-                output::line(&format!("{} deleted", escape_lines(name)))?;
-            }
-        }
-        if global.json {
-            output::json(&json!({ "deleted": self.names }))?;
-        }
-        Ok(ExitCode::SUCCESS)
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
+        let delete = async |name: &String| Ok(client.delete_script(&legal(name)?).await?);
+        global.each_done(&self.names, "deleted", delete).await
     }
 }

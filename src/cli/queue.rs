@@ -3,15 +3,12 @@
 mod drain;
 mod list;
 
-use std::process::ExitCode;
-
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 
 use super::exec::parsed;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
-use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -99,13 +96,12 @@ pub(super) struct Purge {
 }
 
 impl QueueCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let config = global.config()?;
-        let client = crate::cli::author::open_client(&config)?;
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
+        let client = global.client()?;
         match self {
             Self::List => list::run(&client, global).await,
             Self::Pause(which) => {
-                let (changed, _) = which.pause(&client, &config, global.json).await?;
+                let (changed, _) = which.pause(&client, global).await?;
                 if global.json {
                     output::json(&json!({ "paused": changed }))?;
                 }
@@ -116,20 +112,20 @@ impl QueueCommand {
                         which.resume()
                     ),
                 );
-                Ok(ExitCode::SUCCESS)
+                Ok(())
             }
-            Self::Drain(drain) => drain.run(&client, &config, global).await,
+            Self::Drain(drain) => drain.run(&client, global).await,
             Self::Resume(which) => {
                 if let Some(rule) = which.rule()? {
                     return resume(&client, &rule, global.json).await;
                 }
-                let queues = checked(&which.queues, which.force, &client, &config).await?;
+                let queues = checked(&which.queues, which.force, &client, global).await?;
                 let words = Wording { done: "resumed", before: "was not paused" };
-                each(global, &words, &queues, async |queue| client.resume_queue(queue).await)
-                    .await?;
-                Ok(ExitCode::SUCCESS)
+                let resume = async |queue: &Queue| client.resume_queue(queue).await;
+                let changed = change(global.json, &words, &queues, resume).await?;
+                if global.json { output::json(&json!({ "resumed": changed })) } else { Ok(()) }
             }
-            Self::Purge(purge) => purge.run(&client, &config, global.json).await,
+            Self::Purge(purge) => purge.run(&client, global).await,
         }
     }
 }
@@ -148,7 +144,7 @@ async fn checked(
     names: &[String],
     force: bool,
     client: &Client,
-    config: &Config,
+    global: &Global,
 ) -> Result<Vec<Queue>, Error> {
     let mut all = Vec::new();
     for name in names {
@@ -160,7 +156,7 @@ async fn checked(
         all.extend(of_name);
     }
     if !force {
-        client.check_known(&all, config).await?;
+        client.check_known(&all, global.config()?).await?;
     }
     Ok(all)
 }
@@ -179,21 +175,20 @@ impl QueueChoice {
     async fn pause(
         &self,
         client: &Client,
-        config: &Config,
-        json: bool,
+        global: &Global,
     ) -> Result<(Vec<String>, Pauses), Error> {
         let Some(rule) = self.rule()? else {
-            let queues = checked(&self.queues, self.force, client, config).await?;
+            let queues = checked(&self.queues, self.force, client, global).await?;
             let pause = async |queue: &Queue| client.pause_queue(queue).await;
-            let changed = change(json, &PAUSED, &queues, pause).await?;
+            let changed = change(global.json, &PAUSED, &queues, pause).await?;
             let queues = queues.into_iter().collect();
             return Ok((changed, Pauses { queues, ..Pauses::default() }));
         };
         if let Some(script_type) = rule.script_type.as_ref().filter(|_| !self.force) {
-            checked(&[format!("type:{script_type}")], false, client, config).await?;
+            checked(&[format!("type:{script_type}")], false, client, global).await?;
         }
         let is_new = client.pause_by_rule(&rule).await?;
-        if !json {
+        if !global.json {
             let done = if is_new { "paused" } else { "were paused already" };
             output::line(&format!("{} {done}", rule.words()))?;
         }
@@ -211,11 +206,10 @@ impl QueueChoice {
 }
 
 /// Resumes all queues of a rule, and prints them.
-async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCode, Error> {
+async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<(), Error> {
     let ended = client.resume_by_rule(rule).await?;
     if json {
-        output::json(&json!({ "resumed": ended.names() }))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::json(&json!({ "resumed": ended.names() }));
     }
     for rule in &ended.rules {
         output::line(&format!("{} resumed", rule.words()))?;
@@ -229,7 +223,7 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<ExitCod
         }
         many => output::line(&format!("{} resumed", counted(many as u64, "queue", "queues")))?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The maximum number of queues that are printed by their names.
@@ -260,21 +254,10 @@ async fn change(
     Ok(changed)
 }
 
-/// Changes each queue, and prints the changes.
-async fn each(
-    global: &Global,
-    words: &Wording,
-    queues: &[Queue],
-    act: impl AsyncFn(&Queue) -> Result<bool, ClientError>,
-) -> Result<(), Error> {
-    let changed = change(global.json, words, queues, act).await?;
-    if global.json { output::json(&json!({ words.done: changed })) } else { Ok(()) }
-}
-
 impl Purge {
-    async fn run(&self, client: &Client, config: &Config, json: bool) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let QueueNames { queues, force } = &self.which;
-        let queues = checked(queues, *force, client, config).await?;
+        let queues = checked(queues, *force, client, global).await?;
         if !self.yes {
             let message = "cannot purge without confirmation: every waiting job of these queues ends \
                            in error; add --yes to purge them, or hero queue list to count them";
@@ -284,11 +267,9 @@ impl Purge {
         for queue in &queues {
             purged += client.purge_queue(queue).await?;
         }
-        output::print(
-            json,
+        global.print(
             || json!({ "purged": purged }),
             || format!("{} purged\n", counted(purged, "job", "jobs")),
-        )?;
-        Ok(ExitCode::SUCCESS)
+        )
     }
 }

@@ -67,7 +67,7 @@ impl RunScript {
         let used: ScriptUse =
             script.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
         if self.help {
-            let client = super::author::open_client(&global.config()?)?;
+            let client = global.client()?;
             let found = client.published_script(&used).await?;
             let about = crate::proto::text::escape_lines(&found.of.definition.description);
             let about = if about.is_empty() { about } else { format!("{about}\n\n") };

@@ -53,7 +53,7 @@ pub(super) struct ScriptCheck {
 }
 
 impl Doc {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(&self, global: &Global) -> Result<(), Error> {
         let groups = script_groups(self.script_type.as_deref())?;
         let script_type = self.script_type.as_deref().unwrap_or_default();
         let chosen = match &self.name {
@@ -69,16 +69,16 @@ impl Doc {
         } else {
             output::text(&pages::overview(&chosen))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 impl ScriptCheck {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
+        let script_type = self.source.script_type(self.script_type.as_deref(), config)?;
         let source = self.source.read(config.job.script_size_max)?;
-        let extension = self.source.extension(&script_type, &config);
+        let extension = self.source.extension(&script_type, config);
         let findings = check_script(
             &config.types,
             (&config.job, &config.osis),

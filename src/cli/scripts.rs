@@ -32,17 +32,18 @@ pub(super) enum ScriptCommand {
 impl ScriptCommand {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match self {
-            Self::Doc(doc) => doc.run(global),
-            Self::Check(check) => check.run(global),
-            Self::Repl(repl) => super::block_on(repl.run(global)),
-            Self::Redis(script) => script.run(global),
-            Self::Publish(publish) => super::block_on(publish.run(global)),
-            Self::List => super::block_on(published::list_scripts(global)),
-            Self::Show(show) => super::block_on(show.run(global)),
-            Self::History(history) => super::block_on(history.run(global)),
-            Self::Diff(diff) => super::block_on(diff.run(global)),
-            Self::Rollback(rollback) => super::block_on(rollback.run(global)),
-            Self::Delete(delete) => super::block_on(delete.run(global)),
+            Self::Doc(doc) => doc.run(global)?,
+            Self::Check(check) => return check.run(global),
+            Self::Repl(repl) => return super::block_on(repl.run(global)),
+            Self::Redis(script) => script.run(global)?,
+            Self::Publish(publish) => super::block_on(publish.run(global))?,
+            Self::List => super::block_on(published::list_scripts(global))?,
+            Self::Show(show) => super::block_on(show.run(global))?,
+            Self::History(history) => super::block_on(history.run(global))?,
+            Self::Diff(diff) => super::block_on(diff.run(global))?,
+            Self::Rollback(rollback) => super::block_on(rollback.run(global))?,
+            Self::Delete(delete) => super::block_on(delete.run(global))?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -33,7 +33,7 @@ impl Sought {
     }
 
     /// Writes the sentence to standard error if nothing was found. Documents are empty without words.
-    pub(super) fn tell(&self, global: &Global, is_empty: bool) {
+    pub(super) fn tell(self, global: &Global, is_empty: bool) {
         if is_empty && !global.json {
             output::note(&format!("hero: {}", self.0));
         }

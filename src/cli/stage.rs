@@ -7,6 +7,7 @@ mod kept;
 mod restart;
 
 pub(super) use child::StageChild;
+pub(super) use folder::stage_of;
 pub(super) use kept::Kept;
 
 use std::ffi::OsString;
@@ -133,13 +134,13 @@ impl Stage {
             return Err(unavailable(message));
         };
         let folder = place.path().to_owned();
-        let of_jobs = folder::of_jobs(&folder)?;
         let socket = folder.join(folder::SOCKET);
         let url = format!("redis+unix://{}", socket.display());
         // One server holds all shards.
         let shards = config.redis.shards;
         let redis = RedisConfig { url: url.into(), shards, ..RedisConfig::default() };
         let (config, config_file) = place.settle(config, redis, with_api)?;
+        let of_jobs = folder::of_jobs(&folder)?;
         let spec = ServiceSpec {
             program: server.into(),
             args: redis_args(&socket, &folder),

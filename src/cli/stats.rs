@@ -1,6 +1,5 @@
 //! `hero stats`: rates, errors and times of jobs, by script type.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -45,7 +44,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
         if let Some(since) = &self.since {
             return self.of_period(&client, global, since).await;
@@ -61,21 +60,11 @@ impl Stats {
         };
         let stats: Vec<TypeStats> =
             stats.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
-        output::print(
-            global.json,
-            || json!(StatsDocument::of(&stats, took)),
-            || table(&stats, took).show(global.look()),
-        )?;
-        Sought::new("job was counted yet").tell(global, stats.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let document = || json!(StatsDocument::of(&stats, took));
+        global.list(document, || table(&stats, took), Sought::new("job was counted yet"))
     }
 
-    async fn of_period(
-        &self,
-        client: &Client,
-        global: &Global,
-        since: &str,
-    ) -> Result<ExitCode, Error> {
+    async fn of_period(&self, client: &Client, global: &Global, since: &str) -> Result<(), Error> {
         let now = client.now().await?;
         let from = self.zone.read("--since", since, now)?;
         let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
@@ -84,15 +73,11 @@ impl Stats {
         };
         let stats: Vec<TypeStats> =
             period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
-        output::print(
-            global.json,
-            || json!(period.document()),
-            || table(&stats, None).show(global.look()),
-        )?;
+        global.print(|| json!(period.document()), || table(&stats, None).show(global.look()))?;
         let zone = local_zone();
         let [from, to] = [period.from, period.to].map(|time| local_second(time, &zone));
         output::note(&format!("hero: from {from} to {to}"));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -121,38 +106,28 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
         None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],
     };
     let [submitted, finished, failed, cancelled] = ends;
-    let mut table = TextTable::new(&[
-        "TYPE",
-        submitted,
-        finished,
-        failed,
-        cancelled,
-        "?>FAILED%",
-        ">WAIT",
-        "?>WAIT P95",
-        ">RUN",
-        "?>RUN P95",
-    ]);
     let number = |number: u64| match took {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
         None => number.to_string(),
     };
     let time = |time: Option<Duration>| time.map_or_else(|| "-".to_owned(), brief);
-    for of in stats {
-        table.row([
-            of.script_type.to_string(),
-            number(of.submitted),
-            number(of.finished),
-            number(of.failed),
-            number(of.cancelled + of.replaced),
-            of.failed_percent().map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
-            time(of.wait.mean()),
-            time(of.wait.quantile(0.95)),
-            time(of.run.mean()),
-            time(of.run.quantile(0.95)),
-        ]);
-    }
-    table
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
+    TextTable::of(
+        stats,
+        &[
+            ("TYPE", &|of| of.script_type.to_string()),
+            (submitted, &|of| number(of.submitted)),
+            (finished, &|of| number(of.finished)),
+            (failed, &|of| number(of.failed)),
+            (cancelled, &|of| number(of.cancelled + of.replaced)),
+            ("?>FAILED%", &|of| percent(of.failed_percent())),
+            (">WAIT", &|of| time(of.wait.mean())),
+            ("?>WAIT P95", &|of| time(of.wait.quantile(0.95))),
+            (">RUN", &|of| time(of.run.mean())),
+            ("?>RUN P95", &|of| time(of.run.quantile(0.95))),
+        ],
+    )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::Global;
 use super::amqp::broker_lines;
 use super::doctor::not_running;
-use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::view::{HealthRules, Moment, NamespaceHealth, Severity};
@@ -39,33 +39,32 @@ impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
             Ok((moment, rules)) if self.check => {
-                checked(global.json, &moment, &CheckVerdict::of(&moment, &rules))
+                checked(global, &moment, &CheckVerdict::of(&moment, &rules))
             }
             Ok((moment, rules)) => {
-                output::print(
-                    global.json,
+                global.print(
                     || document::of(&moment),
                     || {
-                        let tables = tables::of(&moment, wrong(&moment, &rules), global.look());
+                        let tables = tables::of(&moment, wrong(&moment, &rules, global), global.look());
                         format!("{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(error) if self.check && error.exit != Exit::Output => failed(global.json, &error),
+            Err(error) if self.check && error.exit != Exit::Output => failed(global, &error),
             Err(error) => Err(error),
         }
     }
 }
 
 /// Returns what is wrong, the worst first, and the units of this machine that do not run; empty if all is well.
-fn wrong(moment: &Moment, rules: &HealthRules) -> String {
+fn wrong(moment: &Moment, rules: &HealthRules, global: &Global) -> String {
     let health = NamespaceHealth::of(moment, rules);
     let told = health.wrong().map(|problem| {
         let word = if problem.severity == Severity::Critical { "WRONG" } else { "LOOK" };
         tables::wrapped(word, &problem.text)
     });
-    let units = not_running().into_iter().map(|unit| tables::wrapped("UNIT", &unit));
+    let units = not_running(global).into_iter().map(|unit| tables::wrapped("UNIT", &unit));
     let lines: String = told.chain(units).collect();
     if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
@@ -73,7 +72,7 @@ fn wrong(moment: &Moment, rules: &HealthRules) -> String {
 /// Reads the state, and the rules that judge it.
 fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
     let config = global.config()?;
-    let client = crate::cli::author::open_client(&config)?;
+    let client = global.client()?;
     let address = config.redis.redacted_url();
     let read = async {
         match Moment::read(&client, address).await {
@@ -82,7 +81,7 @@ fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
         }
     };
     let moment = super::block_on(read)?;
-    Ok((moment, HealthRules::from(&config)))
+    Ok((moment, HealthRules::from(config)))
 }
 
 /// Names the shards that are away in an error, if others are there.
@@ -99,9 +98,8 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
 }
 
 /// Prints the verdict, and returns its exit code.
-fn checked(json: bool, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
-    output::print(
-        json,
+fn checked(global: &Global, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
+    global.print(
         || {
             let mut document = document::of(moment);
             document["check"] = verdict.document();
@@ -113,8 +111,8 @@ fn checked(json: bool, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCo
 }
 
 /// Prints why there is nothing to check.
-fn failed(json: bool, error: &Error) -> Result<ExitCode, Error> {
+fn failed(global: &Global, error: &Error) -> Result<ExitCode, Error> {
     let verdict = CheckVerdict::without_redis(error);
-    output::print(json, || serde_json::json!({ "check": verdict.document() }), || verdict.text())?;
+    global.print(|| serde_json::json!({ "check": verdict.document() }), || verdict.text())?;
     Ok(verdict.state.into())
 }

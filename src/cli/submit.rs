@@ -8,7 +8,6 @@ mod graph;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
@@ -130,40 +129,36 @@ impl CallbackFiles {
 }
 
 impl Submit {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.settings_of_many()?;
-            let how = GraphSubmission {
-                is_check: self.options.is_check(),
-                ids: self.ids,
-                json: global.json,
-            };
-            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
-            submit_graph(&client, file, named, how, &config).await?;
+            let how = GraphSubmission { is_check: self.options.is_check(), ids: self.ids };
+            let client = self.signing.client(global.client()?)?;
+            submit_graph(&client, file, named, how, global).await?;
         } else if let Some(file) = &self.batch {
-            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
+            let client = self.signing.client(global.client()?)?;
             let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-            for note in job_notes::unknown_notifications(&notify, &config) {
+            for note in job_notes::unknown_notifications(&notify, config) {
                 output::note(&format!("hero: {note}"));
             }
-            let callbacks = self.callbacks.jobs(&config)?;
+            let callbacks = self.callbacks.jobs(config)?;
             let new = NewBatch { name, callbacks, notify, ..NewBatch::with_id(id) };
             let printed = match (global.json, self.ids) {
                 (true, _) => PrintedIds::Json,
                 (false, true) => PrintedIds::Ids,
                 (false, false) => PrintedIds::Batch,
             };
-            let span = SubmitSpan::begin(&config, trace_of_environment());
+            let span = SubmitSpan::begin(config, trace_of_environment());
             let (id, all) = (new.id.clone(), self.all_or_none);
-            batch::run(&client, &config, file, new, all, (printed, span.place)).await?;
+            batch::run(&client, config, file, new, all, (printed, span.place)).await?;
             span.end("batch", id.as_str()).await;
         } else {
-            let client = self.signing.client(crate::cli::author::open_client(&config)?)?;
-            let mut job = self.options.resolved_job(&client, &config).await?;
-            let span = SubmitSpan::begin(&config, job.spec.traceparent);
+            let client = self.signing.client(global.client()?)?;
+            let mut job = self.options.resolved_job(&client, config).await?;
+            let span = SubmitSpan::begin(config, job.spec.traceparent);
             job.spec.traceparent = span.place;
-            let files = self.options.files(&job, &config)?;
+            let files = self.options.files(&job, config)?;
             client.place(&mut job).map_err(of_option)?;
             let (spec, own) = (job.spec.clone(), job.id.clone());
             let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
@@ -182,13 +177,13 @@ impl Submit {
             if let Some(start) = spec.run_at.filter(|_| !global.json) {
                 output::note_to_person(&format!("starts {}", local(start, &local_zone())));
             }
-            job_notes::print(&spec, &config);
+            job_notes::print(&spec, config);
             // The presence of old workers is unknown.
             if config.supervisor.served_legacy_queues().is_empty() {
                 warn_of_absent_actors(&client, &id).await;
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -208,16 +203,16 @@ struct GraphSubmission {
     is_check: bool,
     /// Prints the ids of the jobs instead of the graph's.
     ids: bool,
-    json: bool,
 }
 
 async fn submit_graph(
     client: &Client,
     file: &Path,
     JobSpec { id, name, notify, .. }: JobSpec,
-    GraphSubmission { is_check, ids: prints_ids, json }: GraphSubmission,
-    config: &Config,
+    GraphSubmission { is_check, ids: prints_ids }: GraphSubmission,
+    global: &Global,
 ) -> Result<(), Error> {
+    let config = global.config()?;
     let text = graph::read_file(file)?;
     let source = graph::parse(file, &text)?;
     let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
@@ -229,7 +224,7 @@ async fn submit_graph(
     }
     graph.notify(notify);
     if is_check {
-        return check_graph(client, &places, &graph, config, json);
+        return check_graph(client, &places, &graph, global);
     }
     let span = SubmitSpan::begin(config, trace_of_environment());
     graph.join_trace(span.place);
@@ -238,7 +233,7 @@ async fn submit_graph(
         config.check_asked(&job.spec).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
     }
     let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
-    let text = if json {
+    let text = if global.json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
     } else if prints_ids {
         let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
@@ -249,7 +244,7 @@ async fn submit_graph(
     output::accepted(&text)?;
     job_notes::print_of_graph(&graph, config);
     span.end("graph", graph.id().as_str()).await;
-    if !json {
+    if !global.json {
         output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
     }
     Ok(())
@@ -260,9 +255,9 @@ fn check_graph(
     client: &Client,
     places: &graph::GraphFile<'_>,
     graph: &Graph,
-    config: &Config,
-    json: bool,
+    global: &Global,
 ) -> Result<(), Error> {
+    let config = global.config()?;
     client.check_graph(graph).map_err(|error| places.explained(error))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {
@@ -277,7 +272,7 @@ fn check_graph(
     if problems.is_empty() {
         let jobs = graph.len();
         let readable = || format!("{}: no mistake found\n", counted(jobs as u64, "job", "jobs"));
-        return output::print(json, || json!({ "jobs": jobs }), readable);
+        return global.print(|| json!({ "jobs": jobs }), readable);
     }
     let lines: Vec<String> = problems.into_iter().map(|error| error.message).collect();
     Err(Error::new(Exit::Data, lines.join("\n")))

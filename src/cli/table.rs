@@ -16,6 +16,9 @@ const ID_SHOWN: usize = 8;
 /// An empty cell.
 const NOTHING: &str = "-";
 
+/// A column: its title, and what it shows of an item.
+pub(super) type ColumnOf<'c, T> = (&'static str, &'c dyn Fn(&T) -> String);
+
 /// Rows below a line of titles.
 pub(super) struct TextTable {
     columns: Vec<Column>,
@@ -31,6 +34,16 @@ impl TextTable {
         Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: Vec::new() }
     }
 
+    /// A table with a row for each item, from the titles of the columns and what each shows of an item.
+    pub(super) fn of<T>(items: &[T], columns: &[ColumnOf<'_, T>]) -> Self {
+        let titles: Vec<&'static str> = columns.iter().map(|(title, _)| *title).collect();
+        let mut table = Self::new(&titles);
+        for item in items {
+            table.row(columns.iter().map(|(_, cell)| cell(item)));
+        }
+        table
+    }
+
     /// Adds a row. Escapes control characters; shows an empty cell as `-`.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| match cell.as_str() {
@@ -38,6 +51,11 @@ impl TextTable {
             text => escape(text),
         });
         self.rows.push(cells.collect());
+    }
+
+    /// Returns true for a table without a row.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The table as text in full, without spaces at the ends of lines.

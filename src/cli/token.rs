@@ -1,19 +1,18 @@
 //! `hero token …`: makes, lists and revokes the tokens that programs and people call the API with.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::Global;
 use super::exec::parsed;
 use super::script::check_configured;
 use super::sought::Sought;
 use super::table::TextTable;
 use super::time::age;
-use super::{Global, output};
 use crate::client::NewToken;
 use crate::config::{Config, parse_duration};
 use crate::error::Error;
@@ -78,40 +77,29 @@ pub(super) struct TokenNames {
 }
 
 impl TokenCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        let client = crate::cli::author::open_client(&config)?;
+        let client = global.client()?;
         match self {
             Self::New(new) => {
                 let name = new.name.clone();
-                let token = client.create_token(new.checked(&config)?).await?;
+                let token = client.create_token(new.checked(config)?).await?;
                 let document = || json!({ "name": name, "token": token.reveal() });
-                output::print(global.json, document, || format!("{}\n", token.reveal()))?;
+                global.print(document, || format!("{}\n", token.reveal()))?;
             }
             Self::List => {
                 let (tokens, now) = (client.list_tokens().await?, client.now().await?);
-                output::print(
-                    global.json,
-                    || json!({ "tokens": tokens }),
-                    || table(&tokens, now).show(global.look()),
-                )?;
-                Sought::new("token").tell(global, tokens.is_empty());
+                let document = || json!({ "tokens": tokens });
+                global.list(document, || table(&tokens, now), Sought::new("token"))?;
             }
             Self::Revoke(TokenNames { names }) => {
                 let names: Vec<TokenName> =
                     names.iter().map(|name| parsed(name)).collect::<Result<_, _>>()?;
-                for name in &names {
-                    client.revoke_token(name).await?;
-                    if !global.json {
-                        output::line(&format!("{name} revoked"))?;
-                    }
-                }
-                if global.json {
-                    output::json(&json!({ "revoked": names }))?;
-                }
+                let revoke = async |name: &TokenName| Ok(client.revoke_token(name).await?);
+                global.each_done(&names, "revoked", revoke).await?;
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -157,23 +145,23 @@ fn creator() -> String {
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
-    let mut table = TextTable::new(&["!NAME", "SCOPES", "~BOUNDS", ">AGE", "EXPIRES", "?~MADE BY"]);
-    for token in tokens {
-        let end = token.expires_s.and_then(|end| Timestamp::from_second(end).ok());
-        table.row([
-            token.name.to_string(),
-            token.scopes.to_string(),
-            bounds(&token.bounds),
-            token.created_at.parse().map(|time| age(time, now)).unwrap_or_default(),
-            match end {
-                None => "never".to_owned(),
-                Some(end) if end <= now => "expired".to_owned(),
-                Some(end) => age(end, now),
-            },
-            token.created_by.clone(),
-        ]);
-    }
-    table
+    let expires =
+        |of: &TokenRecord| match of.expires_s.and_then(|end| Timestamp::from_second(end).ok()) {
+            None => "never".to_owned(),
+            Some(end) if end <= now => "expired".to_owned(),
+            Some(end) => age(end, now),
+        };
+    TextTable::of(
+        tokens,
+        &[
+            ("!NAME", &|of| of.name.to_string()),
+            ("SCOPES", &|of| of.scopes.to_string()),
+            ("~BOUNDS", &|of| bounds(&of.bounds)),
+            (">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default()),
+            ("EXPIRES", &expires),
+            ("?~MADE BY", &|of| of.created_by.clone()),
+        ],
+    )
 }
 
 fn bounds(bounds: &Bounds) -> String {

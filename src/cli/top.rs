@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use super::job::show::without_secrets;
 use super::{Global, output};
 use crate::client::{Client, UntoldShard};
-use crate::config::{Config, parse_duration};
+use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::{Job, JobId};
@@ -84,10 +84,10 @@ impl Top {
                            hero status --json has the same numbers";
             return Err(Error::new(Exit::Usage, message));
         }
-        let config = global.config()?;
-        let source = SnapshotSource::of(&config)?;
+        let source = SnapshotSource::of(global)?;
         if self.once {
-            return self.print_once(&source, global).await;
+            self.print_once(&source, global).await?;
+            return Ok(ExitCode::SUCCESS);
         }
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             let message = "hero top needs a terminal for its keys and its screen; \
@@ -120,11 +120,7 @@ impl Top {
     }
 
     /// Prints one frame. The rates need two readings.
-    async fn print_once(
-        &self,
-        source: &SnapshotSource,
-        global: &Global,
-    ) -> Result<ExitCode, Error> {
+    async fn print_once(&self, source: &SnapshotSource, global: &Global) -> Result<(), Error> {
         let first = source.read(None).await?;
         tokio::time::sleep(self.interval).await;
         let snapshot = source.read(Some(&first)).await?;
@@ -145,8 +141,7 @@ impl Top {
             text.push_str(line.trim_end());
             text.push('\n');
         }
-        output::text(&text)?;
-        Ok(ExitCode::SUCCESS)
+        output::text(&text)
     }
 }
 
@@ -180,9 +175,10 @@ struct SnapshotSource {
 }
 
 impl SnapshotSource {
-    fn of(config: &Config) -> Result<Self, Error> {
+    fn of(global: &Global) -> Result<Self, Error> {
+        let config = global.config()?;
         Ok(Self {
-            client: crate::cli::author::open_client(config)?,
+            client: global.client()?,
             address: config.redis.redacted_url(),
             rules: HealthRules::from(config),
             redact: config.log.redact.clone(),

@@ -113,3 +113,29 @@ fn stopped_actor_with_jobs_in_its_queue_is_found() {
     let of = found(&all, "queue type:osis has 1 job and no live actor");
     assert_eq!((&of["area"], &of["state"]), (&"jobs".into(), &"warning".into()));
 }
+
+#[test]
+fn doctor_of_a_development_instance_looks_at_its_folders_and_not_at_those_of_the_machine() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let kept = redis.folder().join("kept").display().to_string();
+    for keep in [&[][..], &["--keep", &kept]] {
+        let command =
+            "hero doctor; dirname \"$HERO_CONFIG\"; readlink \"$(dirname \"$HERO_CONFIG\")/run\"";
+        let dev = [&["dev"], keep, &["--", "sh", "-c", command]].concat();
+        let done = hero.run(&dev).code(0);
+        let lines: Vec<&str> = done.stdout.lines().collect();
+        let [page @ .., stage, jobs] = lines.as_slice() else { panic!("{done:?}") };
+        for (folder, what) in
+            [(jobs, "the folders of jobs"), (stage, "redis, the units and their sockets")]
+        {
+            let found = page.iter().find(|line| line.ends_with(&format!(" free for {what}")));
+            assert!(found.is_some_and(|line| line.contains(&format!(" {folder}: "))), "{page:#?}");
+        }
+        let page = page.join("\n");
+        for of_machine in ["/run: ", "/run/hero", "/var/lib/", "/var/cache/", "/var/log/"] {
+            assert!(!page.contains(of_machine), "{of_machine}: {page}");
+        }
+        assert!(page.contains("the units of this hero dev are no units of systemd"), "{page}");
+    }
+}

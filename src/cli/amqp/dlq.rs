@@ -1,8 +1,6 @@
 //! `hero amqp dlq …`: lists dead letters of RabbitMQ, puts them back, deletes them. A letter is named by the
 //! id of its message, or by the digest of its contents if it has none.
 
-use std::process::ExitCode;
-
 use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -78,13 +76,13 @@ enum Fate {
 }
 
 impl DlqCommand {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let (config, link) = open(global)?;
         let done = match self {
-            Self::List(list) => list.run(global, &config, &link).await,
-            Self::Show(one) => one.run(global, &config, &link).await,
-            Self::Retry(choice) => choice.run(global, &config, &link, Fate::Back).await,
-            Self::Delete(choice) => choice.run(global, &config, &link, Fate::Deleted).await,
+            Self::List(list) => list.run(global, config, &link).await,
+            Self::Show(one) => one.run(config, &link).await,
+            Self::Retry(choice) => choice.run(global, config, &link, Fate::Back).await,
+            Self::Delete(choice) => choice.run(global, config, &link, Fate::Deleted).await,
         };
         link.close().await;
         done
@@ -157,7 +155,7 @@ fn document(work: &Work, delivery: &Delivery) -> Value {
 }
 
 impl LetterList {
-    async fn run(self, global: &Global, config: &Config, link: &Link) -> Result<ExitCode, Error> {
+    async fn run(self, global: &Global, config: &Config, link: &Link) -> Result<(), Error> {
         let mut documents = Vec::new();
         for work in queues(config, link, self.queue.as_deref()).await? {
             let taking = link.open_queue(&work.dead.name).await?;
@@ -171,34 +169,31 @@ impl LetterList {
                 }
             }
         }
-        if global.json {
-            output::json(&json!({ "dead_letters": documents }))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let mut table = TextTable::new(&["MESSAGE", "~QUEUE", "~OPERATION", "!REASON"]);
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
-        for one in &documents {
-            let reason = first_line(one["reason"].as_str().unwrap_or_default());
-            let cells = [&one["name"], &one["queue"], &one["operation"]].map(text);
-            table.row(cells.into_iter().chain([reason]));
-        }
-        output::text(&table.show(global.look()))?;
-        Sought::new("dead letter")
-            .by("of queue", self.queue.as_ref())
-            .tell(global, documents.is_empty());
-        Ok(ExitCode::SUCCESS)
+        let table = || {
+            TextTable::of(
+                &documents,
+                &[
+                    ("MESSAGE", &|one| text(&one["name"])),
+                    ("~QUEUE", &|one| text(&one["queue"])),
+                    ("~OPERATION", &|one| text(&one["operation"])),
+                    ("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default())),
+                ],
+            )
+        };
+        let sought = Sought::new("dead letter").by("of queue", self.queue.as_ref());
+        global.list(|| json!({ "dead_letters": documents }), table, sought)
     }
 }
 
 impl OneLetter {
-    async fn run(self, _global: &Global, config: &Config, link: &Link) -> Result<ExitCode, Error> {
+    async fn run(self, config: &Config, link: &Link) -> Result<(), Error> {
         for work in queues(config, link, None).await? {
             let taking = link.open_queue(&work.dead.name).await?;
             let mut held = Vec::new();
             while let Some(delivery) = taking.next().await? {
                 if name_of(&delivery) == self.id {
-                    output::json(&document(&work, &delivery))?;
-                    return Ok(ExitCode::SUCCESS);
+                    return output::json(&document(&work, &delivery));
                 }
                 held.push(delivery);
                 if held.len() >= LOOKED_AT_MAX {
@@ -217,7 +212,7 @@ impl LetterChoice {
         config: &Config,
         link: &Link,
         fate: Fate,
-    ) -> Result<ExitCode, Error> {
+    ) -> Result<(), Error> {
         let mut changed = Vec::new();
         for work in queues(config, link, self.queue.as_deref()).await? {
             let taking = link.open_queue(&work.dead.name).await?;
@@ -244,16 +239,12 @@ impl LetterChoice {
         if let Some(missing) = self.ids.iter().find(|id| !changed.contains(id)) {
             return Err(Error::new(Exit::NotFound, format!("no such dead letter: {missing}")));
         }
-        if global.json {
-            output::json(&json!({ "changed": changed }))?;
-        } else {
-            let what = match fate {
-                Fate::Back => "put back",
-                Fate::Deleted => "deleted",
-            };
-            output::line(&format!("{} dead letters {what}", changed.len()))?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let what = match fate {
+            Fate::Back => "put back",
+            Fate::Deleted => "deleted",
+        };
+        let document = || json!({ "changed": changed });
+        global.print(document, || format!("{} dead letters {what}\n", changed.len()))
     }
 }
 

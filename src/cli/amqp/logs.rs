@@ -1,7 +1,6 @@
 //! `hero amqp logs` and `hero amqp purge-logs`: the log records that brokers store.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -83,7 +82,7 @@ fn failed(failure: MessageFailure) -> Error {
 }
 
 impl PrintLogs {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let (limit, now) = (self.limit, Timestamp::now());
         let time = |option: &str, text: Option<&String>| {
             let read = text.map(|text| self.zone.read(option, text, now)).transpose()?;
@@ -108,8 +107,7 @@ impl PrintLogs {
         };
         let LogPage { records, next } = logs(global)?.fetch(&query).await.map_err(failed)?;
         let documents = || records.iter().map(LogRecord::document).collect::<Vec<_>>();
-        output::print(
-            global.json,
+        global.print(
             || json!({ "records": documents(), "next": next }),
             || if is_tree { tree(&records) } else { table(&records).show(global.look()) },
         )?;
@@ -117,12 +115,12 @@ impl PrintLogs {
         if let Some(next) = next.as_ref().filter(|_| !global.json) {
             output::note(&format!("more: the same command with --after '{next}'"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 impl PurgeLogs {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let before = self.older_than.map(|age| {
             let time = Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN);
             time.to_string()
@@ -136,12 +134,7 @@ impl PurgeLogs {
                 break;
             }
         }
-        output::print(
-            global.json,
-            || json!({ "deleted": deleted }),
-            || format!("{deleted} deleted\n"),
-        )?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!({ "deleted": deleted }), || format!("{deleted} deleted\n"))
     }
 }
 

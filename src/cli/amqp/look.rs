@@ -73,7 +73,7 @@ fn brokers_of(config: &AmqpConfig, queue: &str) -> String {
 }
 
 impl AmqpTopology {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let (config, link) = open(global)?;
         let mut found = Vec::new();
         for work in all_work(&config.amqp) {
@@ -90,8 +90,7 @@ impl AmqpTopology {
                 .map(|(name, kind, exists)| json!({ "name": name, "type": kind, "exists": exists }))
                 .collect();
             let queues: Vec<Value> = found.iter().map(|one| document(&config.amqp, one)).collect();
-            output::json(&json!({ "exchanges": exchanges, "queues": queues }))?;
-            return Ok(ExitCode::SUCCESS);
+            return output::json(&json!({ "exchanges": exchanges, "queues": queues }));
         }
         for (name, kind, exists) in exchanges {
             let state = if exists { "declared" } else { "not declared" };
@@ -116,8 +115,7 @@ impl AmqpTopology {
                 one.dead.to_string(),
             ]);
         }
-        output::text(&table.show(global.look()))?;
-        Ok(ExitCode::SUCCESS)
+        output::text(&table.show(global.look()))
     }
 }
 
@@ -145,11 +143,11 @@ impl AmqpStatus {
         let mut seen = BTreeSet::new();
         let work: Vec<Work> =
             work.into_iter().filter(|one| seen.insert(one.queue.name.clone())).collect();
-        let spooled = spooled(&config).await;
-        let brokers = brokers(&config).await;
+        let spooled = spooled(config).await;
+        let brokers = brokers(config).await;
         let mut without = Vec::new();
         let number = work.len();
-        let found = bindings(&config, &link).await?;
+        let found = bindings(config, &link).await?;
         let gone = gone(&link, &work, found.as_ref()).await?;
         for one in work {
             let counts = link.counts(&one.queue.name).await?;
@@ -286,7 +284,7 @@ async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
 impl CheckQueues {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (config, link) = open(global)?;
-        let found = bindings(&config, &link).await?;
+        let found = bindings(config, &link).await?;
         // Bindings are compared below, with everything else.
         let mut all = gone(&link, &all_work(&config.amqp), None).await?;
         let (mut same, mut missing) = (0, 0);

@@ -101,21 +101,19 @@ impl BenchReport {
     }
 
     pub(super) fn table(&self) -> String {
-        let mut table = TextTable::new(&["MEASURE", ">MEDIAN", ">MIN", ">MAX", "UNIT", "RATIO"]);
-        for ReportLine { row, spread, ratio } in &self.lines {
-            let number = |value| grouped(value, row.decimals);
-            table.row([
-                row.title.to_owned(),
-                number(spread.median),
-                number(spread.min),
-                number(spread.max),
-                row.unit.to_owned(),
-                ratio
-                    .as_ref()
-                    .map(|(ratio, what)| format!("{ratio:.2} {what}"))
-                    .unwrap_or_default(),
-            ]);
-        }
+        let number = |of: &ReportLine, value| grouped(value, of.row.decimals);
+        let ratio = |of: &ReportLine| of.ratio.as_ref().map(|(it, what)| format!("{it:.2} {what}"));
+        let table = TextTable::of(
+            &self.lines,
+            &[
+                ("MEASURE", &|of| of.row.title.to_owned()),
+                (">MEDIAN", &|of| number(of, of.spread.median)),
+                (">MIN", &|of| number(of, of.spread.min)),
+                (">MAX", &|of| number(of, of.spread.max)),
+                ("UNIT", &|of| of.row.unit.to_owned()),
+                ("RATIO", &|of| ratio(of).unwrap_or_default()),
+            ],
+        );
         table.render()
     }
 

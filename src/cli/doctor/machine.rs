@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
 
+use super::super::stage::stage_of;
 use super::super::{Global, check};
 use super::finding::{DoctorFinding, FindingArea};
 use crate::artifacts::ContentFolder;
@@ -18,10 +19,10 @@ const FREE_BYTES_MIN: u64 = 256 << 20;
 const FREE_FILES_MIN: u64 = 10_000;
 
 /// Reads the configuration.
-pub(super) fn configuration(global: &Global) -> Result<(Config, DoctorFinding), DoctorFinding> {
+pub(super) fn configuration(global: &Global) -> Result<(&Config, DoctorFinding), DoctorFinding> {
     let wrong = |text: String| DoctorFinding::error(MACHINE, text, "mend it, then run hero check");
     let config = global.config().map_err(|error| wrong(error.message))?;
-    if let Err(error) = check::check_access(&config, global, None) {
+    if let Err(error) = check::check_access(config, global, None) {
         let remedy = "give the file to the group hero: chgrp hero FILE; chmod g+r FILE";
         return Err(DoctorFinding::error(MACHINE, error.message, remedy));
     }
@@ -48,14 +49,20 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
         let remedy = "until it is mended, files of jobs that are too large for Redis are not kept";
         findings.push(DoctorFinding::error(MACHINE, problem, remedy));
     }
-    let mut folders =
-        vec![("the folders of jobs", folder_of_jobs()), ("logs", config.job.log_dir.clone())];
+    let mut folders: Vec<(&str, PathBuf)> = match stage_of(global.file()) {
+        Some((stage, jobs)) => {
+            vec![("the folders of jobs", jobs), ("redis, the units and their sockets", stage)]
+        }
+        None => vec![
+            ("the folders of jobs", folder_of_jobs()),
+            ("the units", "/var/lib/hero".into()),
+            ("sockets and processes", "/run".into()),
+            ("the file of Redis", "/var/lib/redis".into()),
+            ("the file of Redis", "/var/lib/valkey".into()),
+        ],
+    };
+    folders.push(("logs", config.job.log_dir.clone()));
     folders.push(("compiled scripts and packages", config.job.cache_dir.clone()));
-    let more = [("/var/lib/hero", "the units"), ("/run", "sockets and processes")];
-    let of_redis =
-        ["/var/lib/redis", "/var/lib/valkey"].map(|folder| (folder, "the file of Redis"));
-    let more = more.into_iter().chain(of_redis);
-    folders.extend(more.map(|(folder, what)| (what, PathBuf::from(folder))));
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
     let reader = check::reader(global, None).ok().flatten();
     for problem in SecretFiles::of(&config.secrets, reader.as_ref()).problems {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::author::open_client;
 use super::finding::{DoctorFinding, FindingArea};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
@@ -19,14 +20,8 @@ const ROUND_TRIPS: usize = 5;
 /// Asks Redis.
 pub(super) async fn findings(config: &Config) -> Vec<DoctorFinding> {
     let address = config.redis.redacted_url();
-    let client = match crate::cli::author::open_client(config) {
-        Ok(client) => client,
-        Err(error) => return vec![unreachable(&error, &address)],
-    };
-    match looked(&client, config, &address).await {
-        Ok(findings) => findings,
-        Err(error) => vec![unreachable(&error, &address)],
-    }
+    let looked = async { looked(&open_client(config)?, config, &address).await };
+    looked.await.unwrap_or_else(|error| vec![unreachable(&error, &address)])
 }
 
 fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {

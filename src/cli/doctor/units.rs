@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io::{Read, Seek};
 use std::path::Path;
 
+use super::super::Global;
+use super::super::stage::stage_of;
 use super::finding::{DoctorFinding, FindingArea, FindingState};
 use super::machine::disk;
 use crate::engine::process::{Service, ServiceSpec, find_program};
@@ -17,7 +19,10 @@ const LIST: [&str; 7] =
 const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 
 /// Looks at every unit `hero@…` that systemd has loaded.
-pub(super) fn findings() -> Vec<DoctorFinding> {
+pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
+    if stage_of(global.file()).is_some() {
+        return vec![DoctorFinding::note(UNITS, "the units of this hero dev are no units of systemd")];
+    }
     if !has_systemd() {
         let text = "systemd does not run here, so its units are not looked at";
         return vec![DoctorFinding::note(UNITS, text)];
@@ -35,8 +40,9 @@ pub(super) fn findings() -> Vec<DoctorFinding> {
 }
 
 /// Returns the units of this machine that have failed or are stopped, each in a few words.
-pub(in crate::cli) fn not_running() -> Vec<String> {
-    let answer = if has_systemd() { asked(&LIST).unwrap_or_default() } else { String::new() };
+pub(in crate::cli) fn not_running(global: &Global) -> Vec<String> {
+    let is_installed = has_systemd() && stage_of(global.file()).is_none();
+    let answer = if is_installed { asked(&LIST).unwrap_or_default() } else { String::new() };
     units_that_rest(&answer)
 }
 

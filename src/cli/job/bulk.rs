@@ -73,7 +73,7 @@ impl JobChoice {
             (false, false) => {
                 let config = global.config()?;
                 for id in &self.ids {
-                    check(client, &client.job_id(id).await?, change.changes(), &config).await?;
+                    check(client, &client.job_id(id).await?, change.changes(), config).await?;
                 }
                 let act = async |id: &JobId| {
                     if self.only_dead {
@@ -123,7 +123,7 @@ impl JobChoice {
             let text =
                 || table(&found.jobs, Timestamp::now(), self.filter.dead).show(global.look());
             let document = || json!({ "jobs": found.jobs, "more": found.more });
-            output::print(global.json, document, text)?;
+            global.print(document, text)?;
             output::note(&format!("hero: {jobs} would be {}", change.done()));
             return Ok(ExitCode::SUCCESS);
         }
@@ -136,7 +136,7 @@ impl JobChoice {
         }
         let config = global.config()?;
         for job in &found.jobs {
-            check(client, &job.id, change.changes(), &config).await?;
+            check(client, &job.id, change.changes(), config).await?;
         }
         let (ids, mut changed) = (found.jobs.iter().map(|job| &job.id), ManyChanged::default());
         client.change_many(ids, change, &mut changed).await.map_err(|error| {
@@ -149,7 +149,7 @@ impl JobChoice {
             json!({ change.done(): done.len(), "left": left, "reason": changed.reason() })
         };
         let done = self.filter.counted(changed.done.len());
-        output::print(global.json, document, || sentence(&done, &changed, change))?;
+        global.print(document, || sentence(&done, &changed, change))?;
         Ok(if changed.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
 

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::bulk::JobChoice;
+use crate::cli::Global;
 use crate::cli::correction::{Correction, check};
 use crate::cli::exec::parsed;
 use crate::cli::job_options::{TIME_HELP, priority_of, spoken_time};
 use crate::cli::time::{local, local_zone};
-use crate::cli::{Global, output};
 use crate::client::{Client, JobChange, JobValues};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
@@ -54,7 +54,7 @@ impl EditJob {
             let now = client.now().await?;
             place.run_at = Some(now.checked_add(delay).unwrap_or(Timestamp::MAX));
         }
-        let changes = self.correction.changes(&global.config()?)?;
+        let changes = self.correction.changes(global.config()?)?;
         let values = JobValues { place, changes };
         if values == JobValues::default() {
             let message =
@@ -65,23 +65,16 @@ impl EditJob {
             return self.jobs.each(client, global, &JobChange::Edit(values)).await;
         };
         let id = client.job_id(id).await?;
-        check(client, &id, &values.changes, &global.config()?).await?;
+        check(client, &id, &values.changes, global.config()?).await?;
         let state = client.edit_job(&id, &values).await?;
         let is_scheduled = state == JobStatus::Scheduled;
         let start = if is_scheduled { client.get_job(&id).await?.spec.run_at } else { None };
-        output::print(
-            global.json,
-            || match start {
-                Some(time) => {
-                    json!({ "id": id, "result": state, "run_at": format!("{time:.3}") })
-                }
-                None => json!({ "id": id, "result": state }),
-            },
-            || match start {
-                Some(time) => format!("{id} {state}, starts {}\n", local(time, &local_zone())),
-                None => format!("{id} {state}\n"),
-            },
-        )?;
+        let document = || match start {
+            Some(time) => json!({ "id": id, "result": state, "run_at": format!("{time:.3}") }),
+            None => json!({ "id": id, "result": state }),
+        };
+        let starts = start.map(|time| format!(", starts {}", local(time, &local_zone())));
+        global.print(document, || format!("{id} {state}{}\n", starts.unwrap_or_default()))?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -1,7 +1,5 @@
 //! `hero job errors`: the latest failures by the kind of their error.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
@@ -52,11 +50,7 @@ impl JobErrors {
         Self { dead: true, ..self }
     }
 
-    pub(in crate::cli) async fn run(
-        &self,
-        client: &Client,
-        global: &Global,
-    ) -> Result<ExitCode, Error> {
+    pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let query = ListQuery { script_type, dead: self.dead, ..ListQuery::default() };
         let now = client.now().await?;
@@ -71,32 +65,29 @@ impl JobErrors {
         };
         let limit = self.limit.into();
         let found = client.error_groups(&query, &JobSearch::default(), is_within, limit).await?;
-        let table = || table(&found.groups, Timestamp::now()).show(global.look());
-        output::print(global.json, || json!(found), table)?;
-        Sought::new(if self.dead { "dead letter" } else { "job is in error" })
+        let sought = Sought::new(if self.dead { "dead letter" } else { "job is in error" })
             .by("of type", self.script_type.as_ref())
             .by("since", self.since.as_ref())
-            .by("until", self.until.as_ref())
-            .tell(global, found.groups.is_empty());
+            .by("until", self.until.as_ref());
+        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), sought)?;
         if found.more && !global.json {
             let looked = counted(found.looked as u64, "failed job", "failed jobs");
             output::note(&format!("hero: of the latest {looked}"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
-    let mut table = TextTable::new(&[">JOBS", "!ERROR", ">LAST", "#LAST JOB", "~TYPES"]);
-    for group in groups {
-        let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
-        table.row([
-            group.jobs.to_string(),
-            group.kind.clone(),
-            last.map(|at| age(at, now)).unwrap_or_default(),
-            group.last_job.clone(),
-            group.types.keys().cloned().collect::<Vec<_>>().join(" "),
-        ]);
-    }
-    table
+    let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
+    TextTable::of(
+        groups,
+        &[
+            (">JOBS", &|of| of.jobs.to_string()),
+            ("!ERROR", &|of| of.kind.clone()),
+            (">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default()),
+            ("#LAST JOB", &|of| of.last_job.clone()),
+            ("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" ")),
+        ],
+    )
 }

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
@@ -40,7 +39,7 @@ pub(in crate::cli) struct FetchFile {
 }
 
 impl ListFiles {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
         let id = client.job_id(&self.id).await?;
         let files = client.job_files(&id).await?;
         let not_kept = client.get_job(&id).await?.extra.remove(FILES_NOT_KEPT);
@@ -51,30 +50,28 @@ impl ListFiles {
             }
             document
         };
-        output::print(global.json, document, || table(&files).show(global.look()))?;
-        Sought::new("file").by("of job", Some(&id)).tell(global, files.is_empty());
+        global.list(document, || table(&files), Sought::new("file").by("of job", Some(&id)))?;
         if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
             output::note(&format!("hero: {why}"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
 fn table(files: &[JobFile]) -> TextTable {
-    let mut table = TextTable::new(&["NAME", ">BYTES", "KIND"]);
-    for JobFile { name, size, kind } in files {
-        let kind = match kind {
-            FileSide::Input => "input",
-            FileSide::Output => "output",
-            FileSide::Stdin => "stdin",
-        };
-        table.row([name.clone(), size.to_string(), kind.to_owned()]);
-    }
-    table
+    let kind = |of: &JobFile| match of.kind {
+        FileSide::Input => "input".to_owned(),
+        FileSide::Output => "output".to_owned(),
+        FileSide::Stdin => "stdin".to_owned(),
+    };
+    TextTable::of(
+        files,
+        &[("NAME", &|of| of.name.clone()), (">BYTES", &|of| of.size.to_string()), ("KIND", &kind)],
+    )
 }
 
 impl FetchFile {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
         let id = client.job_id(&self.id).await?;
         let missing = || {
             let message = format!("job {id} has no file `{}`: hero job files {id}", self.name);
@@ -91,24 +88,20 @@ impl FetchFile {
         if self.output.as_deref() == Some(Path::new("-")) {
             let mut out = std::io::stdout().lock();
             return match contents.give(&content, &mut out) {
-                Ok(()) => Ok(ExitCode::SUCCESS),
+                Ok(()) => Ok(()),
                 Err(ArtifactError::Target(error)) => Err(output::lost(&error)),
                 Err(error) => Err(ClientError::from(error).into()),
             };
         }
-        let path = self.output.clone().unwrap_or_else(|| self.saved_as().into());
+        let path = self.output.clone().unwrap_or_else(|| {
+            let name = if self.name == STDIN { "stdin" } else { &self.name };
+            name.into()
+        });
         let size = write(&path, (&contents, &content), self.output.is_some())?;
         if global.json {
             output::json(&json!({ "id": id, "name": self.name, "size": size, "file": path }))?;
         }
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-impl FetchFile {
-    /// Returns the default name of the saved file.
-    fn saved_as(&self) -> &str {
-        if self.name == STDIN { "stdin" } else { &self.name }
+        Ok(())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `hero job list`: prints one page of jobs as a table.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -46,11 +45,7 @@ impl JobList {
         self
     }
 
-    pub(in crate::cli) async fn run(
-        &self,
-        client: &Client,
-        global: &Global,
-    ) -> Result<ExitCode, Error> {
+    pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let mut query = self.filter.query(self.limit.into())?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
         let search = self.filter.search(client.now().await?)?;
@@ -68,16 +63,12 @@ impl JobList {
             (page.items, page.next)
         };
         let next = next.map(|cursor| cursor.to_string());
-        if global.json {
-            output::json(&json!({ "jobs": items, "next": next }))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        output::text(&table(&items, Timestamp::now(), self.filter.dead).show(global.look()))?;
-        self.filter.sought().tell(global, items.is_empty());
-        if let Some(next) = next {
+        let table = || table(&items, Timestamp::now(), self.filter.dead);
+        global.list(|| json!({ "jobs": items, "next": next }), table, self.filter.sought())?;
+        if let Some(next) = next.filter(|_| !global.json) {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// Returns the latest jobs of all states together, the newest first.

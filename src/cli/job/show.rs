@@ -2,7 +2,6 @@
 //! the script last.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -29,10 +28,9 @@ pub(in crate::cli) async fn run(
     id: &JobId,
     global: &Global,
     raw: bool,
-) -> Result<ExitCode, Error> {
+) -> Result<(), Error> {
     if global.json {
-        output::json(&client.job_document(id).await?)?;
-        return Ok(ExitCode::SUCCESS);
+        return output::json(&client.job_document(id).await?);
     }
     let job = client.get_job(id).await?;
     let attempts = client.attempts(&job).await?;
@@ -49,7 +47,7 @@ pub(in crate::cli) async fn run(
     if let Ok(Some(hindrance)) = client.hindrance(id).await {
         report_hindrance(id, &hindrance);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Returns the job as a person sees it, without the values of variables with certain names.
@@ -153,20 +151,21 @@ pub(in crate::cli) fn state(job: &Job) -> &'static str {
 }
 
 fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
-    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "?~ACTOR", "?~HOST", "!ERROR"]);
-    for of in attempts {
-        let times =
-            of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));
-        let error = of.error.as_deref().unwrap_or_default();
-        table.row([
-            local_text(&of.started_at, &local_zone()),
-            times.map(|(began, ended)| took(between(began, ended))).unwrap_or_default(),
-            of.ended.as_str().to_owned(),
-            of.actor.clone().unwrap_or_default(),
-            of.hostname.clone().unwrap_or_default(),
-            first_line(error),
-        ]);
-    }
+    let took = |of: &JobAttempt| {
+        let ended = of.ended_at.as_ref()?.parse().ok()?;
+        Some(took(between(of.started_at.parse().ok()?, ended)))
+    };
+    let table = TextTable::of(
+        attempts,
+        &[
+            ("STARTED", &|of| local_text(&of.started_at, &local_zone())),
+            (">TOOK", &|of| took(of).unwrap_or_default()),
+            ("ENDED", &|of| of.ended.as_str().to_owned()),
+            ("?~ACTOR", &|of| of.actor.clone().unwrap_or_default()),
+            ("?~HOST", &|of| of.hostname.clone().unwrap_or_default()),
+            ("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default())),
+        ],
+    );
     let plain = OutputLook { colour: false, ..look.indented(2) };
     table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }

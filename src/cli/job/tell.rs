@@ -1,12 +1,11 @@
 //! `hero job tell`: tells a job an event that its script waits for.
 
 use std::io::Read;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::{Global, output};
+use crate::cli::Global;
 use crate::client::Client;
 use crate::error::{Error, Exit};
 
@@ -29,13 +28,12 @@ pub(in crate::cli) struct TellJob {
 }
 
 impl TellJob {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
         let data = self.data.map(read).transpose()?;
         let id = client.job_id(&self.id).await?;
         let waited = client.tell_job(&id, &self.event, data.as_deref()).await?;
         let result = if waited { "told" } else { "kept" };
-        output::print(
-            global.json,
+        global.print(
             || json!({ "id": id, "result": result }),
             || {
                 if waited {
@@ -44,8 +42,7 @@ impl TellJob {
                     format!("{id} keeps {} for its next wait\n", self.event)
                 }
             },
-        )?;
-        Ok(ExitCode::SUCCESS)
+        )
     }
 }
 

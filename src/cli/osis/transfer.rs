@@ -1,9 +1,7 @@
 //! `hero osis export` and `hero osis import`: writes and reads objects as lines of JSON.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Deserialize;
@@ -11,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{InContext, contexts};
 use crate::cli::exec::parsed;
-use crate::cli::output;
+use crate::cli::input::open;
+use crate::cli::{Global, output};
 use crate::client::Client;
-use crate::config::OsisConfig;
 use crate::error::{Error, Exit};
 use crate::proto::object::{Context, ObjectId, ObjectType, Write};
 
@@ -61,7 +59,7 @@ struct ObjectLine {
 }
 
 impl Export {
-    pub(super) async fn run(&self, client: &Client) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, client: &Client) -> Result<(), Error> {
         let only: Option<ObjectType> = self.object_type.as_deref().map(parsed).transpose()?;
         for context in contexts(client, self.context.as_deref()).await? {
             for object_type in client.object_counts(&context).await?.into_keys() {
@@ -70,7 +68,7 @@ impl Export {
                 }
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -90,23 +88,9 @@ async fn export(client: &Client, context: &Context, of: &ObjectType) -> Result<(
 }
 
 impl Import {
-    pub(super) async fn run(
-        &self,
-        client: &Client,
-        config: &OsisConfig,
-        json: bool,
-    ) -> Result<ExitCode, Error> {
-        let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
-        let mut lines: Box<dyn BufRead> = match file {
-            Some(file) => Box::new(BufReader::new(File::open(file).map_err(|error| {
-                let exit = match error.kind() {
-                    io::ErrorKind::NotFound => Exit::NotFound,
-                    _ => Exit::NotPermitted,
-                };
-                Error::new(exit, format!("cannot read {}: {error}", file.display()))
-            })?)),
-            None => Box::new(BufReader::new(io::stdin())),
-        };
+    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
+        let config = &global.config()?.osis;
+        let mut lines = open(self.file.as_deref().unwrap_or(Path::new("-")))?;
         // JSON escapes can make a string six times as long, and the line has more than the object.
         let line_max = config.object_size_max.saturating_mul(6) + 4096;
         let (mut number, mut imported) = (0, 0);
@@ -142,12 +126,7 @@ impl Import {
             bytes += read;
             batch.push(write);
         }
-        output::print(
-            json,
-            || json!({ "imported": imported }),
-            || format!("{imported} imported\n"),
-        )?;
-        Ok(ExitCode::SUCCESS)
+        global.print(|| json!({ "imported": imported }), || format!("{imported} imported\n"))
     }
 
     fn read(&self, line: &str) -> Result<(Context, Write), String> {

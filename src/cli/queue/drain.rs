@@ -1,6 +1,5 @@
 //! `hero queue drain`: pauses queues and waits for the end of their running jobs.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -10,7 +9,7 @@ use super::QueueChoice;
 use crate::cli::time::brief;
 use crate::cli::{Global, output};
 use crate::client::Client;
-use crate::config::{Config, parse_duration};
+use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
 
@@ -33,13 +32,8 @@ pub(in crate::cli) struct Drain {
 }
 
 impl Drain {
-    pub(super) async fn run(
-        &self,
-        client: &Client,
-        config: &Config,
-        global: &Global,
-    ) -> Result<ExitCode, Error> {
-        let (changed, of) = self.which.pause(client, config, global.json).await?;
+    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
+        let (changed, of) = self.which.pause(client, global).await?;
         let (began, mut told) = (Instant::now(), None);
         loop {
             let running = client.count_running(&of).await?;
@@ -62,12 +56,11 @@ impl Drain {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        output::print(
-            global.json,
+        global.print(
             || json!({ "paused": changed, "running": 0 }),
             || "drained: no job of these queues runs\n".to_owned(),
         )?;
         output::hint(global, &format!("afterwards: {}", self.which.resume()));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

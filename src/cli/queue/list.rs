@@ -2,34 +2,32 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
 
+use crate::cli::Global;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::time::brief;
-use crate::cli::{Global, output};
 use crate::client::{Client, QueueDocument};
 use crate::error::Error;
 use crate::proto::pauses::PauseRule;
 use crate::proto::target::{Priority, Target};
 use crate::store::QueueState;
 
-pub(super) async fn run(client: &Client, global: &Global) -> Result<ExitCode, Error> {
+pub(super) async fn run(client: &Client, global: &Global) -> Result<(), Error> {
     let queues = client.list_queues().await?;
     let rules = client.pauses().await?.rules;
     let documents = || queues.iter().map(QueueDocument::from).collect::<Vec<_>>();
     let pauses = || rules.iter().map(ToString::to_string).collect::<Vec<_>>();
-    output::print(
-        global.json,
+    global.print(
         || json!({ "queues": documents(), "pauses": pauses() }),
         || format!("{}{}", table(&queues).show(global.look()), paused(&rules)),
     )?;
     let is_empty = queues.is_empty() && rules.is_empty();
     Sought::new("queue holds jobs or is paused").tell(global, is_empty);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Returns what is paused as a whole, with the command that resumes it, a line each.

@@ -1,13 +1,12 @@
 //! `hero script redis`: the server-side scripts as Redis gets them.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
+use super::super::Global;
 use super::super::table::TextTable;
-use super::super::{Global, output};
 use crate::error::{Error, Exit};
 use crate::proto::keys::Keys;
 use crate::store::{LuaSource, lua_sources};
@@ -23,7 +22,7 @@ pub(in crate::cli) struct LuaText {
 }
 
 impl LuaText {
-    pub(in crate::cli) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(in crate::cli) fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         let keys = Keys::new(config.redis.namespace.clone())
             .with_events(config.job.events)
@@ -32,8 +31,7 @@ impl LuaText {
             .map_err(|name| Error::new(Exit::Config, format!("illegal legacy queue `{name}`")))?;
         let scripts = lua_sources(&keys);
         let Some(name) = &self.name else {
-            list(&scripts, global.json)?;
-            return Ok(ExitCode::SUCCESS);
+            return list(&scripts, global);
         };
         let script = scripts.iter().find(|script| script.name == name).ok_or_else(|| {
             let message = format!("no Lua script `{name}`; `hero script redis` lists them");
@@ -41,21 +39,19 @@ impl LuaText {
         })?;
         let document =
             || json!({ "name": script.name, "about": script.about, "text": script.text });
-        output::print(global.json, document, || numbered(&script.text))?;
-        Ok(ExitCode::SUCCESS)
+        global.print(document, || numbered(&script.text))
     }
 }
 
-fn list(scripts: &[LuaSource], as_json: bool) -> Result<(), Error> {
+fn list(scripts: &[LuaSource], global: &Global) -> Result<(), Error> {
     let row = |script: &LuaSource| json!({ "name": script.name, "about": script.about });
-    let document = || scripts.iter().map(row).collect();
-    output::print(as_json, document, || {
-        let mut table = TextTable::new(&["SCRIPT", "WHAT IT DOES"]);
-        for script in scripts {
-            table.row([script.name.to_owned(), script.about.clone()]);
-        }
-        table.render()
-    })
+    let table = || {
+        TextTable::of(
+            scripts,
+            &[("SCRIPT", &|of| of.name.to_owned()), ("WHAT IT DOES", &|of| of.about.clone())],
+        )
+    };
+    global.print(|| scripts.iter().map(row).collect(), || table().render())
 }
 
 fn numbered(text: &str) -> String {

@@ -50,11 +50,11 @@ type Current = Arc<Mutex<Option<Arc<Cancel>>>>;
 impl Repl {
     pub(in crate::cli) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let engine = self.engine(&config)?;
+        let engine = self.engine(config)?;
         let (current, stack_bytes) = (Current::default(), engine.stack_bytes());
         let prompt = Prompt {
             engine,
-            config,
+            config: config.clone(),
             caller: self.caller.clone(),
             context: self.context.clone(),
             current: Arc::clone(&current),

@@ -3,7 +3,7 @@
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
@@ -19,6 +19,8 @@ pub(super) const CONFIG_FILE: &str = "hero.toml";
 pub(super) const ADDRESS_FILE: &str = "api.address";
 /// The socket of Redis in the folder.
 pub(super) const SOCKET: &str = "redis.sock";
+/// The link in the folder to the folders of jobs.
+pub(super) const RUN: &str = "run";
 /// The longest path of a unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
 const PREFIX: &str = "hero-dev-";
@@ -37,14 +39,24 @@ pub(super) fn private() -> Result<TempDir, Error> {
     })
 }
 
-/// Makes the parent of the folders of jobs: in memory, if a file system there is writable.
+/// Makes the parent of the folders of jobs, in memory if a file system there is writable, and a link to it.
 pub(super) fn of_jobs(stage: &Path) -> Result<TempDir, Error> {
+    let failed = |error: std::io::Error| {
+        unavailable(format!("cannot create a folder in {}: {error}", stage.display()))
+    };
     let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let in_memory = in_memory.into_iter().chain([PathBuf::from(IN_MEMORY)]);
     let mut made = in_memory.filter(|folder| is_in_memory(folder)).filter_map(|it| below(&it).ok());
-    made.next().map_or_else(|| below(stage), Ok).map_err(|error| {
-        unavailable(format!("cannot create a folder in {}: {error}", stage.display()))
-    })
+    let made = made.next().map_or_else(|| below(stage), Ok).map_err(failed)?;
+    symlink(made.path(), stage.join(RUN)).map_err(failed)?;
+    Ok(made)
+}
+
+/// Returns the folder of the stage that a configuration belongs to, and its folders of jobs; `None` for the
+/// configuration of an installation.
+pub(in crate::cli) fn stage_of(config: Option<&Path>) -> Option<(PathBuf, PathBuf)> {
+    let folder = config?.parent()?;
+    Some((folder.to_owned(), std::fs::read_link(folder.join(RUN)).ok()?))
 }
 
 fn below(parent: &Path) -> std::io::Result<TempDir> {

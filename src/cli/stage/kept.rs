@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, json};
 
 use super::super::output;
-use super::folder::{ADDRESS_FILE, CONFIG_FILE, is_plain, own_folders, socket_fits, stage_api};
+use super::folder::{
+    ADDRESS_FILE, CONFIG_FILE, RUN, SOCKET, is_plain, own_folders, socket_fits, stage_api,
+};
 use super::unavailable;
 use crate::config::{ApiConfig, Config, RedisConfig, format_duration};
 use crate::error::Error;
@@ -30,7 +32,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// The wait before the person is told that processes of the last run still end.
 const QUIET_WAIT: Duration = Duration::from_millis(500);
 /// The files that are removed at the start, as they belong to the last run.
-const STALE: [&str; 2] = [super::folder::SOCKET, ADDRESS_FILE];
+const STALE: [&str; 3] = [SOCKET, ADDRESS_FILE, RUN];
 
 /// A folder that this process alone uses.
 pub(in crate::cli) struct Kept {

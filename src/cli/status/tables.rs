@@ -10,7 +10,7 @@ use super::super::table::TextTable;
 use super::super::time::{age, brief};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
-use crate::store::{QueueState, RedisState};
+use crate::store::{LastHour, QueueState, RedisState, TypeState};
 use crate::view::Moment;
 use crate::view::health::lacks_actor;
 
@@ -90,53 +90,42 @@ fn supervisors(moment: &Moment, look: OutputLook) -> String {
                 start one: systemctl start hero@supervisor\n"
             .to_owned();
     }
-    let mut table =
-        TextTable::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "*REDIS", "VERSION"]);
     let ago = |time: &str| {
         time.parse::<Timestamp>()
             .map(|time| age(time.min(moment.at), moment.at))
             .unwrap_or_default()
     };
-    let mut notes = String::new();
-    for of in &moment.supervisors {
-        let is_ok = of.redis == "ok";
-        table.row([
-            fitted(&of.unit, NAME_WIDTH),
-            fitted(&of.hostname, NAME_WIDTH),
-            of.pid.to_string(),
-            ago(&of.started_at),
-            ago(&of.last_heartbeat),
-            if is_ok { "ok" } else { "failing" }.to_owned(),
-            fitted(&of.version, NAME_WIDTH),
-        ]);
-        if !is_ok {
-            notes.push_str(&wrapped(&of.unit, &of.redis));
-        }
-    }
-    table.show(look) + notes.as_str()
+    let is_ok = |redis: &str| redis == "ok";
+    let table = TextTable::of(
+        &moment.supervisors,
+        &[
+            ("SUPERVISOR", &|of| fitted(&of.unit, NAME_WIDTH)),
+            ("HOST", &|of| fitted(&of.hostname, NAME_WIDTH)),
+            (">PID", &|of| of.pid.to_string()),
+            (">UP", &|of| ago(&of.started_at)),
+            (">SEEN", &|of| ago(&of.last_heartbeat)),
+            ("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned()),
+            ("VERSION", &|of| fitted(&of.version, NAME_WIDTH)),
+        ],
+    );
+    let failing = moment.supervisors.iter().filter(|of| !is_ok(&of.redis));
+    failing.fold(table.show(look), |text, of| text + wrapped(&of.unit, &of.redis).as_str())
 }
 
 fn actors(moment: &Moment, look: OutputLook) -> String {
-    let mut table = TextTable::new(&[
-        "ACTORS OF TYPE",
-        ">LIVE",
-        ">READY",
-        ">DRAINING",
-        ">HOLDING",
-        ">RUNNING",
-        ">TASKS",
-    ]);
-    for (script_type, count) in &moment.actor_counts {
-        table.row([
-            fitted(script_type.as_str(), NAME_WIDTH),
-            count.live.to_string(),
-            count.ready.to_string(),
-            count.draining.to_string(),
-            count.holding.to_string(),
-            count.running.to_string(),
-            count.tasks.to_string(),
-        ]);
-    }
+    let counts: Vec<_> = moment.actor_counts.iter().collect();
+    let table = TextTable::of(
+        &counts,
+        &[
+            ("ACTORS OF TYPE", &|(of, _)| fitted(of.as_str(), NAME_WIDTH)),
+            (">LIVE", &|(_, count)| count.live.to_string()),
+            (">READY", &|(_, count)| count.ready.to_string()),
+            (">DRAINING", &|(_, count)| count.draining.to_string()),
+            (">HOLDING", &|(_, count)| count.holding.to_string()),
+            (">RUNNING", &|(_, count)| count.running.to_string()),
+            (">TASKS", &|(_, count)| count.tasks.to_string()),
+        ],
+    );
     table.show(look)
 }
 
@@ -148,17 +137,17 @@ fn queues(moment: &Moment, look: OutputLook) -> String {
     // Trouble first: jobs without an actor, then the longest wait.
     let is_served = |of: &(QueueState, u64)| !lacks_actor(&of.0, of.1);
     shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
-    let mut table = TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "*STATE"]);
-    for (state, actors) in shown.iter().take(QUEUES_SHOWN) {
-        table.row([
-            fitted(&state.queue.to_string(), QUEUE_WIDTH),
-            state.depth.to_string(),
-            state.held.to_string(),
-            state.oldest_wait.map(brief).unwrap_or_default(),
-            actors.to_string(),
-            if state.paused { "paused" } else { "open" }.to_owned(),
-        ]);
-    }
+    let table = TextTable::of(
+        &shown[..shown.len().min(QUEUES_SHOWN)],
+        &[
+            ("QUEUE", &|(state, _)| fitted(&state.queue.to_string(), QUEUE_WIDTH)),
+            (">DEPTH", &|(state, _)| state.depth.to_string()),
+            (">HELD", &|(state, _)| state.held.to_string()),
+            (">WAIT", &|(state, _)| state.oldest_wait.map(brief).unwrap_or_default()),
+            (">ACTORS", &|(_, actors)| actors.to_string()),
+            ("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned()),
+        ],
+    );
     let more = shown.len().saturating_sub(QUEUES_SHOWN);
     let more = match more {
         0 => String::new(),
@@ -173,29 +162,22 @@ fn types(moment: &Moment, look: OutputLook) -> String {
     if moment.types.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new(&[
-        "JOBS OF TYPE",
-        ">AFTER",
-        ">SCHEDULED",
-        ">DUE",
-        ">HELD",
-        ">DONE/H",
-        ">FAILED/H",
-        ">DEAD/H",
-    ]);
-    for of in &moment.types {
-        let hour = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
-        table.row([
-            fitted(of.script_type.as_str(), NAME_WIDTH),
-            of.waiting.to_string(),
-            of.scheduled.to_string(),
-            of.due.to_string(),
-            moment.held(&of.script_type).to_string(),
-            hour(of.hour.map(|hour| hour.finished)),
-            hour(of.hour.map(|hour| hour.failed)),
-            hour(of.hour.map(|hour| hour.dead)),
-        ]);
-    }
+    let hour = |of: &TypeState, number: fn(&LastHour) -> u64| {
+        of.hour.map(|hour| number(&hour).to_string()).unwrap_or_default()
+    };
+    let table = TextTable::of(
+        &moment.types,
+        &[
+            ("JOBS OF TYPE", &|of| fitted(of.script_type.as_str(), NAME_WIDTH)),
+            (">AFTER", &|of| of.waiting.to_string()),
+            (">SCHEDULED", &|of| of.scheduled.to_string()),
+            (">DUE", &|of| of.due.to_string()),
+            (">HELD", &|of| moment.held(&of.script_type).to_string()),
+            (">DONE/H", &|of| hour(of, |hour| hour.finished)),
+            (">FAILED/H", &|of| hour(of, |hour| hour.failed)),
+            (">DEAD/H", &|of| hour(of, |hour| hour.dead)),
+        ],
+    );
     table.show(look)
 }
 

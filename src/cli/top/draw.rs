@@ -254,7 +254,7 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     if rows.is_empty() {
         let text = match (&screen.snapshot, &screen.jobs) {
             (Some(_), Some(JobsView { found: None, .. })) if pane == Pane::Jobs => "Reading …",
-            (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => pane.when_empty(),
+            (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => pane.about().when_empty,
             (Some(_), _) => "No row has this text.",
             (None, _) => "",
         };
@@ -262,7 +262,7 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
         frame.render_widget(text.block(block), area);
         return;
     }
-    let columns = pane.columns();
+    let columns = pane.about().columns;
     let widths = columns.iter().map(|column| match column.width {
         0 => Constraint::Fill(1),
         width => Constraint::Length(width),
@@ -285,15 +285,15 @@ fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
     match (pane, &screen.jobs) {
         (Pane::Jobs, Some(jobs)) => escape(&jobs.title()),
         (Pane::Queues, _) if screen.order != QueueOrder::Name => {
-            format!("{} {rows}, by {}", pane.title(), screen.order.word())
+            format!("{} {rows}, by {}", pane.about().title, screen.order.word())
         }
-        _ => format!("{} {rows}", pane.title()),
+        _ => format!("{} {rows}", pane.about().title),
     }
 }
 
 /// Draws a row; `left` is the width of its widest column.
 fn drawn(row: &ListRow, pane: Pane, left: usize, look: Look) -> TableRow<'static> {
-    let cells = row.cells.iter().zip(pane.columns()).map(|(Cell { text, tone }, column)| {
+    let cells = row.cells.iter().zip(pane.about().columns).map(|(Cell { text, tone }, column)| {
         let text = match (column.width, pane) {
             // Names of queues begin alike.
             (0, Pane::Queues) => cut_in_middle(text, left, look),

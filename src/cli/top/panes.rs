@@ -97,6 +97,61 @@ pub(super) struct ListColumn {
     pub(super) is_number: bool,
 }
 
+/// The words of a list.
+pub(super) struct PaneAbout {
+    pub(super) title: &'static str,
+    /// The sentence in place of an empty list.
+    pub(super) when_empty: &'static str,
+    pub(super) columns: &'static [ListColumn],
+}
+
+/// The lists in the order of [`Pane`].
+const PANES: [PaneAbout; 5] = [
+    PaneAbout {
+        title: "Queues",
+        when_empty: "No queue has jobs.",
+        columns: &[
+            text("QUEUE", 0),
+            number("QUEUED", 6),
+            number("HELD", 4),
+            number("WAIT", 6),
+            number("ACTORS", 6),
+        ],
+    },
+    PaneAbout {
+        title: "Actors",
+        when_empty: "No actor is live.",
+        columns: &[text("ACTOR", 17), text("STATE", 8), number("BUSY", 5), text("HOST", 0)],
+    },
+    PaneAbout {
+        title: "Running",
+        when_empty: "No job runs.",
+        columns: &[
+            text("JOB", 14),
+            text("TYPE", 10),
+            number("TIME", 8),
+            text("PROGRESS", 0),
+            text("ACTOR", 18),
+        ],
+    },
+    PaneAbout {
+        title: "Failures",
+        when_empty: "No job has failed.",
+        columns: &[text("JOB", 14), text("TYPE", 10), number("AGO", 8), text("ERROR", 0)],
+    },
+    PaneAbout {
+        title: "Jobs",
+        when_empty: "No job matches.",
+        columns: &[
+            text("JOB", 14),
+            text("TYPE", 10),
+            text("STATE", 10),
+            number("AGE", 8),
+            text("PROGRESS, ERROR", 0),
+        ],
+    },
+];
+
 const fn text(title: &'static str, width: u16) -> ListColumn {
     ListColumn { title, width, is_number: false }
 }
@@ -109,60 +164,8 @@ impl Pane {
     /// The lists that are shown together.
     pub(super) const ALL: [Self; 4] = [Self::Queues, Self::Actors, Self::Running, Self::Failures];
 
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Queues => "Queues",
-            Self::Actors => "Actors",
-            Self::Running => "Running",
-            Self::Failures => "Failures",
-            Self::Jobs => "Jobs",
-        }
-    }
-
-    /// The sentence in place of an empty list.
-    pub(super) fn when_empty(self) -> &'static str {
-        match self {
-            Self::Queues => "No queue has jobs.",
-            Self::Actors => "No actor is live.",
-            Self::Running => "No job runs.",
-            Self::Failures => "No job has failed.",
-            Self::Jobs => "No job matches.",
-        }
-    }
-
-    pub(super) fn columns(self) -> &'static [ListColumn] {
-        const QUEUES: [ListColumn; 5] = [
-            text("QUEUE", 0),
-            number("QUEUED", 6),
-            number("HELD", 4),
-            number("WAIT", 6),
-            number("ACTORS", 6),
-        ];
-        const ACTORS: [ListColumn; 4] =
-            [text("ACTOR", 17), text("STATE", 8), number("BUSY", 5), text("HOST", 0)];
-        const RUNNING: [ListColumn; 5] = [
-            text("JOB", 14),
-            text("TYPE", 10),
-            number("TIME", 8),
-            text("PROGRESS", 0),
-            text("ACTOR", 18),
-        ];
-        const FAILURES: [ListColumn; 4] =
-            [text("JOB", 14), text("TYPE", 10), number("AGO", 8), text("ERROR", 0)];
-        const JOBS: [ListColumn; 5] = [
-            text("JOB", 14),
-            text("TYPE", 10),
-            text("STATE", 10),
-            number("AGE", 8),
-            text("PROGRESS, ERROR", 0),
-        ];
-        match self {
-            Self::Queues => &QUEUES,
-            Self::Actors => &ACTORS,
-            Self::Running => &RUNNING,
-            Self::Failures => &FAILURES,
-            Self::Jobs => &JOBS,
-        }
+    pub(super) fn about(self) -> &'static PaneAbout {
+        &PANES[self as usize]
     }
 
     /// The rows of a list that have `filter` in a cell or their name.
