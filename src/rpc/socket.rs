@@ -18,7 +18,6 @@ use tracing::debug;
 
 use super::guard::{log_disconnected, refusal};
 use super::json::{self, NOBODY, RpcAnswers, Sender};
-use super::listen::requested;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
@@ -282,6 +281,11 @@ impl SocketServer {
             while let Some(Ok(_)) = self.socket.recv().await {}
         }
     }
+}
+
+/// Waits until the end is requested, or nobody can request it any more.
+pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
+    let _ = shutdown.wait_for(|asked| *asked > Shutdown::No).await;
 }
 
 /// Waits until a token is not valid any more; without end for a caller that the kernel knows.
