@@ -11,7 +11,7 @@ use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStats};
+use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStatsDocument};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -59,8 +59,6 @@ impl Stats {
                 (grown(after, &before), Some(began.elapsed()))
             }
         };
-        let stats: Vec<TypeStats> =
-            stats.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
         output::print(
             global.json,
             || json!(StatsDocument::of(&stats, took)),
@@ -82,12 +80,10 @@ impl Stats {
         let Some(period) = client.stats_between(from, to.transpose()?).await? else {
             return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
         };
-        let stats: Vec<TypeStats> =
-            period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
         output::print(
             global.json,
             || json!(period.document()),
-            || table(&stats, None).show(global.look()),
+            || table(&period.types, None).show(global.look()),
         )?;
         let zone = local_zone();
         let [from, to] = [period.from, period.to].map(|time| local_second(time, &zone));
@@ -115,7 +111,7 @@ fn grown(
         .collect()
 }
 
-fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
+fn table(stats: &[(ScriptType, Counters)], took: Option<Duration>) -> TextTable {
     let ends = match took {
         Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S", "?>CANCELLED/S"],
         None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],
@@ -137,19 +133,22 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
         None => number.to_string(),
     };
-    let time = |time: Option<Duration>| time.map_or_else(|| "-".to_owned(), brief);
-    for of in stats {
+    let time = |seconds: Option<f64>| {
+        seconds.map_or_else(|| "-".to_owned(), |time| brief(Duration::from_secs_f64(time)))
+    };
+    for (script_type, counters) in stats {
+        let of = TypeStatsDocument::of(script_type.as_str(), counters);
         table.row([
-            of.script_type.to_string(),
+            of.script_type,
             number(of.submitted),
             number(of.finished),
             number(of.failed),
             number(of.cancelled + of.replaced),
-            of.failed_percent().map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
-            time(of.wait.mean()),
-            time(of.wait.quantile(0.95)),
-            time(of.run.mean()),
-            time(of.run.quantile(0.95)),
+            of.failed_percent.map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
+            time(of.wait.mean_s),
+            time(of.wait.p95_s),
+            time(of.run.mean_s),
+            time(of.run.p95_s),
         ]);
     }
     table
@@ -169,10 +168,6 @@ mod tests {
         ("osis".parse().expect("legal"), counters)
     }
 
-    fn stats((of, counters): &(ScriptType, Counters)) -> TypeStats {
-        TypeStats::of(of.clone(), counters)
-    }
-
     #[test]
     fn all_that_was_counted_is_shown_by_type() {
         let counters = [
@@ -184,7 +179,7 @@ mod tests {
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
-        let shown = table(&[stats(&osis(&counters))], None).render();
+        let shown = table(&[osis(&counters)], None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells, ["osis", "5", "3", "1", "3", "25.0", "-", "-", "50ms", "96ms"]);
     }
@@ -192,8 +187,7 @@ mod tests {
     #[test]
     fn what_happened_in_a_time_is_shown_per_second() {
         let (before, after) = ([("submitted", 5)], [("submitted", 25), ("finished", 10)]);
-        let types = grown(vec![osis(&after)], &[osis(&before)]);
-        let grown: Vec<TypeStats> = types.iter().map(stats).collect();
+        let grown = grown(vec![osis(&after)], &[osis(&before)]);
         let shown = table(&grown, Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
