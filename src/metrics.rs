@@ -170,14 +170,10 @@ impl Metrics {
                 text.sample(&[("type", script_type.as_str()), ("state", state)], float(number));
             }
         }
-        text.metric("hero_tasks", Kind::Gauge, "Tasks of the live actors.");
-        for (script_type, count) in actors() {
-            text.sample(&[("type", script_type.as_str())], float(count.tasks as u64));
-        }
-        text.metric("hero_tasks_busy", Kind::Gauge, "Tasks that run a job.");
-        for (script_type, count) in actors() {
-            text.sample(&[("type", script_type.as_str())], float(count.running as u64));
-        }
+        let tasks = actors().map(|(of, count)| (of.as_str(), float(count.tasks as u64)));
+        text.family(("hero_tasks", Kind::Gauge, "Tasks of the live actors."), "type", tasks);
+        let busy = actors().map(|(of, count)| (of.as_str(), float(count.running as u64)));
+        text.family(("hero_tasks_busy", Kind::Gauge, "Tasks that run a job."), "type", busy);
     }
 
     /// The longest queues one by one, and the others together.
@@ -190,13 +186,9 @@ impl Metrics {
             others.iter().map(|(state, _)| of(state)).reduce(join)
         };
         let mut each = |name, help, of: fn(&QueueState) -> f64, join: fn(f64, f64) -> f64| {
-            text.metric(name, Kind::Gauge, help);
-            for (name, (state, _)) in names.iter().zip(shown) {
-                text.sample(&[("queue", name)], of(state));
-            }
-            if let Some(rest) = rest(of, join) {
-                text.sample(&[("queue", "others")], rest);
-            }
+            let shown = names.iter().zip(shown).map(|(name, (state, _))| (&**name, of(state)));
+            let rest = rest(of, join).map(|rest| ("others", rest));
+            text.family((name, Kind::Gauge, help), "queue", shown.chain(rest));
         };
         let sum = |a, b| a + b;
         each("hero_queue_jobs", "Jobs in a queue.", |state| float(state.depth), sum);
@@ -206,19 +198,16 @@ impl Metrics {
         each("hero_queue_wait_seconds", help, wait, f64::max);
         let paused = |state: &QueueState| f64::from(u8::from(state.paused));
         each("hero_queue_paused", "1 if the queue is paused.", paused, sum);
-        text.metric("hero_queue_actors", Kind::Gauge, "Ready actors that claim from a queue.");
-        for (name, (_, actors)) in names.iter().zip(shown) {
-            text.sample(&[("queue", name)], float(*actors));
-        }
+        let actors = names.iter().zip(shown).map(|(name, (_, actors))| (&**name, float(*actors)));
+        let help = "Ready actors that claim from a queue.";
+        text.family(("hero_queue_actors", Kind::Gauge, help), "queue", actors);
     }
 
     fn counters(&self, text: &mut Exposition, types: &[&TypeState]) {
         for (counter, name, help) in COUNTERS {
-            text.metric(name, Kind::Counter, help);
-            for state in types {
-                let value = self.counter(&state.script_type, counter);
-                text.sample(&[("type", state.script_type.as_str())], float(value));
-            }
+            let value = |of: &ScriptType| float(self.counter(of, counter));
+            let values = types.iter().map(|of| (of.script_type.as_str(), value(&of.script_type)));
+            text.family((name, Kind::Counter, help), "type", values);
         }
         text.metric("hero_jobs_failed", Kind::Counter, "Jobs that failed, by reason.");
         for TypeState { script_type, .. } in types {
@@ -261,11 +250,9 @@ impl Metrics {
 
     fn spans(&self, text: &mut Exposition) {
         let help = "Spans of traces that no receiver got, by service.";
-        text.metric("hero_trace_spans_dropped", Kind::Counter, help);
-        for service in SERVICES {
-            let number = self.dropped_spans.get(service).copied().unwrap_or_default();
-            text.sample(&[("service", service)], float(number));
-        }
+        let number = |service| self.dropped_spans.get(service).copied().unwrap_or_default();
+        let dropped = SERVICES.into_iter().map(|service| (service, float(number(service))));
+        text.family(("hero_trace_spans_dropped", Kind::Counter, help), "service", dropped);
     }
 
     fn counter(&self, script_type: &ScriptType, name: &str) -> u64 {
@@ -276,10 +263,8 @@ impl Metrics {
 
 fn jobs(text: &mut Exposition, types: &[&TypeState]) {
     let mut each = |name, help, of: fn(&TypeState) -> u64| {
-        text.metric(name, Kind::Gauge, help);
-        for state in types {
-            text.sample(&[("type", state.script_type.as_str())], float(of(state)));
-        }
+        let values = types.iter().map(|state| (state.script_type.as_str(), float(of(state))));
+        text.family((name, Kind::Gauge, help), "type", values);
     };
     each("hero_jobs_waiting_for_prerequisites", "Jobs that wait for others.", |of| of.waiting);
     each("hero_jobs_scheduled", "Jobs that wait for their time.", |of| of.scheduled);

@@ -296,7 +296,7 @@ impl GraphWait {
         };
         drop(bar);
         let graph = graph.map_err(|error| match error {
-            ClientError::GraphGoesOn { .. } => {
+            ClientError::GaveUp { .. } => {
                 Error::new(error.exit(), format!("{error}: hero graph wait {id}"))
             }
             other => other.into(),

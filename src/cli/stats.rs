@@ -10,7 +10,7 @@ use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStats};
+use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStatsDocument};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -58,10 +58,9 @@ impl Stats {
                 (grown(after, &before), Some(began.elapsed()))
             }
         };
-        let stats: Vec<TypeStats> =
-            stats.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
+        let types = documents(&stats);
         let document = || json!(StatsDocument::of(&stats, took));
-        global.list(document, || table(&stats, took), Sought::new("job was counted yet"))
+        global.list(document, || table(&types, took), Sought::new("job was counted yet"))
     }
 
     async fn of_period(&self, client: &Client, global: &Global, since: &str) -> Result<(), Error> {
@@ -71,9 +70,8 @@ impl Stats {
         let Some(period) = client.stats_between(from, to.transpose()?).await? else {
             return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
         };
-        let stats: Vec<TypeStats> =
-            period.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
-        global.print(|| json!(period.document()), || table(&stats, None).show(global.look()))?;
+        let types = documents(&period.types);
+        global.print(|| json!(period.document()), || table(&types, None).show(global.look()))?;
         let zone = local_zone();
         let [from, to] = [period.from, period.to].map(|time| local_second(time, &zone));
         output::note(&format!("hero: from {from} to {to}"));
@@ -100,7 +98,11 @@ fn grown(
         .collect()
 }
 
-fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
+fn documents(stats: &[(ScriptType, Counters)]) -> Vec<TypeStatsDocument> {
+    stats.iter().map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters)).collect()
+}
+
+fn table(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
     let ends = match took {
         Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S", "?>CANCELLED/S"],
         None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],
@@ -110,22 +112,24 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
         None => number.to_string(),
     };
-    let time = |time: Option<Duration>| time.map_or_else(|| "-".to_owned(), brief);
+    let time = |seconds: Option<f64>| {
+        seconds.map_or_else(|| "-".to_owned(), |time| brief(Duration::from_secs_f64(time)))
+    };
     let percent =
         |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
     TextTable::of(
         stats,
         &[
-            ("TYPE", &|of| of.script_type.to_string()),
+            ("TYPE", &|of| of.script_type.clone()),
             (submitted, &|of| number(of.submitted)),
             (finished, &|of| number(of.finished)),
             (failed, &|of| number(of.failed)),
             (cancelled, &|of| number(of.cancelled + of.replaced)),
-            ("?>FAILED%", &|of| percent(of.failed_percent())),
-            (">WAIT", &|of| time(of.wait.mean())),
-            ("?>WAIT P95", &|of| time(of.wait.quantile(0.95))),
-            (">RUN", &|of| time(of.run.mean())),
-            ("?>RUN P95", &|of| time(of.run.quantile(0.95))),
+            ("?>FAILED%", &|of| percent(of.failed_percent)),
+            (">WAIT", &|of| time(of.wait.mean_s)),
+            ("?>WAIT P95", &|of| time(of.wait.p95_s)),
+            (">RUN", &|of| time(of.run.mean_s)),
+            ("?>RUN P95", &|of| time(of.run.p95_s)),
         ],
     )
 }
@@ -144,10 +148,6 @@ mod tests {
         ("osis".parse().expect("legal"), counters)
     }
 
-    fn stats((of, counters): &(ScriptType, Counters)) -> TypeStats {
-        TypeStats::of(of.clone(), counters)
-    }
-
     #[test]
     fn all_that_was_counted_is_shown_by_type() {
         let counters = [
@@ -159,7 +159,7 @@ mod tests {
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
-        let shown = table(&[stats(&osis(&counters))], None).render();
+        let shown = table(&[osis(&counters)], None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells, ["osis", "5", "3", "1", "3", "25.0", "-", "-", "50ms", "96ms"]);
     }
@@ -167,8 +167,7 @@ mod tests {
     #[test]
     fn what_happened_in_a_time_is_shown_per_second() {
         let (before, after) = ([("submitted", 5)], [("submitted", 25), ("finished", 10)]);
-        let types = grown(vec![osis(&after)], &[osis(&before)]);
-        let grown: Vec<TypeStats> = types.iter().map(stats).collect();
+        let grown = grown(vec![osis(&after)], &[osis(&before)]);
         let shown = table(&grown, Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::changes::with_fields;
 use super::{Client, ClientError, Matching};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
@@ -165,9 +166,14 @@ impl Client {
         change: &JobChange,
     ) -> Result<Vec<ChangedJob>, ClientError> {
         let told = self.change_unrecorded(id, change).await?;
-        let further = told.len().saturating_sub(1) as u64;
-        let further = if further == 0 { String::new() } else { format!(" and {further} more") };
-        self.note(change.method(), format!("{id}{further}")).await;
+        let further = match (change, told.len().saturating_sub(1) as u64) {
+            (JobChange::Retry { with_dependents: true, .. }, further) => {
+                format!(" with {}", counted(further, "dependent", "dependents"))
+            }
+            (_, 0) => String::new(),
+            (_, further) => format!(" and {further} more"),
+        };
+        self.note(change.method(), with_fields(id, change.changes()) + &further).await;
         Ok(told)
     }
 

@@ -44,21 +44,8 @@ impl Client {
     /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
     /// without an input.
     pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        self.retry_job_corrected(id, &Map::new()).await
-    }
-
-    /// The same with changes: members named as the fields of the hash, where null takes one away. The script of its
-    /// last attempt stays in the record of that attempt.
-    ///
-    /// # Errors
-    /// As [`Client::retry_job`]; [`ClientError::Invalid`] for a change that is not legal.
-    pub async fn retry_job_corrected(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<JobStatus, ClientError> {
-        let state = self.retry_one(id, changes).await?;
-        self.note("job.retry", with_fields(id, changes)).await;
+        let state = self.retry_one(id, &Map::new()).await?;
+        self.note("job.retry", id).await;
         Ok(state)
     }
 
@@ -106,24 +93,9 @@ impl Client {
         Ok(self.get_job(id).await?.corrections_to(&corrected))
     }
 
-    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that
-    /// failed because a prerequisite did. With changes the job itself is retried however it ended. Returns each with its new state, the job itself first,
-    /// or the reason why a dependent stays as it is.
-    ///
-    /// # Errors
-    /// As [`Client::retry_job`]; the job may have any state.
-    pub async fn retry_job_with_dependents(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
-        let jobs = self.retry_tree(id, changes).await?;
-        let dependents = counted(jobs.len().saturating_sub(1) as u64, "dependent", "dependents");
-        self.note("job.retry", format!("{} with {dependents}", with_fields(id, changes))).await;
-        Ok(jobs)
-    }
-
-    /// Retries a job with its dependents without a record of it.
+    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that failed because a
+    /// prerequisite did. With changes the job itself is retried however it ended. Returns each with its new state, the
+    /// job itself first, or the reason why a dependent stays as it is. It is not recorded.
     pub(super) async fn retry_tree(
         &self,
         id: &JobId,

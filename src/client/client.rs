@@ -115,9 +115,9 @@ pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
 pub use signing::Signer;
-pub use stats::{Counters, TypeStats};
+pub use stats::Counters;
 pub use status::ShardServer;
-pub use tokens::{NewToken, Token, TokenError};
+pub use tokens::{NewToken, Token};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -212,14 +212,6 @@ pub enum ClientError {
         /// The job.
         job: JobId,
     },
-    /// The wait timed out. The graph goes on.
-    #[error("gave up waiting for graph {id} after {waited:.1?}; it goes on")]
-    GraphGoesOn {
-        /// The graph or batch.
-        id: JobId,
-        /// The time waited.
-        waited: Duration,
-    },
     /// A rule pauses a queue that is to be resumed.
     #[error("queue {queue} stays paused, as {} are: {}", .rule.words(), .rule.resume())]
     PausedByRule {
@@ -276,10 +268,12 @@ pub enum ClientError {
         /// Its error.
         error: String,
     },
-    /// The wait timed out. The job goes on.
-    #[error("gave up waiting for job {id} after {waited:.1?}; it goes on")]
+    /// The wait timed out. The job or graph goes on.
+    #[error("gave up waiting for {of} {id} after {waited:.1?}; it goes on")]
     GaveUp {
-        /// The job.
+        /// `job` or `graph`.
+        of: &'static str,
+        /// The job, graph or batch.
         id: JobId,
         /// The time waited.
         waited: Duration,
@@ -328,7 +322,7 @@ impl ClientError {
             | Self::NoSuchActor(_)
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
-            Self::GaveUp { .. } | Self::GraphGoesOn { .. } | Self::NoPong { .. } => Exit::GaveUp,
+            Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
     }
 }

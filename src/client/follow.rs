@@ -20,7 +20,7 @@ pub struct JobFollower {
     id: JobId,
     after: String,
     status: Option<JobStatus>,
-    unfinished: String,
+    pub(super) unfinished: String,
     wait: Duration,
 }
 
@@ -61,7 +61,7 @@ impl JobFollower {
             let is_news = self.status != Some(status) || self.unfinished != unfinished;
             self.unfinished = unfinished;
             if status.is_terminal() {
-                let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
+                let lines = self.read_on().await?;
                 let is_last = lines.len() < LINES;
                 return Ok(self.noted(status, lines, is_last));
             }
@@ -80,10 +80,21 @@ impl JobFollower {
         }
     }
 
-    fn noted(&mut self, status: JobStatus, lines: Vec<LogLine>, is_last: bool) -> JobNews {
+    /// Reads the next lines without a wait.
+    pub(super) async fn read_on(&mut self) -> Result<Vec<LogLine>, ClientError> {
+        let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
+        self.note(&lines);
+        Ok(lines)
+    }
+
+    fn note(&mut self, lines: &[LogLine]) {
         if let Some(last) = lines.last() {
             self.after.clone_from(&last.id);
         }
+    }
+
+    fn noted(&mut self, status: JobStatus, lines: Vec<LogLine>, is_last: bool) -> JobNews {
+        self.note(&lines);
         self.status = Some(status);
         self.wait = WAIT;
         JobNews { status, lines, unfinished: self.unfinished.clone(), is_last }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::ClientError;
-use super::placement::rename;
-use crate::proto::graph::{GraphCallback, GraphKind};
+use super::new_batch::NewBatch;
+use super::placement::{at_random, rename, shard_of_all};
+use super::{Client, ClientError};
+use crate::proto::graph::GraphCallback;
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent};
-use crate::proto::shard::Shard;
+use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::text::nearest;
-use crate::store::NewGraph;
 
 /// Jobs that wait for each other by names, which are known in this graph alone.
 ///
@@ -21,22 +21,11 @@ use crate::store::NewGraph;
 /// # Ok(graph) }
 /// # example().unwrap();
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Graph {
-    id: JobId,
-    has_fixed_id: bool,
-    name: Option<JobName>,
+    /// The parts that it has in common with a batch.
+    pub(super) head: NewBatch,
     nodes: Vec<GraphNode>,
-    callbacks: BTreeMap<GraphCallback, Job>,
-    notify: Vec<NotifyName>,
-}
-
-impl Default for Graph {
-    fn default() -> Self {
-        let (id, has_fixed_id) = (JobId::random(), false);
-        let (nodes, callbacks) = (Vec::new(), BTreeMap::new());
-        Self { id, has_fixed_id, name: None, nodes, callbacks, notify: Vec::new() }
-    }
 }
 
 /// One job of a graph.
@@ -91,23 +80,18 @@ impl Graph {
 
     /// Returns its id.
     pub fn id(&self) -> &JobId {
-        &self.id
+        &self.head.id
     }
 
     /// Gives it an id.
     pub fn set_id(&mut self, id: JobId) {
-        (self.id, self.has_fixed_id) = (id, true);
-    }
-
-    /// Returns true if its id stays: its submitter chose it, or it tells its shard already.
-    pub(super) fn has_fixed_id(&self) -> bool {
-        self.has_fixed_id
+        (self.head.id, self.head.has_fixed_id) = (id, true);
     }
 
     /// Puts it on a shard: gives it and its jobs ids that tell it, except for those that stay.
     pub(super) fn settle(&mut self, shard: Shard) {
-        if !self.has_fixed_id {
-            self.set_id(shard.id(&self.id));
+        if !self.head.has_fixed_id {
+            self.set_id(shard.id(&self.head.id));
         }
         let mut renamed = HashMap::new();
         for job in self.nodes.iter_mut().map(|node| &mut node.job).filter(|job| !job.has_fixed_id) {
@@ -128,17 +112,17 @@ impl Graph {
 
     /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
-        self.name = Some(name);
+        self.head.name = Some(name);
     }
 
     /// Lets notifications tell of its end, beside those that it has.
     pub fn notify(&mut self, names: impl IntoIterator<Item = NotifyName>) {
-        self.notify.extend(names);
+        self.head.notify.extend(names);
     }
 
     /// The notifications that tell of its end.
     pub fn notifications(&self) -> &[NotifyName] {
-        &self.notify
+        &self.head.notify
     }
 
     /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that
@@ -159,12 +143,12 @@ impl Graph {
         job.spec.prerequisites.clear();
         job.spec.after_any.clear();
         job.spec.prerequisite_names.clear();
-        self.callbacks.insert(callback, job);
+        self.head.callbacks.insert(callback, job);
     }
 
     /// The jobs that it asks for at its end.
     pub fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
-        self.callbacks.iter().map(|(callback, job)| (*callback, job))
+        self.head.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
     /// Adds a job under a name, for others to wait for it. Prerequisites of its builder
@@ -180,13 +164,13 @@ impl Graph {
     /// The jobs with their names, then those that it asks for at its end.
     pub fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
-        jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
+        jobs.chain(self.head.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
     }
 
     /// The same to change.
     pub(super) fn all_jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
         let jobs = self.nodes.iter_mut().map(|node| &mut node.job);
-        jobs.chain(self.callbacks.values_mut())
+        jobs.chain(self.head.callbacks.values_mut())
     }
 
     /// The files of its jobs, by the places of these; jobs without files are left out.
@@ -208,18 +192,6 @@ impl Graph {
     /// Returns the ids of its jobs by their names.
     pub(super) fn ids(&self) -> BTreeMap<String, JobId> {
         self.nodes.iter().map(|node| (node.name.clone(), node.job.id.clone())).collect()
-    }
-
-    /// Returns it as it is stored, with the jobs that it has.
-    pub(super) fn stored_with(&self, jobs: &[Job]) -> NewGraph {
-        NewGraph {
-            id: self.id.clone(),
-            kind: GraphKind::Graph,
-            name: self.name.clone(),
-            caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
-            callbacks: named(&self.callbacks, &self.id),
-            notify: self.notify.clone(),
-        }
     }
 
     pub(super) fn name(&self, place: usize) -> String {
@@ -273,19 +245,21 @@ impl Graph {
     }
 }
 
-/// Returns callbacks as they are stored: one without a name is named after its graph or batch.
-pub(super) fn named(
-    callbacks: &BTreeMap<GraphCallback, Job>,
-    id: &JobId,
-) -> Vec<(GraphCallback, Job)> {
-    let with_name = |(of, job): (&GraphCallback, &Job)| {
-        let mut job = job.clone();
-        if job.spec.name.is_none() {
-            job.spec.name = format!("{} of {id}", of.as_str()).parse().ok();
+impl Client {
+    /// Decides which shard a graph goes to. Its jobs and itself get ids that tell it.
+    pub(super) fn place_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
+        let count = self.shards.count();
+        if count == ShardCount::ONE {
+            return Ok(());
         }
-        (*of, job)
-    };
-    callbacks.iter().map(with_name).collect()
+        let shard = if graph.head.has_fixed_id {
+            count.shard_of(graph.id().as_str())?
+        } else {
+            shard_of_all(&graph.jobs()?, count).unwrap_or_else(|| at_random(graph.id(), count))
+        };
+        graph.settle(shard);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ impl Client {
     /// Waits until all jobs of a graph or batch have ended. `news` gets it again and again meanwhile.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchGraph`], [`ClientError::GraphGoesOn`] after the patience.
+    /// [`ClientError::NoSuchGraph`], [`ClientError::GaveUp`] after the patience.
     pub async fn await_graph(
         &self,
         id: &JobId,
@@ -230,7 +230,7 @@ impl Client {
             }
         };
         let Some(patience) = patience else { return ended.await };
-        let gave_up = |_| ClientError::GraphGoesOn { id: id.clone(), waited: patience };
+        let gave_up = |_| ClientError::GaveUp { of: "graph", id: id.clone(), waited: patience };
         tokio::time::timeout(patience, ended).await.map_err(gave_up)?
     }
 

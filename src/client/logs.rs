@@ -1,15 +1,10 @@
 //! The log of a job: read once, or followed while the job runs.
 
-use std::time::{Duration, Instant};
-
 use jiff::Timestamp;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, JobFollower};
 use crate::proto::job::JobId;
-use crate::store::{Blocking, LogLine, Store, StoreError};
-
-/// The wait for lines of one read, before the job's state is checked.
-const WAIT: Duration = Duration::from_millis(500);
+use crate::store::LogLine;
 
 /// The lines of one reading of a search.
 const SEARCH_PORTION: usize = 2_000;
@@ -79,13 +74,13 @@ impl Client {
 
     /// Follows a job's log from its start to the job's end, on its own connection.
     pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        LogFollower::new(self.of_or_home(id).clone(), id.clone(), None)
+        self.follow_job_logs_after(id, "0-0".to_owned())
     }
 
     /// Follows a job's log from a position on, as [`LogLine::id`] and [`LogLine::place_before`]
     /// give it.
     pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
-        LogFollower::new(self.of_or_home(id).clone(), id.clone(), Some(place))
+        LogFollower { job: self.follow_job(id, place), ended: false }
     }
 
     /// Returns the time of Redis's clock, which logs and schedules use.
@@ -99,27 +94,15 @@ impl Client {
 
 /// Reads a job's log until the job ends.
 pub struct LogFollower {
-    store: Store,
-    connection: Blocking,
-    id: JobId,
-    after: Option<String>,
+    job: JobFollower,
     ended: bool,
-    /// The text after the last line.
-    unfinished: String,
-    /// The time of the next look at the state while lines come.
-    look_at: Instant,
 }
 
 impl LogFollower {
-    pub(super) fn new(store: Store, id: JobId, after: Option<String>) -> Self {
-        let (connection, unfinished) = (store.blocking(), String::new());
-        Self { connection, store, id, after, ended: false, unfinished, look_at: Instant::now() }
-    }
-
     /// Returns the text after the last line that has no line end yet, such as a progress bar or a question; empty
     /// if there is none. Its line comes as any other once it has ended.
     pub fn unfinished(&self) -> &str {
-        &self.unfinished
+        &self.job.unfinished
     }
 
     /// Waits for the next lines, without a bound; none if only [`LogFollower::unfinished`] has changed; `None`
@@ -128,46 +111,20 @@ impl LogFollower {
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, ClientError> {
-        loop {
-            if self.ended {
-                self.unfinished.clear();
-                let lines = self.store.read_log(&self.id, self.after.as_deref(), 1000).await?;
-                self.after = lines.last().map(|line| line.id.clone()).or(self.after.take());
-                return Ok(Some(lines).filter(|lines| !lines.is_empty()));
-            }
-            let lines = self.wait().await?;
-            // The log is complete before a job is terminal, so nothing comes after an empty read.
-            let found = if lines.is_empty() || Instant::now() >= self.look_at {
-                let found = self.store.state_and_unfinished(&self.id).await;
-                self.look_at = Instant::now() + WAIT;
-                Some(found)
-            } else {
-                None
-            };
-            if !lines.is_empty() {
-                self.after = lines.last().map(|line| line.id.clone());
-                // What stood before may be one of these lines.
-                let found = found.and_then(Result::ok).flatten();
-                self.unfinished = found.map(|(_, unfinished)| unfinished).unwrap_or_default();
-                return Ok(Some(lines));
-            }
-            let found = found.transpose()?.flatten();
-            let (status, unfinished) =
-                found.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
-            self.ended = status.is_terminal();
-            if self.unfinished != unfinished {
-                self.unfinished = unfinished;
-                return Ok(Some(Vec::new()));
+        while !self.ended {
+            let before = self.job.unfinished.clone();
+            let news = self.job.next().await?;
+            self.ended = news.is_last;
+            if !news.lines.is_empty() || (news.unfinished != before && !news.is_last) {
+                return Ok(Some(news.lines));
             }
         }
+        self.job.unfinished.clear();
+        Ok(Some(self.job.read_on().await?).filter(|lines| !lines.is_empty()))
     }
 
     /// Tells the follower that the job has ended, so that it reads the rest without waiting.
     pub fn job_ended(&mut self) {
         self.ended = true;
-    }
-
-    async fn wait(&mut self) -> Result<Vec<LogLine>, StoreError> {
-        self.store.follow_log(&mut self.connection, &self.id, self.after.as_deref(), WAIT).await
     }
 }

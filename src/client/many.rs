@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
 use super::resolve::refused;
 use super::{Client, ClientError, accepted};
-use crate::proto::graph::GraphCallback;
+use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
@@ -117,7 +117,7 @@ impl Client {
         let legal: Vec<Job> = each.iter().flatten().cloned().collect();
         self.place_batch(batch, &legal)?;
         let store = self.of(&batch.id)?;
-        if is_new && !store.open_batch(&batch.stored_with(&legal)).await? {
+        if is_new && !store.open_batch(&batch.stored_with(GraphKind::Batch, &legal)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
         for job in each.iter_mut().flatten() {
@@ -154,7 +154,7 @@ impl Client {
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_callbacks(graph.len(), graph.callbacks())?;
-        let new = graph.stored_with(&jobs);
+        let new = graph.head.stored_with(GraphKind::Graph, &jobs);
         let mut jobs = members(&jobs, graph.id());
         for (place, job) in jobs.iter_mut().enumerate() {
             self.place_beside(graph.id(), job)
@@ -230,7 +230,7 @@ impl Client {
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         self.place_batch(batch, jobs)?;
-        let new = batch.stored_with(jobs);
+        let new = batch.stored_with(GraphKind::Batch, jobs);
         self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::Graph;
 use super::placement::{at_random, shard_of_all};
 use super::{Client, ClientError};
 use crate::proto::graph::{GraphCallback, GraphKind};
@@ -40,14 +39,21 @@ impl NewBatch {
         Self { id: id.unwrap_or_else(JobId::random), has_fixed_id, ..Self::default() }
     }
 
-    pub(super) fn stored_with(&self, jobs: &[Job]) -> NewGraph {
-        let caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
+    /// Returns it as it is stored, with its jobs. A callback without a name is named after it.
+    pub(super) fn stored_with(&self, kind: GraphKind, jobs: &[Job]) -> NewGraph {
+        let named = |(of, job): (&GraphCallback, &Job)| {
+            let mut job = job.clone();
+            if job.spec.name.is_none() {
+                job.spec.name = format!("{} of {}", of.as_str(), self.id).parse().ok();
+            }
+            (*of, job)
+        };
         NewGraph {
             id: self.id.clone(),
-            kind: GraphKind::Batch,
+            kind,
             name: self.name.clone(),
-            caller,
-            callbacks: super::graph::named(&self.callbacks, &self.id),
+            caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
+            callbacks: self.callbacks.iter().map(named).collect(),
             notify: self.notify.clone(),
         }
     }
@@ -81,21 +87,6 @@ impl Client {
     /// As [`Client::place`].
     pub fn place_in(&self, batch: &NewBatch, job: &mut Job) -> Result<(), ClientError> {
         self.place_beside(&batch.id, job)
-    }
-
-    /// Decides which shard a graph goes to. Its jobs and itself get ids that tell it.
-    pub(super) fn place_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
-        let count = self.shards.count();
-        if count == ShardCount::ONE {
-            return Ok(());
-        }
-        let shard = if graph.has_fixed_id() {
-            count.shard_of(graph.id().as_str())?
-        } else {
-            shard_of_all(&graph.jobs()?, count).unwrap_or_else(|| at_random(graph.id(), count))
-        };
-        graph.settle(shard);
-        Ok(())
     }
 }
 

@@ -33,23 +33,11 @@ impl Client {
         Ok(self.list_queues().await?.iter().map(QueueDocument::from).collect())
     }
 
-    /// Parses the name of a queue, or of a target and so of its queues for all priorities. Rejects queues that
-    /// nothing knows, which are mistyped or of a later time.
+    /// Rejects queues that nothing knows, which are mistyped or of a later time.
     ///
     /// # Errors
-    /// [`Exit::Data`] if the name is not legal, or if no configured or live actor serves the queue and it holds
-    /// no jobs; the code of [`ClientError::Store`].
-    pub async fn known_queues(&self, name: &str, config: &Config) -> Result<Vec<Queue>, Error> {
-        let queues =
-            Queue::all_named(name).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
-        self.check_known(&queues, config).await?;
-        Ok(queues)
-    }
-
-    /// Rejects queues that nothing knows.
-    ///
-    /// # Errors
-    /// As [`Client::known_queues`].
+    /// [`Exit::Data`] if no configured or live actor serves one of them and it holds no jobs; the code of
+    /// [`ClientError::Store`].
     pub async fn check_known(&self, queues: &[Queue], config: &Config) -> Result<(), Error> {
         let known = self.targets_with(config).await?;
         let Some(unknown) = queues.iter().find(|queue| !known.contains(&queue.target)) else {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::documents::{StatsDocument, TypeStatsDocument};
-use super::stats::{Counters, TypeStats, counted};
+use super::stats::Counters;
 use super::{Client, ClientError};
 use crate::proto::target::ScriptType;
 use crate::store::{CounterSample, Store};
@@ -57,11 +57,9 @@ impl PeriodStats {
 
     /// Returns its document.
     pub fn document(&self) -> StatsDocument {
-        let types: Vec<TypeStats> =
-            self.types.iter().map(|(of, counters)| TypeStats::of(of.clone(), counters)).collect();
         let took = Duration::try_from(self.to.duration_since(self.from)).unwrap_or_default();
         let [from, to] = [self.from, self.to].map(|time| Some(format!("{time:.3}")));
-        StatsDocument { from, to, ..StatsDocument::of(&types, Some(took)) }
+        StatsDocument { from, to, ..StatsDocument::of(&self.types, Some(took)) }
     }
 }
 
@@ -99,8 +97,12 @@ impl SummedMinute {
             queued: self.queued,
             held: self.held,
             running: self.running,
-            all: document("", &all),
-            types: self.types.iter().map(|(of, counters)| document(of, counters)).collect(),
+            all: TypeStatsDocument::of("", &all),
+            types: self
+                .types
+                .iter()
+                .map(|(of, counters)| TypeStatsDocument::of(of, counters))
+                .collect(),
         }
     }
 }
@@ -109,10 +111,6 @@ fn add(sum: &mut Counters, counters: &Counters) {
     for (name, number) in counters {
         *sum.entry(name.clone()).or_default() += number;
     }
-}
-
-fn document(script_type: &str, counters: &Counters) -> TypeStatsDocument {
-    TypeStatsDocument { script_type: script_type.to_owned(), ..counted(counters) }
 }
 
 /// The samples from the last one up to `from` to the last one up to `to`.

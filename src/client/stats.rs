@@ -6,84 +6,27 @@ use std::time::Duration;
 use super::documents::{StatsDocument, TypeStatsDocument};
 use super::{Client, ClientError};
 use crate::proto::target::ScriptType;
-use crate::proto::times::{TimeHistogram, Times};
+use crate::proto::times::TimeHistogram;
 
 /// The counters of a type, by name.
 pub type Counters = BTreeMap<String, u64>;
 
-/// The counters of a type over a time.
-#[derive(Debug, Clone)]
-pub struct TypeStats {
-    /// The script type.
-    pub script_type: ScriptType,
-    /// Jobs submitted.
-    pub submitted: u64,
-    /// Jobs that finished.
-    pub finished: u64,
-    /// Jobs that failed.
-    pub failed: u64,
-    /// Jobs that were stopped.
-    pub cancelled: u64,
-    /// Jobs that a later one with their unique key replaced.
-    pub replaced: u64,
-    /// The times that attempts waited.
-    pub wait: Times,
-    /// The times that attempts ran.
-    pub run: Times,
-}
-
-impl TypeStats {
-    /// Reads them from the counters of a type.
-    pub fn of(script_type: ScriptType, counters: &Counters) -> Self {
+impl TypeStatsDocument {
+    /// Reads it from the counters of a type, or of several together.
+    pub fn of(script_type: &str, counters: &Counters) -> Self {
         let counter = |name: &str| counters.get(name).copied().unwrap_or_default();
+        let (finished, failed) = (counter("finished"), counter("failed"));
         Self {
-            script_type,
+            script_type: script_type.to_owned(),
             submitted: counter("submitted"),
-            finished: counter("finished"),
-            failed: counter("failed"),
+            finished,
+            failed,
             cancelled: counter("cancelled"),
             replaced: counter("replaced"),
-            wait: TimeHistogram::Wait.read(counter),
-            run: TimeHistogram::Run.read(counter),
+            failed_percent: failed_percent(finished, failed),
+            wait: (&TimeHistogram::Wait.read(counter)).into(),
+            run: (&TimeHistogram::Run.read(counter)).into(),
         }
-    }
-
-    /// The share of jobs that failed, of those that failed or finished, in per cent.
-    pub fn failed_percent(&self) -> Option<f64> {
-        failed_percent(self.finished, self.failed)
-    }
-}
-
-impl From<&TypeStats> for TypeStatsDocument {
-    fn from(of: &TypeStats) -> Self {
-        Self {
-            script_type: of.script_type.to_string(),
-            submitted: of.submitted,
-            finished: of.finished,
-            failed: of.failed,
-            cancelled: of.cancelled,
-            replaced: of.replaced,
-            failed_percent: of.failed_percent(),
-            wait: (&of.wait).into(),
-            run: (&of.run).into(),
-        }
-    }
-}
-
-/// Returns the document of counters, without the name of their type.
-pub(super) fn counted(counters: &Counters) -> TypeStatsDocument {
-    let counter = |name: &str| counters.get(name).copied().unwrap_or_default();
-    let (finished, failed) = (counter("finished"), counter("failed"));
-    TypeStatsDocument {
-        script_type: String::new(),
-        submitted: counter("submitted"),
-        finished,
-        failed,
-        cancelled: counter("cancelled"),
-        replaced: counter("replaced"),
-        failed_percent: failed_percent(finished, failed),
-        wait: (&TimeHistogram::Wait.read(counter)).into(),
-        run: (&TimeHistogram::Run.read(counter)).into(),
     }
 }
 
@@ -96,9 +39,11 @@ fn failed_percent(finished: u64, failed: u64) -> Option<f64> {
 
 impl StatsDocument {
     /// Returns the document of the counts of a time, or since the first job of each type.
-    pub fn of(stats: &[TypeStats], took: Option<Duration>) -> Self {
+    pub fn of(counters: &[(ScriptType, Counters)], took: Option<Duration>) -> Self {
+        let types =
+            counters.iter().map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters));
         let seconds = took.map(|took| took.as_secs_f64());
-        Self { seconds, from: None, to: None, types: stats.iter().map(Into::into).collect() }
+        Self { seconds, from: None, to: None, types: types.collect() }
     }
 }
 
@@ -119,9 +64,6 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn stats(&self) -> Result<StatsDocument, ClientError> {
-        let all = self.all_counters().await?;
-        let stats: Vec<TypeStats> =
-            all.into_iter().map(|(of, counters)| TypeStats::of(of, &counters)).collect();
-        Ok(StatsDocument::of(&stats, None))
+        Ok(StatsDocument::of(&self.all_counters().await?, None))
     }
 }

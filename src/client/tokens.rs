@@ -6,48 +6,16 @@ use std::time::Duration;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::Client;
+use super::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::access::{Bounds, Scopes, TokenName, TokenRecord};
 use crate::proto::text::hexadecimal;
-use crate::store::{StoreError, TokenAdded};
+use crate::store::TokenAdded;
 
 /// The beginning of each token: people and scanners for secrets know it by this.
 const PREFIX: &str = "hero_";
 /// The random bytes of a token.
 const RANDOM_BYTES: usize = 32;
-
-/// The reason why an operation on tokens failed.
-#[derive(Debug, thiserror::Error)]
-pub enum TokenError {
-    /// Redis cannot be reached, refuses, or gives an unexpected answer.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Another token has the name.
-    #[error("there is a token {0} already: revoke it, or choose another name")]
-    NameInUse(TokenName),
-    /// There are as many tokens as there may be.
-    #[error("cannot add a token: there are as many as there may be; revoke some first")]
-    TooMany,
-    /// No token has the name.
-    #[error("there is no token {0}; hero token list shows all")]
-    NoSuchToken(TokenName),
-    /// The system gives no random bytes.
-    #[error("cannot make a token: the system gives no random bytes")]
-    NoRandomBytes,
-}
-
-impl From<TokenError> for Error {
-    fn from(error: TokenError) -> Self {
-        let exit = match &error {
-            TokenError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
-            TokenError::Store(_) | TokenError::NoRandomBytes => Exit::Unavailable,
-            TokenError::NameInUse(_) | TokenError::TooMany => Exit::Data,
-            TokenError::NoSuchToken(_) => Exit::NotFound,
-        };
-        Self::new(exit, error.to_string())
-    }
-}
 
 /// The settings of a new token.
 #[derive(Debug, Clone)]
@@ -73,9 +41,12 @@ impl Token {
     ///
     /// # Errors
     /// The system gives no random bytes.
-    fn random() -> Result<Self, TokenError> {
+    fn random() -> Result<Self, Error> {
         let mut bytes = [0; RANDOM_BYTES];
-        SystemRandom::new().fill(&mut bytes).map_err(|_| TokenError::NoRandomBytes)?;
+        SystemRandom::new().fill(&mut bytes).map_err(|_| {
+            let message = "cannot make a token: the system gives no random bytes";
+            Error::new(Exit::Unavailable, message)
+        })?;
         Ok(Self(format!("{PREFIX}{}", hexadecimal(&bytes))))
     }
 
@@ -100,10 +71,10 @@ impl Client {
     /// Creates a token and returns it. It is shown this once: only its SHA-256 is kept.
     ///
     /// # Errors
-    /// [`TokenError::NameInUse`], [`TokenError::TooMany`], [`TokenError::Store`].
-    pub async fn create_token(&self, new: NewToken) -> Result<Token, TokenError> {
+    /// [`Exit::Data`] if another token has the name, or there are too many; the code of [`ClientError::Store`].
+    pub async fn create_token(&self, new: NewToken) -> Result<Token, Error> {
         let token = Token::random()?;
-        let now = self.store.now().await?;
+        let now = self.now().await?;
         let lifetime_s = new.lifetime.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
         let record = TokenRecord {
             name: new.name,
@@ -113,42 +84,50 @@ impl Client {
             created_by: new.created_by,
             expires_s: lifetime_s.map(|time| now.as_second().saturating_add(time)),
         };
-        match self.store.add_token(&hash(token.reveal()), &record).await? {
+        let added = self.store.add_token(&hash(token.reveal()), &record).await;
+        let name = record.name;
+        let refused = match added.map_err(ClientError::from)? {
             TokenAdded::Yes => {
-                self.note("token.new", &record.name).await;
-                Ok(token)
+                self.note("token.new", &name).await;
+                return Ok(token);
             }
-            TokenAdded::NameInUse => Err(TokenError::NameInUse(record.name)),
-            TokenAdded::Full => Err(TokenError::TooMany),
-        }
+            TokenAdded::NameInUse => {
+                format!("there is a token {name} already: revoke it, or choose another name")
+            }
+            TokenAdded::Full => {
+                "cannot add a token: there are as many as there may be; revoke some first"
+                    .to_owned()
+            }
+        };
+        Err(Error::new(Exit::Data, refused))
     }
 
     /// Lists the tokens, by name.
     ///
     /// # Errors
-    /// [`TokenError::Store`].
-    pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>, TokenError> {
+    /// [`ClientError::Store`].
+    pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
         Ok(self.store.tokens().await?)
     }
 
     /// Revokes a token: it is refused from now on, by every supervisor within seconds.
     ///
     /// # Errors
-    /// [`TokenError::NoSuchToken`], [`TokenError::Store`].
-    pub async fn revoke_token(&self, name: &TokenName) -> Result<(), TokenError> {
-        if self.store.remove_token(name).await? {
-            self.note("token.revoke", name).await;
-            Ok(())
-        } else {
-            Err(TokenError::NoSuchToken(name.clone()))
+    /// [`Exit::NotFound`] if no token has the name; the code of [`ClientError::Store`].
+    pub async fn revoke_token(&self, name: &TokenName) -> Result<(), Error> {
+        if !self.store.remove_token(name).await.map_err(ClientError::from)? {
+            let message = format!("there is no token {name}; hero token list shows all");
+            return Err(Error::new(Exit::NotFound, message));
         }
+        self.note("token.revoke", name).await;
+        Ok(())
     }
 
     /// Returns the record of a token, unless it is unknown, revoked or expired.
     ///
     /// # Errors
-    /// [`TokenError::Store`].
-    pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>, TokenError> {
+    /// [`ClientError::Store`].
+    pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>, ClientError> {
         let is_token = token.len() == PREFIX.len() + 2 * RANDOM_BYTES && token.starts_with(PREFIX);
         if !is_token {
             return Ok(None);

@@ -50,12 +50,13 @@ impl Waiters {
         let waiting = self.wait_on_a_connection(id, replies);
         let ended = match patience {
             None => waiting.await?,
-            Some(patience) => match tokio::time::timeout(patience, waiting).await {
-                Ok(ended) => ended?,
-                Err(_) => {
-                    return Err(ClientError::GaveUp { id: id.clone(), waited: began.elapsed() });
-                }
-            },
+            Some(patience) => {
+                let gave_up = |_| {
+                    let (id, waited) = (id.clone(), began.elapsed());
+                    ClientError::GaveUp { of: "job", id, waited }
+                };
+                tokio::time::timeout(patience, waiting).await.map_err(gave_up)??
+            }
         };
         match ended {
             ReplyOutcome::Finished(output) => Ok(output),

@@ -14,20 +14,22 @@ pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
         return;
     }
     let live = moment.live_brokers().count();
-    text.metric("hero_amqp_brokers", Kind::Gauge, "Brokers of RabbitMQ by state.");
-    for (state, number) in [("live", live), ("gone", moment.brokers.len() - live)] {
-        text.sample(&[("state", state)], float(number as u64));
-    }
+    let states = [("live", live), ("gone", moment.brokers.len() - live)];
+    let states = states.map(|(state, number)| (state, float(number as u64)));
+    text.family(
+        ("hero_amqp_brokers", Kind::Gauge, "Brokers of RabbitMQ by state."),
+        "state",
+        states,
+    );
     let brokers: Vec<(String, &BrokerPresence)> =
         moment.live_brokers().take(most).map(|of| (of.name(), of)).collect();
     messages(text, &brokers);
     each(text, &brokers);
     outages(text, &brokers);
     let help = "Dead letters in RabbitMQ, by the queue that they come from.";
-    text.metric("hero_amqp_dead_letters", Kind::Gauge, help);
-    for (queue, number) in moment.amqp_dead_letters().into_iter().take(most) {
-        text.sample(&[("queue", queue)], float(number));
-    }
+    let dead = moment.amqp_dead_letters().into_iter().take(most);
+    let dead = dead.map(|(queue, number)| (queue, float(number)));
+    text.family(("hero_amqp_dead_letters", Kind::Gauge, help), "queue", dead);
 }
 
 fn messages(text: &mut Exposition, brokers: &[(String, &BrokerPresence)]) {
@@ -66,10 +68,8 @@ const EACH: [BrokerMetric; 7] = [
 
 fn each(text: &mut Exposition, brokers: &[(String, &BrokerPresence)]) {
     for (metric, kind, help, value) in EACH {
-        text.metric(metric, kind, help);
-        for (name, of) in brokers {
-            text.sample(&[("broker", name)], float(value(of)));
-        }
+        let values = brokers.iter().map(|(name, of)| (name.as_str(), float(value(of))));
+        text.family((metric, kind, help), "broker", values);
     }
 }
 

@@ -37,18 +37,12 @@ pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
     }
     let jobs = || moment.periodic_jobs.iter().take(most);
     for (metric, help, value) in GAUGES {
-        text.metric(metric, Kind::Gauge, help);
-        for of in jobs() {
-            if let Some(value) = value(of) {
-                text.sample(&[("name", of.name.as_str())], value);
-            }
-        }
+        let values = jobs().filter_map(|of| Some((of.name.as_str(), value(of)?)));
+        text.family((metric, Kind::Gauge, help), "name", values);
     }
     let help = "Firings that were missed, as no supervisor ran, and are not made up for.";
-    text.metric("hero_cron_missed", Kind::Counter, help);
-    for of in jobs() {
-        text.sample(&[("name", of.name.as_str())], float(of.ends.missed));
-    }
+    let missed = jobs().map(|of| (of.name.as_str(), float(of.ends.missed)));
+    text.family(("hero_cron_missed", Kind::Counter, help), "name", missed);
 }
 
 fn seconds(at: Timestamp) -> f64 {

@@ -61,6 +61,19 @@ impl Exposition {
         self.line(suffix, labels, value);
     }
 
+    /// Adds a metric with a sample for each value of one label.
+    pub(super) fn family<'v>(
+        &mut self,
+        (name, kind, help): (&'static str, Kind, &str),
+        label: &'static str,
+        samples: impl IntoIterator<Item = (&'v str, f64)>,
+    ) {
+        self.metric(name, kind, help);
+        for (value, number) in samples {
+            self.sample(&[(label, value)], number);
+        }
+    }
+
     /// Adds a part of a histogram: `_bucket`, `_sum` or `_count`.
     pub(super) fn part(&mut self, suffix: &str, labels: Labels<'_>, value: f64) {
         self.line(suffix, labels, value);

@@ -1,10 +1,11 @@
 //! `/mcp`: the Model Context Protocol over HTTP. Each request is a POST, and its response is JSON.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -17,9 +18,9 @@ use super::agent::{
     AgentServer, CallCourse, agent_code, is_per_request, is_supported, unsupported, version_of,
 };
 use super::agent_calls::{AgentCall, CancelByDrop, RunningCall};
-use super::guard::refusal;
+use super::guard::{json_text, refusal};
 use super::http_body::read_json;
-use super::json::{self, NOBODY, Sender};
+use super::json::{self, Sender};
 use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
@@ -37,9 +38,9 @@ pub(super) async fn call(
     Extension(sender): Extension<Sender>,
     request: Request,
 ) -> Response {
-    let Some(caller) = sender.caller else {
-        let error = RpcError::new(code::UNAUTHENTICATED, NOBODY);
-        return refusal(StatusCode::UNAUTHORIZED, &error, true);
+    let caller = match sender.known() {
+        Ok(caller) => Arc::clone(caller),
+        Err(error) => return refusal(error.status(), &error, true),
     };
     let headers = request.headers().clone();
     let body = match read_json(&service, request).await {
@@ -86,7 +87,7 @@ pub(super) async fn call(
     drop(reader);
     match result {
         Some(Ok(result)) => {
-            let response = answered(StatusCode::OK, &json::response(id, Ok(result)));
+            let response = json_text(StatusCode::OK, json::response(id, Ok(result)).to_string());
             if begins { (session_header(), response).into_response() } else { response }
         }
         Some(Err(error)) => failed(id, &error, is_modern),
@@ -231,10 +232,5 @@ fn failed(id: Value, error: &RpcError, has_status: bool) -> Response {
         code::INTERNAL => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    answered(status, &json::response(id, Err(error.clone())))
-}
-
-fn answered(status: StatusCode, response: &Value) -> Response {
-    let json = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, json)], response.to_string()).into_response()
+    json_text(status, json::response(id, Err(error.clone())).to_string())
 }

@@ -246,14 +246,21 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Returns the refusal of a request: as a response of JSON-RPC, or as text.
 pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
-    let mut response = if is_rpc {
-        let answers = RpcAnswers::error(error);
-        let json = HeaderValue::from_static("application/json");
-        (status, [(header::CONTENT_TYPE, json)], answers.text.unwrap_or_default()).into_response()
-    } else {
-        (status, format!("{error}\n")).into_response()
-    };
-    if status == StatusCode::UNAUTHORIZED {
+    if is_rpc {
+        return json_text(status, RpcAnswers::error(error).text.unwrap_or_default());
+    }
+    asking_for_token((status, format!("{error}\n")).into_response())
+}
+
+/// Returns a text of JSON as a response.
+pub(super) fn json_text(status: StatusCode, text: String) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    asking_for_token((status, [(header::CONTENT_TYPE, json)], text).into_response())
+}
+
+/// Asks a caller that is not known for a token.
+pub(super) fn asking_for_token(mut response: Response) -> Response {
+    if response.status() == StatusCode::UNAUTHORIZED {
         let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
     }

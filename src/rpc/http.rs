@@ -12,9 +12,9 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use super::agent_http;
 use super::caller::{Bounds, Scope};
-use super::guard::{self, Guarded, RefusedPage, refusal};
+use super::guard::{self, Guarded, RefusedPage, json_text, refusal};
 use super::http_body::read_json;
-use super::json::{self, NOBODY, Sender};
+use super::json::{self, Sender};
 use super::rest;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
@@ -61,14 +61,7 @@ async fn call(
     };
     let answers = json::answer(&service, &sender, &body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
-    let status = answers.status;
-    let json = HeaderValue::from_static("application/json");
-    let mut response = (status, [(header::CONTENT_TYPE, json)], text).into_response();
-    if status == StatusCode::UNAUTHORIZED {
-        let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
-    }
-    response
+    json_text(answers.status, text)
 }
 
 /// Returns the rule that answers of more than 1 KiB are compressed for clients that ask for it; live streams, and the
@@ -83,9 +76,7 @@ fn worth_compressing() -> impl Predicate {
 
 /// Describes the paths that call methods. No token is needed.
 async fn paths(State(service): State<ApiService>) -> Response {
-    let json = HeaderValue::from_static("application/json");
-    let document = service.table().paths_document().to_string();
-    ([(header::CONTENT_TYPE, json)], document).into_response()
+    json_text(StatusCode::OK, service.table().paths_document().to_string())
 }
 
 /// Says that the process serves. No token is needed.
@@ -104,30 +95,30 @@ async fn ready(State(service): State<ApiService>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
 }
 
+/// Refuses the metrics to a caller that may not see all jobs.
+fn may_read_metrics(sender: &Sender) -> Result<(), RpcError> {
+    let caller = sender.known()?;
+    let why = if !caller.scopes.has(Scope::Read) {
+        "it needs the scope read"
+    } else if caller.bounds != Bounds::default() {
+        "they count jobs beyond the bounds of this caller"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{} may not read metrics: {why}", caller.name);
+    Err(RpcError::new(code::NOT_PERMITTED, message))
+}
+
 /// Serves the metrics.
 async fn metrics(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,
     headers: HeaderMap,
 ) -> Response {
-    if !service.settings().metrics_open {
-        let Some(caller) = &sender.caller else {
-            let error = RpcError::new(code::UNAUTHENTICATED, NOBODY);
-            return refusal(StatusCode::UNAUTHORIZED, &error, false);
-        };
-        if !caller.scopes.has(Scope::Read) {
-            let message = format!("{} may not read metrics: it needs the scope read", caller.name);
-            let error = RpcError::new(code::NOT_PERMITTED, message);
-            return refusal(StatusCode::FORBIDDEN, &error, false);
-        }
-        if caller.bounds != Bounds::default() {
-            let message = format!(
-                "{} may not read metrics: they count jobs beyond the bounds of this caller",
-                caller.name
-            );
-            let error = RpcError::new(code::NOT_PERMITTED, message);
-            return refusal(StatusCode::FORBIDDEN, &error, false);
-        }
+    if !service.settings().metrics_open
+        && let Err(error) = may_read_metrics(&sender)
+    {
+        return refusal(error.status(), &error, false);
     }
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let is_open = accept.is_some_and(|text| text.contains("application/openmetrics-text"));

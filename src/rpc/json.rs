@@ -30,6 +30,13 @@ pub(super) struct Sender {
     pub(super) trace: Option<TraceParent>,
 }
 
+impl Sender {
+    /// Returns the caller, which must be known.
+    pub(super) fn known(&self) -> Result<&Arc<Caller>, RpcError> {
+        self.caller.as_ref().ok_or_else(|| RpcError::new(code::UNAUTHENTICATED, NOBODY))
+    }
+}
+
 /// The responses to a text.
 pub(super) struct RpcAnswers {
     /// The text to send; `None` if it had only notifications.
@@ -178,10 +185,9 @@ pub(super) async fn call(
     if let Some(result) = service.login().call(method, &params, &sender.peer).await {
         return result;
     }
-    let Some(caller) = &sender.caller else {
+    let caller = sender.known().inspect_err(|_| {
         debug!(peer = %sender.peer, "refused {} to {}", shown(method), sender.peer);
-        return Err(RpcError::new(code::UNAUTHENTICATED, NOBODY));
-    };
+    })?;
     if let Some(socket) = &sender.socket
         && let Some(result) = socket.call(service, caller, method, &params).await
     {
@@ -192,7 +198,7 @@ pub(super) async fn call(
 }
 
 /// The refusal of a caller that is not known.
-pub(super) const NOBODY: &str = "the caller is not known: over TCP send a token in the header \
+const NOBODY: &str = "the caller is not known: over TCP send a token in the header \
      Authorization (make one with `hero token new`), over the Unix socket call as root or as a member \
      of api.group or api.admin_group";
 

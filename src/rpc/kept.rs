@@ -1,4 +1,4 @@
-//! Values that are kept for some time by name: nonces, logins and checked tokens.
+//! Values that are kept for some time by name: nonces, logins, checked tokens, users with their groups.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

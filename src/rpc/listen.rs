@@ -27,7 +27,7 @@ use super::guard::{Connection, log_disconnected};
 use super::http::{self, Pages};
 use super::peer::Users;
 use super::service::ApiService;
-use super::socket::KeptConnection;
+use super::socket::{KeptConnection, requested};
 use crate::config::Listen;
 use crate::proto::report::Shutdown;
 use bind::{Bound, bind};
@@ -266,11 +266,6 @@ impl HttpServer {
             Ok(()) => {}
         }
     }
-}
-
-/// Waits until the end is requested, or nobody can request it any more.
-pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
-    let _ = shutdown.wait_for(|asked| *asked > Shutdown::No).await;
 }
 
 /// Returns a uri without the path prefix; `None` if it is not below it.

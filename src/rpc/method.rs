@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -47,7 +47,7 @@ pub struct Method {
     /// The scope that its caller needs; `None`: any known caller may call it.
     pub scope: Option<Scope>,
     /// The names of its parameters, in the order of positional parameters.
-    pub names: Vec<&'static str>,
+    pub names: Vec<String>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of its result.
@@ -142,8 +142,7 @@ impl Method {
                 Err(wrong(format!("{}, more than its {}", values.len(), self.names.len())))
             }
             Value::Array(values) => {
-                let names = self.names.iter().map(|name| (*name).to_owned());
-                Ok(Value::Object(names.zip(values).collect()))
+                Ok(Value::Object(self.names.iter().cloned().zip(values).collect()))
             }
             _ => Err(wrong("neither an object nor an array".to_owned())),
         }
@@ -196,44 +195,12 @@ impl CallContext {
     }
 }
 
-/// Returns the names of the fields of a struct, in their order but the required ones first, without other spellings of
-/// the same.
-fn names_of<P: DeserializeOwned + JsonSchema>() -> Vec<&'static str> {
-    let mut names: &'static [&'static str] = &[];
-    // Ends in an error as soon as the names are known.
-    drop(P::deserialize(FieldNames(&mut names)));
+/// Returns the names of the fields of a struct, in their order but the required ones first.
+fn names_of<P: JsonSchema>() -> Vec<String> {
     let schema = P::json_schema(&mut SchemaGenerator::default());
     let properties = schema.get("properties").and_then(Value::as_object);
-    let is_property = |name: &&str| properties.is_some_and(|all| all.contains_key(*name));
+    let mut names: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
-    let mut names: Vec<&'static str> = names.iter().copied().filter(is_property).collect();
-    names.sort_by_key(|name| !is_required(name));
+    names.sort_by_key(|name| !required.is_some_and(|all| all.iter().any(|one| one == name)));
     names
-}
-
-/// Learns the names that a struct asks for.
-struct FieldNames<'a>(&'a mut &'static [&'static str]);
-
-impl<'de> Deserializer<'de> for FieldNames<'_> {
-    type Error = serde::de::value::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
-        Err(serde::de::Error::custom("no struct"))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Self::Error> {
-        *self.0 = fields;
-        Err(serde::de::Error::custom("the names are known"))
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
-        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
 }

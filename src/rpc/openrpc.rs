@@ -57,7 +57,7 @@ fn described(
         .names
         .iter()
         .map(|name| {
-            let schema = properties.and_then(|all| all.get(*name)).cloned().unwrap_or(json!(true));
+            let schema = properties.and_then(|all| all.get(name)).cloned().unwrap_or(json!(true));
             descriptor(name, is_required(name), schema)
         })
         .collect();
@@ -90,7 +90,7 @@ fn described(
 /// The names of the errors that a method may return, beside JSON-RPC's own.
 fn errors_of(method: &Method) -> Vec<&'static str> {
     let mut all = vec!["Unauthenticated", "Internal"];
-    let names = |one: &[&str]| method.names.iter().any(|name| one.contains(name));
+    let names = |one: &[&str]| method.names.iter().any(|name| one.contains(&name.as_str()));
     let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
     if !method.names.is_empty() {
         all.push("InvalidParams");
@@ -125,9 +125,8 @@ fn reference(name: &str) -> Value {
 /// The example of a method, its parameters by position.
 fn example(method: &Method) -> Value {
     let given = examples::params(method.name);
-    let named =
-        |name: &&&str| given.get(**name).map(|value| json!({ "name": name, "value": value }));
-    let params: Vec<Value> = method.names.iter().filter_map(|name| named(&name)).collect();
+    let named = |name: &String| Some(json!({ "name": name, "value": given.get(name)? }));
+    let params: Vec<Value> = method.names.iter().filter_map(named).collect();
     json!({ "name": method.name, "params": params })
 }
 

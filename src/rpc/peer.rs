@@ -1,26 +1,28 @@
 //! The program at the other end of a Unix socket: its user, by the kernel's word.
 
-use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
-use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tracing::warn;
 
 use super::caller::{Bounds, Caller, Scope, Scopes};
+use super::kept::KeptFor;
 use crate::config::ApiConfig;
 
 /// The groups of a user are read again after this time.
 const AGE_MAX: Duration = Duration::from_secs(10);
-/// The users that are remembered.
-const USERS_MAX: usize = 1024;
 
 /// The users of this machine that called lately.
-#[derive(Default)]
-pub(super) struct Users(Mutex<HashMap<u32, (Instant, Arc<UserGroups>)>>);
+pub(super) struct Users(KeptFor<Arc<UserGroups>>);
+
+impl Default for Users {
+    fn default() -> Self {
+        Self(KeptFor::new(AGE_MAX))
+    }
+}
 
 /// A user with all its groups.
 struct UserGroups {
@@ -58,10 +60,8 @@ impl Users {
 
     /// Reads the groups of a user, off the runtime: a directory service may be slow.
     async fn groups_of(&self, uid: u32, settings: &ApiConfig) -> Option<Arc<UserGroups>> {
-        if let Some((at, user)) = self.0.lock().get(&uid)
-            && at.elapsed() < AGE_MAX
-        {
-            return Some(Arc::clone(user));
+        if let Some(user) = self.0.get(&uid.to_string()) {
+            return Some(user);
         }
         let (admin, member) = (settings.admin_group.clone(), settings.group.clone());
         let read = tokio::task::spawn_blocking(move || read(uid, &admin, &member));
@@ -72,11 +72,8 @@ impl Users {
                 return None;
             }
         };
-        let mut users = self.0.lock();
-        if users.len() >= USERS_MAX {
-            users.clear();
-        }
-        users.insert(uid, (Instant::now(), Arc::clone(&user)));
+        // Without room its groups are read again.
+        let _ = self.0.keep(uid.to_string(), Arc::clone(&user));
         Some(user)
     }
 }

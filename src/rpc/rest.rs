@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::guard::wants_page;
+use super::guard::{asking_for_token, wants_page};
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
 use super::rpc_error::{RpcError, code, shown};
@@ -55,14 +55,7 @@ pub(super) async fn serve(
     };
     match answered {
         Ok(response) => response,
-        Err((status, error)) => {
-            let mut response = json_response(status, &json!({ "error": error }));
-            if status == StatusCode::UNAUTHORIZED {
-                let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
-            }
-            response
-        }
+        Err((status, error)) => asking_for_token(json_response(status, &json!({ "error": error }))),
     }
 }
 
@@ -132,17 +125,14 @@ fn unknown_parameter(call: &RestCall, uri: &Uri) -> Option<RpcError> {
     };
     let unknown = shown(unknown);
     let message = format!("unknown parameter `{unknown}` in the address, which takes {takes}");
-    Some(RpcError::new(code::INVALID_PARAMS, message).with("field", unknown))
+    Some(RpcError::wrong(&unknown, message))
 }
 
 /// Returns the seconds that a program waits.
 fn seconds(wait: &str) -> Result<f64, RpcError> {
     // No JSON has an infinite number.
     let seconds: Option<f64> = wait.parse().ok().filter(|seconds: &f64| seconds.is_finite());
-    seconds.ok_or_else(|| {
-        RpcError::new(code::INVALID_PARAMS, "wait must be a number of seconds")
-            .with("field", "wait")
-    })
+    seconds.ok_or_else(|| RpcError::wrong("wait", "wait must be a number of seconds"))
 }
 
 type Refused = (StatusCode, RpcError);

@@ -57,6 +57,11 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
+    /// Creates the error of a wrong parameter.
+    pub(super) fn wrong(field: &str, message: impl Into<String>) -> Self {
+        Self::new(code::INVALID_PARAMS, message).with("field", field)
+    }
+
     /// Returns the status of HTTP that says the same.
     pub(super) fn status(&self) -> StatusCode {
         match self.code {
@@ -156,9 +161,7 @@ impl From<ClientError> for RpcError {
                 of_id(code::CONFLICT, &id).with("status", status.as_str())
             }
             ClientError::JobFailed { id, .. } => of_id(code::JOB_FAILED, &id),
-            ClientError::GaveUp { id, .. } | ClientError::GraphGoesOn { id, .. } => {
-                of_id(code::GAVE_UP, &id)
-            }
+            ClientError::GaveUp { id, .. } => of_id(code::GAVE_UP, &id),
         }
     }
 }
@@ -173,13 +176,13 @@ fn code_of_file(error: &ArtifactError) -> i32 {
 
 impl From<InvalidJob> for RpcError {
     fn from(error: InvalidJob) -> Self {
-        Self::new(code::INVALID_PARAMS, error.to_string()).with("field", error.field)
+        Self::wrong(&error.field, error.to_string())
     }
 }
 
 impl From<IllegalName> for RpcError {
     fn from(error: IllegalName) -> Self {
-        Self::new(code::INVALID_PARAMS, error.to_string()).with("field", error.what)
+        Self::wrong(error.what, error.to_string())
     }
 }
 

@@ -17,8 +17,7 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::guard::{log_disconnected, refusal};
-use super::json::{self, NOBODY, RpcAnswers, Sender};
-use super::listen::requested;
+use super::json::{self, RpcAnswers, Sender};
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
@@ -64,9 +63,8 @@ pub(super) async fn open(
             return refusal(StatusCode::UPGRADE_REQUIRED, &error, true);
         }
     };
-    if sender.caller.is_none() {
-        let error = RpcError::new(code::UNAUTHENTICATED, NOBODY);
-        return refusal(StatusCode::UNAUTHORIZED, &error, true);
+    if let Err(error) = sender.known() {
+        return refusal(error.status(), &error, true);
     }
     let size_max = usize::try_from(service.settings().body_size_max).unwrap_or(usize::MAX);
     upgrade
@@ -282,6 +280,11 @@ impl SocketServer {
             while let Some(Ok(_)) = self.socket.recv().await {}
         }
     }
+}
+
+/// Waits until the end is requested, or nobody can request it any more.
+pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
+    let _ = shutdown.wait_for(|asked| *asked > Shutdown::No).await;
 }
 
 /// Waits until a token is not valid any more; without end for a caller that the kernel knows.

@@ -8,7 +8,7 @@ use tracing::warn;
 use super::caller::Caller;
 use super::kept::KeptFor;
 use super::rpc_error::{RpcError, code};
-use crate::client::{Client, TokenError};
+use crate::client::{Client, ClientError};
 use crate::proto::access::TokenRecord;
 
 /// The time within which a token is not asked for again. A revoked one is refused after it.
@@ -47,9 +47,9 @@ impl Tokens {
     }
 }
 
-fn unchecked(error: &TokenError) -> RpcError {
+fn unchecked(error: &ClientError) -> RpcError {
     let message = format!("cannot check the token: {error}; try again");
-    let retryable = matches!(error, TokenError::Store(error) if error.is_transient());
+    let retryable = matches!(error, ClientError::Store(error) if error.is_transient());
     RpcError::new(code::INTERNAL, message).with("retryable", retryable)
 }
 

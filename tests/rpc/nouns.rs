@@ -222,6 +222,7 @@ fn waiting_job_is_found_by_a_tag_and_a_short_id_and_changed_by_its_caller_alone(
     let edited = api.call_as(&ann, "job.edit", json!({ "id": "abcd", "priority": 0 }));
     assert_eq!(edited.expect("her own"), json!({ "id": "abcd-1", "result": "dispatched" }));
     assert_eq!(api.call("job.get", json!(["abcd"]))["priority"], 0);
+    assert_eq!(api.call("job.files", json!(["abcd"])), json!({ "id": "abcd-1", "files": [] }));
     let other = caller("bob", &[Scope::Read, Scope::Submit]);
     let wish = json!({ "id": "abcd", "priority": 2 });
     assert_eq!(api.fails(&other, "job.edit", wish).0, code::NOT_PERMITTED);

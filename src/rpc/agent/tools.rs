@@ -319,7 +319,7 @@ mod tests {
     fn error_names_the_arguments_of_the_tool() {
         let tool = TOOLS.iter().find(|tool| tool.name == "run_script").expect("a tool");
         let message = "the parameters of job.run are wrong: job.timeout: invalid type";
-        let error = RpcError::new(code::INVALID_PARAMS, message).with("field", "job.timeout");
+        let error = RpcError::wrong("job.timeout", message);
         let told = tool.in_its_names(error);
         assert_eq!(told.message, "the arguments of run_script are wrong: timeout: invalid type");
         assert_eq!(told.data, Some(json!({ "field": "timeout" })));

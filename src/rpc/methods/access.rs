@@ -1,6 +1,7 @@
 //! The rights of a caller: its scopes and its bounds, held against one job.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
@@ -29,16 +30,19 @@ impl CallContext {
         self.caller.bounds != Bounds::default()
     }
 
+    /// Creates the refusal of something that the caller may not do.
+    pub(super) fn may_not(&self, what: impl Display) -> RpcError {
+        let message = format!("{} may not {what}", self.caller.name);
+        RpcError::new(code::NOT_PERMITTED, message)
+    }
+
     /// Refuses what concerns jobs of all callers and contexts if the caller has bounds.
     pub(super) fn needs_no_bounds(&self, doing: &str) -> Result<(), RpcError> {
         if !self.is_bound() {
             return Ok(());
         }
-        let message = format!(
-            "{} may not {doing}: it may reach jobs beyond the bounds of this caller",
-            self.caller.name
-        );
-        Err(RpcError::new(code::NOT_PERMITTED, message))
+        let why = "it may reach jobs beyond the bounds of this caller";
+        Err(self.may_not(format!("{doing}: {why}")))
     }
 
     /// Refuses a script type or group beyond the caller's bounds.
@@ -65,12 +69,9 @@ impl CallContext {
         let Outside { bound, value, allowed } = outside;
         let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
         let value = value.map_or("none".to_owned(), |value| format!("`{}`", value.escape_debug()));
-        let message = format!(
-            "{} may not use {value}: the {bound} of this caller are {}",
-            self.caller.name,
-            allowed.join(", ")
-        );
-        RpcError::new(code::NOT_PERMITTED, message).with("bound", *bound)
+        let allowed = allowed.join(", ");
+        self.may_not(format!("use {value}: the {bound} of this caller are {allowed}"))
+            .with("bound", *bound)
     }
 
     /// Makes a job one of the caller's, and refuses a job beyond its bounds. A setting that is left out
@@ -87,12 +88,9 @@ impl CallContext {
         }
         let may_name = |name: &String| callers.as_ref().is_some_and(|all| all.contains(name));
         if spec.caller_id != caller.name && !self.operates() && !may_name(&spec.caller_id) {
-            let message = format!(
-                "{} may not submit jobs of caller_id `{}`: leave it out",
-                caller.name,
-                spec.caller_id.escape_debug()
-            );
-            return Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "caller_id"));
+            let other = spec.caller_id.escape_debug();
+            let refused = self.may_not(format!("submit jobs of caller_id `{other}`: leave it out"));
+            return Err(refused.with("field", "caller_id"));
         }
         if spec.script_type.is_none() {
             spec.script_type = only(types).and_then(|name| name.parse().ok());
@@ -107,11 +105,8 @@ impl CallContext {
             match spec.fallback {
                 // It would leave the group.
                 Some(Fallback::Type) => {
-                    let message = format!(
-                        "{} may not use the fallback `type`: it is bound to groups",
-                        caller.name
-                    );
-                    return Err(RpcError::new(code::NOT_PERMITTED, message).with("bound", "groups"));
+                    let refused = self.may_not("use the fallback `type`: it is bound to groups");
+                    return Err(refused.with("bound", "groups"));
                 }
                 Some(_) => {}
                 None => spec.fallback = Some(Fallback::None),
@@ -231,11 +226,11 @@ impl CallContext {
             let reason = format!("`{script_type}` is not configured; types for {caller}: {usable}");
             return Err(InvalidJob::new("script_type", reason).into());
         }
-        let message = format!(
-            "{caller} may not use the script type `{script_type}`: its scripts are not sandboxed, and it is named \
+        Err(self.may_not(format!(
+            "use the script type `{script_type}`: its scripts are not sandboxed, and it is named \
              neither by its token (--type {script_type}) nor in [type.{script_type}] who; types for {caller}: {usable}"
-        );
-        Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "script_type"))
+        ))
+        .with("field", "script_type"))
     }
 
     /// Refuses a job without a script type, of a type that the caller may not use, or with limits that its type
@@ -299,11 +294,8 @@ impl CallContext {
         if self.operates() || job.spec.caller_id == self.caller.name {
             return Ok(());
         }
-        let message = format!(
-            "{} may not {doing} job {id}: it is a job of another caller, which needs the scope operate",
-            self.caller.name
-        );
-        Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()))
+        let why = "it is a job of another caller, which needs the scope operate";
+        Err(self.may_not(format!("{doing} job {id}: {why}")).with("id", id.as_str()))
     }
 }
 

@@ -18,11 +18,11 @@ methods! {
     /// Lists the live actors.
     "actor.list", Scope::Read => list;
     /// Lets an actor claim no more jobs; running jobs end, the process stays.
-    "actor.drain", Scope::Operate => drain;
+    "actor.drain", Scope::Operate => |context, given| tell(context, given, Control::Drain);
     /// Lets a drained actor claim jobs again.
-    "actor.resume", Scope::Operate => resume;
+    "actor.resume", Scope::Operate => |context, given| tell(context, given, Control::Resume);
     /// Drains an actor, then ends its process.
-    "actor.stop", Scope::Admin => stop;
+    "actor.stop", Scope::Admin => |context, given| tell(context, given, Control::Shutdown);
     /// Asks a live actor for an answer.
     "actor.ping", Scope::Read => ping;
 }
@@ -73,18 +73,6 @@ struct ToldActors {
     /// The shards that do not answer, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_told: Vec<String>,
-}
-
-async fn drain(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
-    tell(context, given, Control::Drain).await
-}
-
-async fn resume(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
-    tell(context, given, Control::Resume).await
-}
-
-async fn stop(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
-    tell(context, given, Control::Shutdown).await
 }
 
 async fn tell(

@@ -41,9 +41,9 @@ methods! {
     /// Deletes a periodic job in Redis, with its history; its jobs stay.
     "cron.delete", Scope::Admin => delete;
     /// Lets a disabled periodic job fire again.
-    "cron.enable", Scope::Operate => enable;
+    "cron.enable", Scope::Operate => |context, given| switch(context, given, true);
     /// Disables a periodic job: it does not fire until it is enabled.
-    "cron.disable", Scope::Operate => disable;
+    "cron.disable", Scope::Operate => |context, given| switch(context, given, false);
 }
 
 /// The periodic jobs.
@@ -313,15 +313,11 @@ struct Switched {
     changed: bool,
 }
 
-async fn enable(context: CallContext, given: OnePeriodicJob) -> Result<Switched, RpcError> {
-    switch(context, given.name, true).await
-}
-
-async fn disable(context: CallContext, given: OnePeriodicJob) -> Result<Switched, RpcError> {
-    switch(context, given.name, false).await
-}
-
-async fn switch(context: CallContext, name: String, enabled: bool) -> Result<Switched, RpcError> {
+async fn switch(
+    context: CallContext,
+    OnePeriodicJob { name }: OnePeriodicJob,
+    enabled: bool,
+) -> Result<Switched, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     let changed = context.client.enable_periodic_job(&crontab, &name, enabled, by).await?;

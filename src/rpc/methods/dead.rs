@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::RpcError;
 use super::job_list::{self, JobPage, ListJobs};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
 use super::params::Spelled;
@@ -73,8 +73,7 @@ async fn change(
     let DeadChoice { ids, all, script_type, error, kind, dry_run } = given;
     let has_filter = script_type.is_some() || error.is_some() || kind.is_some();
     if has_filter && !all {
-        let message = "a filter needs `all` in place of `ids`";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "ids"));
+        return Err(RpcError::wrong("ids", "a filter needs `all` in place of `ids`"));
     }
     if all && matches!(by, ChangeWord::Delete) {
         context.needs(Scope::Admin, "dead.delete with all")?;

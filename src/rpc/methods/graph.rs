@@ -202,11 +202,8 @@ async fn own(context: &CallContext, id: Spelled<JobId>, doing: &str) -> Result<J
     if context.operates() || graph.caller == context.caller.name {
         return Ok(id);
     }
-    let message = format!(
-        "{} may not {doing} graph {id}: it is a graph of another caller, which needs the scope operate",
-        context.caller.name
-    );
-    Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()))
+    let why = "it is a graph of another caller, which needs the scope operate";
+    Err(context.may_not(format!("{doing} graph {id}: {why}")).with("id", id.as_str()))
 }
 
 /// A graph or batch, and the page of its jobs.
@@ -263,7 +260,7 @@ async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, 
     let id = named(&context, given.id).await?;
     visible(&context, &id).await?;
     let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
-        Err(ClientError::GraphGoesOn { .. }) => context.client.graph(&id).await?,
+        Err(ClientError::GaveUp { .. }) => context.client.graph(&id).await?,
         ended => ended?,
     };
     Ok(context.client.graph_document(&graph).await?)

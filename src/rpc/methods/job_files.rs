@@ -44,7 +44,7 @@ fn decoded(field: &str, text: &str) -> Result<Vec<u8>, RpcError> {
 }
 
 fn wrong(field: &str, why: &str) -> RpcError {
-    RpcError::new(code::INVALID_PARAMS, format!("`{field}`: {why}")).with("field", field)
+    RpcError::wrong(field, format!("`{field}`: {why}"))
 }
 
 /// The files of a job.

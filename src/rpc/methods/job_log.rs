@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::follow::{LoggedLine, StreamPlace};
 use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
@@ -45,7 +45,7 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
     if after.as_ref().is_some_and(|place| place.parse::<StreamPlace>().is_err()) {
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
+        return Err(RpcError::wrong("after", message));
     }
     let id = context.seen_job(given.id).await?;
     let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;

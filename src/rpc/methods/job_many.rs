@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::RpcError;
 use super::job_edit::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
@@ -25,7 +25,7 @@ methods! {
     /// Groups the latest failed jobs that job.list finds by the kind of their error.
     "job.errors", Scope::Read => job_list::errors;
     /// Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.
-    "job.change_many", Scope::Submit => change_many;
+    "job.change_many", Scope::Submit => |context, given| change(context, given, false);
 }
 
 /// The word of a change.
@@ -107,13 +107,6 @@ impl ChangeMany {
     }
 }
 
-async fn change_many(
-    context: CallContext,
-    given: ChangeMany,
-) -> Result<ManyChangedDocument, RpcError> {
-    change(context, given, false).await
-}
-
 /// Changes jobs, or only dead letters.
 pub(super) async fn change(
     context: CallContext,
@@ -121,9 +114,7 @@ pub(super) async fn change(
     only_dead: bool,
 ) -> Result<ManyChangedDocument, RpcError> {
     let most = if only_dead { DEAD_MAX } else { JOBS_MAX };
-    let wrong = |field: &str, message: String| {
-        Err(RpcError::new(code::INVALID_PARAMS, message).with("field", field))
-    };
+    let wrong = |field: &str, message: String| Err(RpcError::wrong(field, message));
     let change = match given.change {
         ChangeWord::Retry => {
             JobChange::Retry { with_dependents: given.with_dependents, changes: given.changes }

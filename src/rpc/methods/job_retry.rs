@@ -8,6 +8,7 @@ use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::Spelled;
+use crate::client::JobChange;
 use crate::proto::job::JobId;
 
 methods! {
@@ -53,16 +54,15 @@ struct RetriedJob {
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
     let id = context.job_named(given.id.0).await?;
     context.may_correct(&id, &given.changes, "retry").await?;
-    let jobs = if given.with_dependents {
+    let RetryOne { with_dependents, changes, .. } = given;
+    if with_dependents {
         context.may_retry_dependents()?;
-        context.client.retry_job_with_dependents(&id, &given.changes).await?
-    } else {
-        let status = context.client.retry_job_corrected(&id, &given.changes).await?;
-        vec![(id, Ok(status))]
-    };
-    let jobs = jobs.into_iter().map(|(id, result)| {
-        let (result, problem) = match result {
-            Ok(status) => (Some(status.to_string()), None),
+    }
+    let retry = JobChange::Retry { with_dependents, changes };
+    let jobs = context.client.change_job(&id, &retry).await?.into_iter();
+    let jobs = jobs.map(|(id, told)| {
+        let (result, problem) = match told {
+            Ok(status) => (Some(status), None),
             Err(error) => (None, Some(error.to_string())),
         };
         RetriedJob { id: id.to_string(), result, problem }

@@ -54,7 +54,7 @@ async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument
         }
         (None, Some(_)) => {
             let message = "`until` ends a period that `since` begins: give both";
-            return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "since"));
+            return Err(RpcError::wrong("since", message));
         }
     };
     if let Some(types) = &context.caller.bounds.types {

@@ -148,9 +148,8 @@ struct Find {
 async fn find(context: CallContext, given: Find) -> Result<ObjectPage, RpcError> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
-    let query = Query::parse(&given.query).map_err(|error| {
-        RpcError::new(code::INVALID_PARAMS, error.to_string()).with("field", "query")
-    })?;
+    let query =
+        Query::parse(&given.query).map_err(|error| RpcError::wrong("query", error.to_string()))?;
     let ask = Ask::Find { object_type, query, after: None, limit };
     let objects = match context.client.objects(&of, ask, &context.config.osis).await? {
         Answer::Objects(objects) => objects.iter().map(Object::document).collect(),
@@ -203,7 +202,7 @@ async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted, Rpc
     let of = named(&context, &given.context)?;
     if given.ids.len() > PAGE_MAX {
         let message = format!("`ids` names more than {PAGE_MAX} objects");
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "ids"));
+        return Err(RpcError::wrong("ids", message));
     }
     let Spelled(object_type) = given.object_type;
     let write = |Spelled(id): Spelled<ObjectId>| {

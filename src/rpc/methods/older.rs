@@ -120,8 +120,7 @@ impl RunJob {
                 Ok(job)
             }
             JobOrScript::Job(_) => {
-                let message = "script_type and prerequisites are members of `job`";
-                Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "job"))
+                Err(RpcError::wrong("job", "script_type and prerequisites are members of `job`"))
             }
             JobOrScript::Script(script) => Ok(JobSettings::of([
                 ("script", json!(script)),

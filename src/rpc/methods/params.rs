@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::RpcError;
 use crate::proto::job::JobId;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 
@@ -70,7 +70,7 @@ pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
     }
     let message =
         format!("{method} deletes every job that is not running; confirm with yes = true");
-    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"))
+    Err(RpcError::wrong("yes", message))
 }
 
 /// The time to wait without `wait`.
@@ -85,7 +85,7 @@ pub(super) fn patience(wait: Option<f64>) -> Result<Duration, RpcError> {
         return Ok(Duration::from_secs_f64(seconds));
     }
     let message = format!("cannot wait {seconds} seconds: `wait` is from 0 to {WAIT_MAX_S}");
-    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "wait"))
+    Err(RpcError::wrong("wait", message))
 }
 
 /// Returns the size of a page.
@@ -95,5 +95,5 @@ pub(super) fn page_size(limit: Option<usize>, most: usize) -> Result<usize, RpcE
         return Ok(limit);
     }
     let message = format!("a page cannot have {limit} entries: `limit` is from 1 to {most}");
-    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "limit"))
+    Err(RpcError::wrong("limit", message))
 }

@@ -157,7 +157,7 @@ fn time(
         let most = format_duration(most);
         let message =
             format!("`{field}` is {seconds}: it is a number of seconds above 0, up to {most}");
-        RpcError::new(code::INVALID_PARAMS, message).with("field", field)
+        RpcError::wrong(field, message)
     })
 }
 
@@ -233,11 +233,8 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
-        let message = format!(
-            "{} may not run a script in session {id} of another caller",
-            context.caller.name
-        );
-        return Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()));
+        let refused = context.may_not(format!("run a script in session {id} of another caller"));
+        return Err(refused.with("id", id.as_str()));
     }
     context.has_type(&job)?;
     let answer = context.client.call_session(&id, given.script, timeout).await?;

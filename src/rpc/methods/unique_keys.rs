@@ -25,12 +25,11 @@ impl CallContext {
         if !job.spec.replaces() {
             return Ok(());
         }
-        let message = format!(
-            "{} may not replace the job of a shared unique key, which may be of another caller: this needs the scope \
-             operate, and no bounds",
-            self.caller.name
+        let refused = self.may_not(
+            "replace the job of a shared unique key, which may be of another caller: this needs the scope operate, and \
+             no bounds",
         );
-        Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "on_duplicate"))
+        Err(refused.with("field", "on_duplicate"))
     }
 
     /// Returns the id of a submitted job, or of the job that holds its unique key, if the caller may know that.
