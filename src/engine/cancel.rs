@@ -7,38 +7,18 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// The reason for stopping a running script.
+/// The reason for stopping a running script. Of two requests the later reason of this list counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
+    /// The actor is shutting down: the job goes back to its queue.
+    Shutdown = 1,
     /// A stop request: the job ends in `stopped_by_request`.
     Requested,
-    /// The actor is shutting down: the job goes back to its queue.
-    Shutdown,
     /// The actor lost its lease: the job belongs to another actor.
     LeaseLost,
 }
 
 const RUNNING: u8 = 0;
-
-impl StopReason {
-    /// The higher one counts.
-    fn code(self) -> u8 {
-        match self {
-            Self::Shutdown => 1,
-            Self::Requested => 2,
-            Self::LeaseLost => 3,
-        }
-    }
-
-    fn from_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::Shutdown),
-            2 => Some(Self::Requested),
-            3 => Some(Self::LeaseLost),
-            _ => None,
-        }
-    }
-}
 
 /// Shared between the actor, which may stop a script, and the engine that runs it. The first request stops it. A
 /// later one changes the reason if it says more: the job was stopped by a person, or is lost.
@@ -57,7 +37,7 @@ impl Cancel {
 
     /// Requests a stop. A shutdown gives way to the other reasons, and a stop on request to a lost lease.
     pub fn request(&self, reason: StopReason) {
-        let before = self.reason.fetch_max(reason.code(), Ordering::SeqCst);
+        let before = self.reason.fetch_max(reason as u8, Ordering::SeqCst);
         if before == RUNNING
             && let Some(wake) = self.wake.get()
         {
@@ -67,7 +47,9 @@ impl Cancel {
 
     /// Returns the reason of a requested stop. Costs one load.
     pub fn requested(&self) -> Option<StopReason> {
-        StopReason::from_code(self.reason.load(Ordering::SeqCst))
+        let reasons = [StopReason::Shutdown, StopReason::Requested, StopReason::LeaseLost];
+        let asked = self.reason.load(Ordering::SeqCst);
+        reasons.into_iter().find(|reason| *reason as u8 == asked)
     }
 
     /// Returns a descriptor for `poll` that becomes readable once a stop is requested.

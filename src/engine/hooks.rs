@@ -130,16 +130,12 @@ impl HookedEngine {
         let message = hook.told(&failure, self.timeout);
         Err(match failure {
             Failure::Timeout if deadline == script.deadline => Failure::Timeout,
-            Failure::Timeout => Failure::script(message),
-            Failure::Script { exit_code, .. }
-            | Failure::Postponed { exit_code, .. }
-            | Failure::Discarded { exit_code, .. }
-            // A hook has no event to wait for.
-            | Failure::Waits { exit_code, .. } => Failure::Script { message, exit_code },
             Failure::Machine { .. } => Failure::Machine { message },
             Failure::Killed { exit_code, .. } => Failure::Killed { message, exit_code },
             Failure::Invalid { .. } => Failure::Invalid { message },
             Failure::Stopped(reason) => Failure::Stopped(reason),
+            // A hook has no event to wait for.
+            failure => Failure::Script { message, exit_code: failure.exit_code() },
         })
     }
 

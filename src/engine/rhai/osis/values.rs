@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config::RhaiLimits;
-use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules};
+use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules, OtherText};
 use crate::proto::object::{OWN_FIELDS, Object, ObjectId, SID, time_ms, time_text};
 
 /// An object from a script: its own fields apart from the store's.
@@ -84,7 +84,7 @@ pub(super) fn to_json(value: &Dynamic, field: &str, nesting: usize) -> Result<Va
     serde_json::to_value(form).map_err(|error| error.to_string())
 }
 
-fn rejected(value: &Dynamic, field: &str) -> Result<Option<String>, String> {
+fn rejected(value: &Dynamic, field: &str) -> OtherText {
     if value.is_float() {
         return Err(format!("{field} is not a finite number"));
     }

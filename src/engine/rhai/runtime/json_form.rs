@@ -16,13 +16,16 @@ pub(crate) struct JsonForm<'a> {
     pub(crate) rules: JsonRules<'a>,
 }
 
+/// The text of a value, `None` for null, or why it has none.
+pub(crate) type OtherText = Result<Option<String>, String>;
+
 /// The fate of values without a form in JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonRules<'a> {
     /// The error of a value that is nested deeper than [`DEPTH_MAX`].
     pub(crate) too_deep: &'a str,
     /// Returns the text of any other value, by the name of its field; `None` for null.
-    pub(crate) other: &'a dyn Fn(&Dynamic, &str) -> Result<Option<String>, String>,
+    pub(crate) other: &'a dyn Fn(&Dynamic, &str) -> OtherText,
 }
 
 impl Serialize for JsonForm<'_> {

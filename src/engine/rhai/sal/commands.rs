@@ -102,7 +102,10 @@ let result = run("echo out; echo err >&2").execute();
             r#"
 if which("no-such-program") == () { "not here" } else { "here" }
 // → not here"#,
-            which,
+            |job, name| {
+                let file = find_in(name, OsStr::new(job.search_path()));
+                Ok(or_unit(file.as_deref().map(path_text)))
+            },
         )
         .returns("string or ()");
 }
@@ -298,11 +301,6 @@ fn result(report: &ChildReport) -> Map {
         ("success".into(), success.into()),
         ("code".into(), INT::from(code.unwrap_or(-1)).into()),
     ])
-}
-
-fn which(job: SalJob<'_>, name: &str) -> CallResult<Dynamic> {
-    let file = find_in(name, OsStr::new(job.search_path()));
-    Ok(or_unit(file.as_deref().map(path_text)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]

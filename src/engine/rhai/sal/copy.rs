@@ -35,7 +35,7 @@ copy("site/*.html", "backup");
 copy("site", "copy of site");
 [exist("backup/a.html"), exist("backup/b.css"), exist("copy of site/b.css")]
 // → [true,false,true]"#,
-        |job, source, destination| copy(job, source, destination),
+        copy,
     );
     functions.act_on(
         "copy_bin",
@@ -67,7 +67,7 @@ file_write("draft.txt", "text");
 mv("draft.txt", "final.txt");
 [exist("draft.txt"), file_read("final.txt")]
 // → [false,"text"]"#,
-        |job, source, destination| move_to(job, source, destination),
+        move_to,
     );
     functions.act_on_two(
         "rsync",

@@ -1,7 +1,8 @@
 //! Downloads with the program curl: to a file, an unpacked archive, or an installed package.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use ::rhai::INT;
 
@@ -95,17 +96,18 @@ fn download(job: SalJob<'_>, url: &str, folder: &str, min_kb: INT) -> CallResult
 /// Downloads to a temporary name, so that the file appears complete or not at all.
 fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     let bytes_max = job.settings.download_bytes_max;
-    let mut name = to.file_name().ok_or("the path has no file name")?.to_owned();
-    name.push(format!(".{:016x}.part", fastrand::u64(..)));
-    let part = PartialDownload(to.with_file_name(name));
+    to.file_name().ok_or("the path has no file name")?;
+    let part = tempfile::Builder::new()
+        .suffix(".part")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(to.parent().unwrap_or(to))?;
     curl(job, url)?
         .args(["--fail", "--connect-timeout", "30", "--max-filesize"])
         .arg(bytes_max.to_string())
         .arg("--output")
-        .arg(&part.0)
+        .arg(part.path())
         .output(job)?;
-    // Curl creates no file for an empty response.
-    let size = part.0.metadata().map_or(0, |data| data.len());
+    let size = part.path().metadata()?.len();
     if size > bytes_max {
         return Err(
             format!("larger than the limit of {bytes_max} bytes (sal.download_size_max)").into()
@@ -114,19 +116,8 @@ fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     if size / 1024 < u64::try_from(min_kb).unwrap_or_default() {
         return Err(format!("too small: {size} bytes are less than {min_kb} KiB").into());
     }
-    if size == 0 {
-        fs::File::create(&part.0)?;
-    }
-    Ok(fs::rename(&part.0, to)?)
-}
-
-/// An incomplete download, removed unless it was renamed.
-struct PartialDownload(PathBuf);
-
-impl Drop for PartialDownload {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+    part.persist(to).map_err(|failed| failed.error)?;
+    Ok(())
 }
 
 /// Returns the last part of a URL's path.

@@ -114,7 +114,7 @@ ensure("site.conf")
 mkdir("a/b/c");
 exist("a/b/c")
 // → true"#,
-        |job, path| make_folder(job, path),
+        make_folder,
     );
     functions.act_on(
         "ensure_dir",

@@ -89,7 +89,7 @@ fn hashes(functions: &mut Functions<'_>) {
         "key",
         "Returns all fields of a hash as a map of strings; an empty map if the hash does not exist.",
         "\nredis_del(\"h\");\nredis_hset(\"h\", \"a\", 1);\nredis_hset(\"h\", \"b\", 2);\nredis_hgetall(\"h\")\n// → {\"a\":\"1\",\"b\":\"2\"}",
-        |job, key| all(job, key),
+        all,
     );
     functions.act_on_two(
         "redis_hdel",

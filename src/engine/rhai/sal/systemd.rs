@@ -28,7 +28,7 @@ for unit in systemd_list().filter(|unit| unit.active == "failed") {
         r#"
 systemd_status("nginx").active
 // → active"#,
-        |job, unit| status(job, unit),
+        status,
     );
     changes(functions);
     logs(functions);

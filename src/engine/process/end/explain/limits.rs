@@ -43,57 +43,49 @@ impl Explainer<'_> {
 
     fn of_limit(&self, ending: Ending) -> Option<String> {
         let (config, asked) = self.of_type?;
-        let size = |bytes: u64| format_size(bytes);
+        let (size, none) = (format_size, None);
         let memory_key = if config.memory > 0 { "memory" } else { "address_space" };
-        let (what, key, value) = match ending.limit? {
+        let (what, key, value, option) = match ending.limit? {
             // Its error says it.
             Limit::Output | Limit::UnitMemory | Limit::SliceMemory | Limit::MachineMemory => {
                 return None;
             }
             Limit::Cpu => {
-                let cpu = asked.cpu.unwrap_or(config.cpu);
-                ("processor time of one process", "cpu", format_duration(cpu))
+                let cpu = format_duration(asked.cpu.unwrap_or(config.cpu));
+                ("processor time of one process", "cpu", cpu, asked.cpu.map(|_| "--cpu-time"))
             }
             Limit::Memory => {
                 let of_type = if config.memory > 0 { config.memory } else { config.address_space };
-                let bytes = asked.memory.as_ref().map_or(of_type, |memory| memory.bytes());
-                ("memory of one process", memory_key, size(bytes))
+                let own = asked.memory.as_ref();
+                let bytes = own.map_or(of_type, |memory| memory.bytes());
+                let option = own.filter(|_| config.memory > 0).map(|_| "--memory");
+                ("memory of one process", memory_key, size(bytes), option)
             }
-            Limit::Processes => ("processes", "processes", config.processes.to_string()),
+            Limit::Processes => ("processes", "processes", config.processes.to_string(), none),
             Limit::OpenFiles => {
-                ("open files of one process", "open_files", config.open_files.to_string())
+                ("open files of one process", "open_files", config.open_files.to_string(), none)
             }
-            Limit::FileSize => ("size of a file", "file_size", size(config.file_size)),
-            Limit::Disk => ("space on disk", "disk", size(config.disk)),
+            Limit::FileSize => ("size of a file", "file_size", size(config.file_size), none),
+            Limit::Disk => ("space on disk", "disk", size(config.disk), none),
             Limit::JobMemory => {
-                let whole = asked.job_memory.as_ref().or(asked.memory.as_ref());
-                let bytes = whole.map_or(config.job_memory, |memory| memory.bytes());
-                ("memory of the whole job", "job_memory", size(bytes))
+                let own = asked.job_memory.as_ref().map(|memory| (memory, "--job-memory"));
+                let own = own.or(asked.memory.as_ref().map(|memory| (memory, "--memory")));
+                let bytes = own.map_or(config.job_memory, |(memory, _)| memory.bytes());
+                let option = own.map(|(_, option)| option);
+                ("memory of the whole job", "job_memory", size(bytes), option)
             }
             Limit::JobProcesses => {
-                ("processes of the whole job", "job_processes", config.job_processes.to_string())
+                let processes = config.job_processes.to_string();
+                ("processes of the whole job", "job_processes", processes, none)
             }
         };
         let by_signal = ending.is_by(Signal::SIGXCPU) || ending.is_by(Signal::SIGXFSZ);
         let counted = matches!(ending.limit?, Limit::JobMemory | Limit::JobProcesses);
         let is_certain = ending.ended != Ended::Itself || by_signal || counted;
         let how = if is_certain { "reached" } else { "probably reached" };
-        let table = &self.table;
-        let is_asked = match key {
-            "memory" => asked.memory.is_some(),
-            "job_memory" => asked.job_memory.is_some() || asked.memory.is_some(),
-            "cpu" => asked.cpu.is_some(),
-            _ => false,
-        };
-        let opens = if is_asked {
-            let option = match key {
-                "cpu" => "--cpu-time",
-                "job_memory" if asked.job_memory.is_some() => "--job-memory",
-                _ => "--memory",
-            };
-            format!("the job itself asked for no more ({option})")
-        } else {
-            format!("a larger {key} in [{table}] allows more")
+        let opens = match option {
+            Some(option) => format!("the job itself asked for no more ({option})"),
+            None => format!("a larger {key} in [{}] allows more", self.table),
         };
         Some(format!("sandbox: the job {how} its limit for the {what}, {value}; {opens}"))
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pep440_rs::VersionSpecifiers;
+use regex::Regex;
 
 use super::metadata::{self, Metadata};
 use super::uv::find_uv;
@@ -330,20 +331,13 @@ fn is_of_index(package: &str) -> bool {
         ".whl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".tlz", ".lz",
         ".lzma",
     ];
+    const FORM: &str = r"(?-u)^([\w.-]+)\s*(\[[\w., -]*\])?\s*([<>=!~(][\w.<>=!~,()*+ -]*)?$";
     let package = package.split(';').next().unwrap_or_default().trim();
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let name = &package[..package.find(|c| !is_of_name(c)).unwrap_or(package.len())];
-    let (lower, rest) = (name.to_ascii_lowercase(), package[name.len()..].trim_start());
-    let (extras, versions) = match rest.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').unwrap_or(("?", rest)),
-        None => ("", rest),
-    };
-    let versions = versions.trim_start();
-    !name.is_empty()
-        && !ARCHIVES.iter().any(|archive| lower.ends_with(archive))
-        && extras.chars().all(|c| is_of_name(c) || c == ',' || c == ' ')
-        && (versions.is_empty() || versions.starts_with(['<', '>', '=', '!', '~', '(']))
-        && versions.chars().all(|c| is_of_name(c) || "<>=!~,()*+ ".contains(c))
+    let form = Regex::new(FORM).ok();
+    form.and_then(|form| form.captures(package)).is_some_and(|found| {
+        let name = found[1].to_ascii_lowercase();
+        !ARCHIVES.iter().any(|archive| name.ends_with(archive))
+    })
 }
 
 fn not_installed(messages: &str) -> Failure {
