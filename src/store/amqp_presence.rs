@@ -82,9 +82,13 @@ impl Store {
     ) -> Result<(), StoreError> {
         const DOING: &str = "noting the state of a broker";
         let document = serde_json::to_string(presence).unwrap_or_default();
-        let mut script = self.scripts.amqp_appear.prepare_invoke();
-        script.arg(scope).arg(presence.name()).arg(document).arg(KEPT.as_secs());
-        self.invoke::<u64>(DOING, &script).await.map(drop)
+        self.run_script::<u64>(
+            DOING,
+            &self.scripts.amqp_appear,
+            (scope, presence.name(), document, KEPT.as_secs()),
+        )
+        .await
+        .map(drop)
     }
 
     /// Forgets the state of a broker that ends in order.
@@ -92,9 +96,13 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
-        let mut command = redis::cmd("HDEL");
-        command.arg(self.keys.amqp_brokers(scope)).arg(name);
-        self.link.query("forgetting the state of a broker", &command).await
+        self.link
+            .command(
+                "forgetting the state of a broker",
+                "HDEL",
+                (self.keys.amqp_brokers(scope), name),
+            )
+            .await
     }
 
     /// Returns the state of each broker of a scope, by name.
@@ -102,10 +110,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.amqp_brokers(scope));
-        let found: BTreeMap<String, String> =
-            self.link.query("reading the state of brokers", &command).await?;
+        let found: BTreeMap<String, String> = self
+            .link
+            .command("reading the state of brokers", "HGETALL", self.keys.amqp_brokers(scope))
+            .await?;
         let now_us = self.now().await?.as_microsecond();
         let gone_us = i64::try_from(GONE_AFTER.as_micros()).unwrap_or(i64::MAX);
         let parsed = found.values().filter_map(|document| {

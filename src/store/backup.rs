@@ -180,10 +180,14 @@ impl Store {
         after: &str,
         until: &str,
     ) -> Result<LogCopy, StoreError> {
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.log(id)).arg(format!("({after}")).arg(until);
-        command.arg("COUNT").arg(LOG_ENTRIES);
-        let entries: Value = self.link.query(DOING, &command).await?;
+        let entries: Value = self
+            .link
+            .command(
+                DOING,
+                "XRANGE",
+                (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES),
+            )
+            .await?;
         let entries = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
         Ok(LogCopy { id: id.clone(), entries })
     }
@@ -221,9 +225,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
         const DOING: &str = "backing up limits";
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.limits()).arg(0).arg(-1);
-        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let names: Vec<String> =
+            self.link.command(DOING, "ZRANGE", (self.keys.limits(), 0, -1)).await?;
         let mut limits = Vec::new();
         for name in names {
             let key = self.keys.limit_starts(&name);
@@ -271,10 +274,14 @@ impl Store {
         context: &Context,
         object_type: &ObjectType,
     ) -> Result<IndexesCopy, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.object_indexes(context, object_type));
-        let states: Vec<(String, String)> =
-            self.link.query("backing up indexes of objects", &command).await?;
+        let states: Vec<(String, String)> = self
+            .link
+            .command(
+                "backing up indexes of objects",
+                "HGETALL",
+                self.keys.object_indexes(context, object_type),
+            )
+            .await?;
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })

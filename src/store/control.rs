@@ -83,15 +83,20 @@ impl Store {
         asking: Option<&BootId>,
         by: &str,
     ) -> Result<StopOutcome, StoreError> {
-        let mut script = self.scripts.stop.prepare_invoke();
-        script
-            .arg(id.as_str())
-            .arg(kept(retention))
-            .arg(Control::Stop(id.clone()).to_json())
-            .arg(asking.map_or("", BootId::as_str))
-            .arg("stopped")
-            .arg(by);
-        let code: String = self.invoke("stopping a job", &script).await?;
+        let code: String = self
+            .run_script(
+                "stopping a job",
+                &self.scripts.stop,
+                (
+                    id.as_str(),
+                    kept(retention),
+                    Control::Stop(id.clone()).to_json(),
+                    asking.map_or("", BootId::as_str),
+                    "stopped",
+                    by,
+                ),
+            )
+            .await?;
         match code.as_str() {
             "stopped" => Ok(StopOutcome::Stopped),
             "requested" => Ok(StopOutcome::Requested),
@@ -138,9 +143,8 @@ impl Store {
         pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
         self.link.pipeline::<()>("looking for a live actor", &pipeline).await?;
         tokio::time::sleep(LISTENS_WITHIN).await;
-        let mut command = redis::cmd("LREM");
-        command.arg(&list).arg(0).arg(&message);
-        let left: u64 = self.link.query("looking for a live actor", &command).await?;
+        let left: u64 =
+            self.link.command("looking for a live actor", "LREM", (&list, 0, &message)).await?;
         Ok(left == 0)
     }
 
@@ -149,10 +153,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
-        let mut command = redis::cmd("LPOP");
-        command.arg(self.keys.control(actor)).arg(MESSAGES_TAKEN_MAX);
-        let taken: Option<Vec<Vec<u8>>> =
-            self.link.query("reading control messages", &command).await?;
+        let taken: Option<Vec<Vec<u8>>> = self
+            .link
+            .command(
+                "reading control messages",
+                "LPOP",
+                (self.keys.control(actor), MESSAGES_TAKEN_MAX),
+            )
+            .await?;
         Ok(taken.unwrap_or_default())
     }
 
@@ -176,10 +184,13 @@ impl Store {
         lease: Duration,
         retention: impl Into<Retention>,
     ) -> Result<HandedOn, StoreError> {
-        let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("").arg(kept(retention));
-        let (messages, left): (u64, u64) =
-            self.invoke("handing on control messages", &script).await?;
+        let (messages, left): (u64, u64) = self
+            .run_script(
+                "handing on control messages",
+                &self.scripts.fan_out,
+                (millis(lease), MESSAGES_PER_STEP, "", kept(retention)),
+            )
+            .await?;
         Ok(HandedOn { messages, are_left: left > 0 })
     }
 
@@ -224,9 +235,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn some_exist(&self, keys: &[String]) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("EXISTS");
-        command.arg(keys);
-        let found: u64 = self.link.query("looking for work", &command).await?;
+        let found: u64 = self.link.command("looking for work", "EXISTS", keys).await?;
         Ok(found > 0)
     }
 
@@ -253,13 +262,9 @@ impl Store {
     pub async fn pass_on(&self, woken: &Woken) -> Result<(), StoreError> {
         let doing = "passing on a wake-up";
         if let Some(target) = self.keys.target_of_wake(&woken.list) {
-            let mut script = self.scripts.wake.prepare_invoke();
-            script.arg(target.to_string());
-            return self.invoke(doing, &script).await;
+            return self.run_script(doing, &self.scripts.wake, target.to_string()).await;
         }
-        let mut command = redis::cmd("LPUSH");
-        command.arg(&woken.list).arg(woken.entry.as_slice());
-        self.link.query::<Value>(doing, &command).await?;
+        self.link.command::<Value>(doing, "LPUSH", (&woken.list, woken.entry.as_slice())).await?;
         Ok(())
     }
 
@@ -272,9 +277,9 @@ impl Store {
         let Some(client_id) = waker.client_id() else {
             return Ok(());
         };
-        let mut command = redis::cmd("CLIENT");
-        command.arg("UNBLOCK").arg(client_id);
-        self.link.query::<Value>("waking a waiting connection", &command).await?;
+        self.link
+            .command::<Value>("waking a waiting connection", "CLIENT", ("UNBLOCK", client_id))
+            .await?;
         Ok(())
     }
 }

@@ -131,10 +131,18 @@ impl Store {
         from: Timestamp,
         overdue: OverdueTime,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.cron_overdue.prepare_invoke();
-        script.arg(name.as_str()).arg(from.as_microsecond());
-        script.arg(overdue.twice.as_micros().to_string()).arg(overdue.at.as_microsecond());
-        let noted: u8 = self.invoke("noting when a periodic job is overdue", &script).await?;
+        let noted: u8 = self
+            .run_script(
+                "noting when a periodic job is overdue",
+                &self.scripts.cron_overdue,
+                (
+                    name.as_str(),
+                    from.as_microsecond(),
+                    overdue.twice.as_micros().to_string(),
+                    overdue.at.as_microsecond(),
+                ),
+            )
+            .await?;
         Ok(noted == 1)
     }
 
@@ -148,10 +156,18 @@ impl Store {
         last: Timestamp,
         missed: MissedFirings,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.cron_missed.prepare_invoke();
-        script.arg(name.as_str()).arg(last.as_microsecond());
-        script.arg(missed.latest.as_microsecond()).arg(missed.number);
-        let noted: u8 = self.invoke("noting missed firings of a periodic job", &script).await?;
+        let noted: u8 = self
+            .run_script(
+                "noting missed firings of a periodic job",
+                &self.scripts.cron_missed,
+                (
+                    name.as_str(),
+                    last.as_microsecond(),
+                    missed.latest.as_microsecond(),
+                    missed.number,
+                ),
+            )
+            .await?;
         Ok(noted == 1)
     }
 
@@ -203,9 +219,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
         const DOING: &str = "looking at the periodic jobs that are fired";
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.cron_names()).arg(0).arg(NAMES_MAX - 1);
-        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let names: Vec<String> =
+            self.link.command(DOING, "ZRANGE", (self.keys.cron_names(), 0, NAMES_MAX - 1)).await?;
         let mut names: Vec<CronName> = names.iter().filter_map(|name| name.parse().ok()).collect();
         names.sort();
         if names.is_empty() {

@@ -181,10 +181,10 @@ impl Store {
             "ran_us",
             "ran_id",
         ];
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.cron(name)).arg(&FIELDS);
-        let fields: [Option<String>; 8] =
-            self.link.query("looking at a periodic job", &command).await?;
+        let fields: [Option<String>; 8] = self
+            .link
+            .command("looking at a periodic job", "HMGET", (self.keys.cron(name), &FIELDS))
+            .await?;
         let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id] = fields;
         let number =
             |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
@@ -200,9 +200,13 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn note_cron_run(&self, name: &CronName, id: &JobId) -> Result<(), StoreError> {
-        let mut script = self.scripts.cron_ran.prepare_invoke();
-        script.arg(name.as_str()).arg(id.as_str());
-        self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
+        self.run_script::<u8>(
+            "noting a run of a periodic job",
+            &self.scripts.cron_ran,
+            (name.as_str(), id.as_str()),
+        )
+        .await
+        .map(drop)
     }
 
     /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job, if that
@@ -216,9 +220,8 @@ impl Store {
         most: usize,
     ) -> Result<Vec<(Firing, Option<JobStatus>)>, StoreError> {
         const DOING: &str = "reading the history of a periodic job";
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.cron(name)).arg("history");
-        let history: Option<String> = self.link.query(DOING, &command).await?;
+        let history: Option<String> =
+            self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
         let history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let history: Vec<Firing> = history.into_iter().take(most).collect();

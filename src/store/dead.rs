@@ -67,9 +67,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("LPOS");
-        command.arg(self.keys.dead(script_type)).arg(id.as_str());
-        let place: Option<u64> = self.link.query("looking for a dead letter", &command).await?;
+        let place: Option<u64> = self
+            .link
+            .command(
+                "looking for a dead letter",
+                "LPOS",
+                (self.keys.dead(script_type), id.as_str()),
+            )
+            .await?;
         Ok(place.is_some())
     }
 }

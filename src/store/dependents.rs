@@ -72,9 +72,14 @@ impl Store {
     /// [`StoreError`].
     pub async fn more_dependents(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
         const SHOWN_MAX: usize = 100_000;
-        let mut command = redis::cmd("LRANGE");
-        command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
-        let ids: Vec<String> = self.link.query("reading the dependents of a job", &command).await?;
+        let ids: Vec<String> = self
+            .link
+            .command(
+                "reading the dependents of a job",
+                "LRANGE",
+                (self.keys.dependents(id), 0, SHOWN_MAX - 1),
+            )
+            .await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 }

@@ -135,9 +135,10 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<JobEvent>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.events()).arg(from).arg("+").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading events", &command).await?;
+        let reply: StreamRangeReply = self
+            .link
+            .command("reading events", "XRANGE", (self.keys.events(), from, "+", "COUNT", limit))
+            .await?;
         Ok(reply.ids.into_iter().map(event).collect())
     }
 

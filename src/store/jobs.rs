@@ -135,9 +135,9 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<RetryOutcome, StoreError> {
-        let mut script = self.scripts.start.prepare_invoke();
-        script.arg(id.as_str()).arg(kept(retention));
-        let (code, detail): (String, String) = self.invoke("starting a job", &script).await?;
+        let (code, detail): (String, String) = self
+            .run_script("starting a job", &self.scripts.start, (id.as_str(), kept(retention)))
+            .await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
@@ -210,9 +210,7 @@ impl Store {
         what: &str,
         more: &[String],
     ) -> Result<RetryStep, StoreError> {
-        let mut script = self.scripts.retry.prepare_invoke();
-        script.arg(id).arg(what).arg(more);
-        self.invoke(RETRYING, &script).await
+        self.run_script(RETRYING, &self.scripts.retry, (id, what, more)).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
@@ -224,9 +222,9 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<DeleteOutcome, StoreError> {
-        let mut script = self.scripts.delete.prepare_invoke();
-        script.arg(id.as_str()).arg(kept(retention));
-        let code: String = self.invoke("deleting a job", &script).await?;
+        let code: String = self
+            .run_script("deleting a job", &self.scripts.delete, (id.as_str(), kept(retention)))
+            .await?;
         match code.as_str() {
             "deleted" => Ok(DeleteOutcome::Deleted),
             "running" => Ok(DeleteOutcome::Running),

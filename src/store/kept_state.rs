@@ -15,8 +15,11 @@ impl Store {
         (id, claimed_at): (&JobId, u64),
         state: &str,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.keep_state.prepare_invoke();
-        script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(state);
-        self.invoke("keeping the state of a job", &script).await
+        self.run_script(
+            "keeping the state of a job",
+            &self.scripts.keep_state,
+            (boot.as_str(), id.as_str(), claimed_at, state),
+        )
+        .await
     }
 }

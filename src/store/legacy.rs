@@ -146,10 +146,13 @@ impl Store {
     ) -> Result<LegacySweep, StoreError> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
-        let mut script = self.scripts.recover_legacy.prepare_invoke();
-        script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
-        let (started, ended, put_back, more): (u64, u64, u64, u64) =
-            self.invoke("tending legacy queues", &script).await?;
+        let (started, ended, put_back, more): (u64, u64, u64, u64) = self
+            .run_script(
+                "tending legacy queues",
+                &self.scripts.recover_legacy,
+                (kept(retention), PER_QUEUE, millis(GRACE)),
+            )
+            .await?;
         Ok(LegacySweep { started, ended, put_back, more: more == 1 })
     }
 
@@ -163,14 +166,15 @@ impl Store {
         let mut done = 0;
         for queue in &self.found_queues(self.keys.legacy()).await? {
             let list = self.keys.legacy_stops(queue);
-            let mut command = redis::cmd("LRANGE");
-            command.arg(&list).arg(0).arg(PER_QUEUE - 1);
-            let ids: Vec<Vec<u8>> = self.link.query("reading a stop queue", &command).await?;
+            let ids: Vec<Vec<u8>> = self
+                .link
+                .command("reading a stop queue", "LRANGE", (&list, 0, PER_QUEUE - 1))
+                .await?;
             for id in ids {
                 if self.serve_legacy_stop(&id, retention).await? {
-                    let mut command = redis::cmd("LREM");
-                    command.arg(&list).arg(0).arg(id);
-                    self.link.query::<u64>("clearing a stop queue", &command).await?;
+                    self.link
+                        .command::<u64>("clearing a stop queue", "LREM", (&list, 0, id))
+                        .await?;
                     done += 1;
                 }
             }
@@ -183,10 +187,14 @@ impl Store {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(&id)).arg("status").arg("boot_id");
-        let (status, boot): (Option<String>, Option<String>) =
-            self.link.query("reading the state of a job", &command).await?;
+        let (status, boot): (Option<String>, Option<String>) = self
+            .link
+            .command(
+                "reading the state of a job",
+                "HMGET",
+                (self.keys.job(&id), "status", "boot_id"),
+            )
+            .await?;
         let status = status.map(|status| status.to_lowercase());
         if status.as_deref() == Some(JobStatus::Started.as_str()) && boot.is_none() {
             return Ok(false);
@@ -209,9 +217,7 @@ impl Store {
         let doing = "noting a push of an older client";
         let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
         if let Some(id) = &id {
-            let mut command = redis::cmd("HEXISTS");
-            command.arg(self.keys.job(id)).arg("legacy");
-            if self.link.query::<bool>(doing, &command).await? {
+            if self.link.command::<bool>(doing, "HEXISTS", (self.keys.job(id), "legacy")).await? {
                 return Ok(None);
             }
         }
@@ -225,10 +231,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
         let doing = "noting a pop of an old worker";
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("boot_id");
         let (status, boot): (Option<String>, Option<String>) =
-            self.link.query(doing, &command).await?;
+            self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await?;
         let status = status.and_then(|status| status.parse().ok());
         let has_begun =
             matches!(status, Some(JobStatus::Started | JobStatus::Finished | JobStatus::Error));
@@ -245,9 +249,9 @@ impl Store {
         doing: &'static str,
     ) -> Result<(), StoreError> {
         let (s, us): (u64, u64) = self.link.query(doing, &redis::cmd("TIME")).await?;
-        let mut command = redis::cmd("HSET");
-        command.arg(self.keys.seen(list)).arg(what).arg(s * 1000 + us / 1000);
-        self.link.query::<i64>(doing, &command).await?;
+        self.link
+            .command::<i64>(doing, "HSET", (self.keys.seen(list), what, s * 1000 + us / 1000))
+            .await?;
         Ok(())
     }
 
@@ -258,14 +262,18 @@ impl Store {
     pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
-        let mut script = self.scripts.take_tasks.prepare_invoke();
-        script
-            .arg(circle.circle.as_str())
-            .arg(circle.script_type.as_str())
-            .arg(Self::TASKS_MAX)
-            .arg(millis(PATIENCE));
-        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) =
-            self.invoke("taking tasks of rhailib", &script).await?;
+        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) = self
+            .run_script(
+                "taking tasks of rhailib",
+                &self.scripts.take_tasks,
+                (
+                    circle.circle.as_str(),
+                    circle.script_type.as_str(),
+                    Self::TASKS_MAX,
+                    millis(PATIENCE),
+                ),
+            )
+            .await?;
         let mut told = told.iter().map(|text| String::from_utf8_lossy(text).into_owned());
         let told = std::iter::from_fn(|| Some((told.next()?, told.next()?))).collect();
         Ok(TasksTaken { ids, made, late, told })

@@ -65,10 +65,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
-        let mut script = self.scripts.tend_limits.prepare_invoke();
-        script.arg(most);
         let (released, taken_back, next_us): (u64, u64, i64) =
-            self.invoke("tending limits", &script).await?;
+            self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Tended { released, taken_back, next })
     }
@@ -106,9 +104,11 @@ impl Store {
     ) -> Result<Vec<LimitState>, StoreError> {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.limits()).arg(0).arg(LISTED_MAX - 1);
-        names.extend(self.link.query::<Vec<String>>(DOING, &command).await?);
+        names.extend(
+            self.link
+                .command::<Vec<String>>(DOING, "ZRANGE", (self.keys.limits(), 0, LISTED_MAX - 1))
+                .await?,
+        );
         names.extend(self.limits_of_running().await?);
         let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();
         let now_us = self.now().await?.as_microsecond();

@@ -238,9 +238,14 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.log(id)).arg(from).arg("+").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
+        let reply: StreamRangeReply = self
+            .link
+            .command(
+                "reading the log of a job",
+                "XRANGE",
+                (self.keys.log(id), from, "+", "COUNT", limit),
+            )
+            .await?;
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
@@ -253,10 +258,14 @@ impl Store {
         &self,
         id: &JobId,
     ) -> Result<Option<(JobStatus, String)>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg(UNFINISHED_LINE);
-        let (status, text): (Option<String>, Option<Vec<u8>>) =
-            self.link.query("reading the state of a job", &command).await?;
+        let (status, text): (Option<String>, Option<Vec<u8>>) = self
+            .link
+            .command(
+                "reading the state of a job",
+                "HMGET",
+                (self.keys.job(id), "status", UNFINISHED_LINE),
+            )
+            .await?;
         let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
         Ok(status.map(|status| {
@@ -283,9 +292,14 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
-        let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.keys.log(id)).arg(end).arg("-").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
+        let reply: StreamRangeReply = self
+            .link
+            .command(
+                "reading the log of a job",
+                "XREVRANGE",
+                (self.keys.log(id), end, "-", "COUNT", limit),
+            )
+            .await?;
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }
 

@@ -82,10 +82,24 @@ impl Store {
             }
             ScriptEdit::Delete => ("delete", "", "", "", 0, ""),
         };
-        let mut script = self.scripts.publish_script.prepare_invoke();
-        script.arg(action).arg(name.as_str()).arg(definition).arg(text).arg(story).arg(version);
-        script.arg(SCRIPTS_MAX).arg(VERSIONS_KEPT).arg(VERSIONS_BYTES_MAX).arg(file);
-        let (answer, version): (String, u32) = self.invoke(DOING, &script).await?;
+        let (answer, version): (String, u32) = self
+            .run_script(
+                DOING,
+                &self.scripts.publish_script,
+                (
+                    action,
+                    name.as_str(),
+                    definition,
+                    text,
+                    story,
+                    version,
+                    SCRIPTS_MAX,
+                    VERSIONS_KEPT,
+                    VERSIONS_BYTES_MAX,
+                    file,
+                ),
+            )
+            .await?;
         match answer.as_str() {
             "ok" => Ok(ScriptEdited::Done(version)),
             "same" => Ok(ScriptEdited::Same(version)),
@@ -104,10 +118,10 @@ impl Store {
     pub async fn published_scripts(
         &self,
     ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.scripts());
-        let all: Vec<(String, Vec<u8>)> =
-            self.link.query("reading the published scripts", &command).await?;
+        let all: Vec<(String, Vec<u8>)> = self
+            .link
+            .command("reading the published scripts", "HGETALL", self.keys.scripts())
+            .await?;
         let read = all.into_iter().take(SCRIPTS_MAX);
         Ok(read
             .filter_map(|(name, head)| Some((name.parse().ok()?, version_of_json(&head)?)))
@@ -122,9 +136,10 @@ impl Store {
         &self,
         name: &ScriptName,
     ) -> Result<Option<VersionOfScript>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.scripts()).arg(name.as_str());
-        let head: Option<Vec<u8>> = self.link.query("reading a published script", &command).await?;
+        let head: Option<Vec<u8>> = self
+            .link
+            .command("reading a published script", "HGET", (self.keys.scripts(), name.as_str()))
+            .await?;
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 

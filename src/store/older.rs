@@ -66,9 +66,7 @@ impl Store {
             if is_known {
                 continue;
             }
-            let mut command = redis::cmd("LLEN");
-            command.arg(&key);
-            match self.link.query::<u64>("reading a list of older programs", &command).await {
+            match self.link.command::<u64>("reading a list of older programs", "LLEN", &key).await {
                 // A key of another type is no list of theirs.
                 Ok(0) | Err(StoreError::Failed { .. }) => {}
                 Ok(length) => others.push((key, Some(length))),
@@ -81,10 +79,10 @@ impl Store {
     }
 
     async fn older_lists(&self) -> Result<Vec<String>, StoreError> {
-        let mut command = redis::cmd("HKEYS");
-        command.arg(self.keys.older());
-        let keys: Vec<Vec<u8>> =
-            self.link.query("reading the lists of older programs", &command).await?;
+        let keys: Vec<Vec<u8>> = self
+            .link
+            .command("reading the lists of older programs", "HKEYS", self.keys.older())
+            .await?;
         Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
     }
 }

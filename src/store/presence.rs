@@ -61,9 +61,13 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.boot_hosts()).arg(boot.as_str());
-        self.link.query("reading the machine of an actor", &command).await
+        self.link
+            .command(
+                "reading the machine of an actor",
+                "HGET",
+                (self.keys.boot_hosts(), boot.as_str()),
+            )
+            .await
     }
 
     /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
@@ -78,15 +82,20 @@ impl Store {
         lease: Duration,
         replacing: Option<&str>,
     ) -> Result<Appearance, StoreError> {
-        let mut script = self.scripts.appear.prepare_invoke();
-        script
-            .arg(presence.boot_id.as_ref().map_or("", BootId::as_str))
-            .arg(actor.to_string())
-            .arg(presence.to_json())
-            .arg(PRESENCE_TTL_SECS)
-            .arg(millis(lease))
-            .arg(replacing.unwrap_or_default());
-        let held: String = self.invoke("taking an identity", &script).await?;
+        let held: String = self
+            .run_script(
+                "taking an identity",
+                &self.scripts.appear,
+                (
+                    presence.boot_id.as_ref().map_or("", BootId::as_str),
+                    actor.to_string(),
+                    presence.to_json(),
+                    PRESENCE_TTL_SECS,
+                    millis(lease),
+                    replacing.unwrap_or_default(),
+                ),
+            )
+            .await?;
         Ok(if held.is_empty() { Appearance::Taken } else { Appearance::Held(held) })
     }
 

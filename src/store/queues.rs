@@ -161,11 +161,23 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("held_by");
-        command.arg("script_type").arg("group").arg("instance").arg("priority").arg("wait");
-        let fields: [Option<String>; 7] =
-            self.link.query("reading the prerequisites of a job", &command).await?;
+        let fields: [Option<String>; 7] = self
+            .link
+            .command(
+                "reading the prerequisites of a job",
+                "HMGET",
+                (
+                    self.keys.job(id),
+                    "status",
+                    "held_by",
+                    "script_type",
+                    "group",
+                    "instance",
+                    "priority",
+                    "wait",
+                ),
+            )
+            .await?;
         let [status, held_by, script_type, group, instance, priority, wait] = fields;
         match status.and_then(|status| status.parse().ok()) {
             Some(JobStatus::Dispatched) => {}
@@ -217,9 +229,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        let mut command = redis::cmd("SMEMBERS");
-        command.arg(self.keys.paused());
-        let names: Vec<String> = self.link.query("listing paused queues", &command).await?;
+        let names: Vec<String> =
+            self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
         Ok(Pauses::of_names(&names))
     }
 
@@ -299,10 +310,13 @@ impl Store {
             if most == 0 {
                 return Ok(purged);
             }
-            let mut script = self.scripts.purge.prepare_invoke();
-            script.arg(queue.to_string()).arg(most).arg(&retention);
-            let (ended, taken_out, left): (u64, u64, u64) =
-                self.invoke("purging a queue", &script).await?;
+            let (ended, taken_out, left): (u64, u64, u64) = self
+                .run_script(
+                    "purging a queue",
+                    &self.scripts.purge,
+                    (queue.to_string(), most, &retention),
+                )
+                .await?;
             purged += ended;
             // Only the entries of the first step: clients may continue to submit.
             still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));

@@ -33,10 +33,8 @@ impl Store {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
-            let mut script = self.scripts.sample.prepare_invoke();
-            script.arg(millis(least));
             let (types, is_left, busy): (u64, u64, u64) =
-                self.invoke("sampling statistics", &script).await?;
+                self.run_script("sampling statistics", &self.scripts.sample, millis(least)).await?;
             sampled.types += types;
             sampled.jobs_end |= busy > 0;
             if is_left == 0 {
@@ -55,9 +53,13 @@ impl Store {
         &self,
         long: Duration,
     ) -> Result<Vec<(Queue, Option<Duration>)>, StoreError> {
-        let mut script = self.scripts.long_waits.prepare_invoke();
-        script.arg(u64::try_from(long.as_micros()).unwrap_or(u64::MAX));
-        let news: Vec<(String, i64)> = self.invoke("looking for long waits", &script).await?;
+        let news: Vec<(String, i64)> = self
+            .run_script(
+                "looking for long waits",
+                &self.scripts.long_waits,
+                u64::try_from(long.as_micros()).unwrap_or(u64::MAX),
+            )
+            .await?;
         let waited = |us| u64::try_from(us).ok().map(Duration::from_micros);
         Ok(news
             .into_iter()
@@ -94,9 +96,11 @@ impl Store {
         &self,
         script_type: &ScriptType,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.stats(script_type));
-        Ok(numbers(self.link.query("reading statistics", &command).await?))
+        Ok(numbers(
+            self.link
+                .command("reading statistics", "HGETALL", self.keys.stats(script_type))
+                .await?,
+        ))
     }
 
     /// Counts spans of traces that no receiver got.
@@ -104,9 +108,13 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
-        let mut command = redis::cmd("HINCRBY");
-        command.arg(self.keys.spans_dropped()).arg(service).arg(number);
-        self.link.query("counting dropped spans", &command).await
+        self.link
+            .command(
+                "counting dropped spans",
+                "HINCRBY",
+                (self.keys.spans_dropped(), service, number),
+            )
+            .await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
@@ -114,9 +122,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.spans_dropped());
-        Ok(numbers(self.link.query("reading statistics", &command).await?))
+        Ok(numbers(
+            self.link.command("reading statistics", "HGETALL", self.keys.spans_dropped()).await?,
+        ))
     }
 }
 

@@ -142,7 +142,7 @@ pub use way::Reach;
 use std::sync::Arc;
 use std::time::Instant;
 
-use redis::{FromRedisValue, ScriptInvocation};
+use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
 use crate::config::{Ack, RedisConfig};
@@ -151,7 +151,7 @@ use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
 use confirmations::Confirmations;
 use connection::SharedConnection;
-use scripts::Scripts;
+use scripts::{LuaScript, Scripts};
 use server::Server;
 use skip_log::SkipLog;
 
@@ -270,6 +270,18 @@ impl Store {
         }
         self.link.query::<redis::Value>("pinging redis", &command).await?;
         Ok(())
+    }
+
+    /// Runs a script with these arguments.
+    async fn run_script<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        script: &LuaScript,
+        arguments: impl ToRedisArgs,
+    ) -> Result<T, StoreError> {
+        let mut invocation = script.prepare_invoke();
+        invocation.arg(arguments);
+        self.invoke(doing, &invocation).await
     }
 
     async fn invoke<T: FromRedisValue>(

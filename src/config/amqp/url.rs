@@ -1,8 +1,7 @@
 //! `amqp.url`: the address of RabbitMQ. Its password is never printed.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use crate::config::secret_url::secret_url;
+use serde::Deserialize;
 
 const SCHEME: &str = "amqp://";
 const TLS_SCHEME: &str = "amqps://";
@@ -11,6 +10,7 @@ const TLS_SCHEME: &str = "amqps://";
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct AmqpUrl(String);
+secret_url!(AmqpUrl);
 
 impl AmqpUrl {
     /// Returns true if no RabbitMQ is configured.
@@ -118,30 +118,6 @@ fn percent_decoded(text: &str) -> String {
         };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-impl From<&str> for AmqpUrl {
-    fn from(url: &str) -> Self {
-        Self(url.to_owned())
-    }
-}
-
-impl fmt::Display for AmqpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.redacted())
-    }
-}
-
-impl fmt::Debug for AmqpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AmqpUrl({})", self.redacted())
-    }
-}
-
-impl Serialize for AmqpUrl {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.redacted())
-    }
 }
 
 #[cfg(test)]
