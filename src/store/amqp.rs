@@ -134,12 +134,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<(), StoreError> {
-        self.run_script::<String>(
-            "telling brokers to end",
-            &self.scripts.amqp_shutdown,
-            (scope, node.unwrap_or("*")),
-        )
-        .await?;
+        let mut script = self.scripts.amqp_shutdown.prepare_invoke();
+        script.arg(scope).arg(node.unwrap_or("*"));
+        self.invoke::<String>("telling brokers to end", &script).await?;
         Ok(())
     }
 
@@ -153,10 +150,10 @@ impl Store {
         scope: &str,
         node: Option<&str>,
     ) -> Result<i64, StoreError> {
-        let orders: BTreeMap<String, i64> = self
-            .link
-            .command("reading orders to brokers", "HGETALL", self.keys.amqp_shutdown(scope))
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_shutdown(scope));
+        let orders: BTreeMap<String, i64> =
+            self.link.query("reading orders to brokers", &command).await?;
         let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
         Ok(own.map(|(_, at)| *at).max().unwrap_or(0))
     }
@@ -185,13 +182,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>, StoreError> {
-        self.link
-            .command(
-                "reading the numbers of log events in spools",
-                "HGETALL",
-                self.keys.amqp_spool(scope),
-            )
-            .await
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_spool(scope));
+        self.link.query("reading the numbers of log events in spools", &command).await
     }
 
     /// Reads the job of a message; `None` if it does not exist.
@@ -199,14 +192,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>, StoreError> {
-        let (status, message): (Option<String>, Option<Vec<u8>>) = self
-            .link
-            .command(
-                "reading the job of a message",
-                "HMGET",
-                (self.keys.job(id), "status", "message"),
-            )
-            .await?;
+        let arguments = (self.keys.job(id), "status", "message");
+        let (status, message): (Option<String>, Option<Vec<u8>>) =
+            self.link.command("reading the job of a message", "HMGET", arguments).await?;
         let message = message.map(|bytes| text_of(&bytes)).unwrap_or_default();
         Ok(status.map(|status| MessageJob { status, message }))
     }
@@ -224,22 +212,10 @@ impl Store {
         next: &JobId,
         asked: &str,
     ) -> Result<Attached, StoreError> {
-        let answer: String = self
-            .run_script(
-                "noting a repeat of a message",
-                &self.scripts.amqp_attach,
-                (
-                    scope,
-                    chain,
-                    job.as_str(),
-                    status,
-                    next.as_str(),
-                    asked,
-                    REPEATS_MAX,
-                    REPEATS_TTL.as_secs(),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.amqp_attach.prepare_invoke();
+        script.arg(scope).arg(chain).arg(job.as_str()).arg(status).arg(next.as_str()).arg(asked);
+        script.arg(REPEATS_MAX).arg(REPEATS_TTL.as_secs());
+        let answer: String = self.invoke("noting a repeat of a message", &script).await?;
         Ok(match answer.as_str() {
             "ok" => Attached::Yes,
             "full" => Attached::Full,
@@ -252,13 +228,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>, StoreError> {
-        self.link
-            .command(
-                "reading the repeats of a message",
-                "LRANGE",
-                (self.keys.amqp_repeats(scope, chain), 0, -1),
-            )
-            .await
+        let mut command = redis::cmd("LRANGE");
+        command.arg(self.keys.amqp_repeats(scope, chain)).arg(0).arg(-1);
+        self.link.query("reading the repeats of a message", &command).await
     }
 
     /// Forgets the repeats of a message, which were answered.
@@ -266,12 +238,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<(), StoreError> {
-        self.link
-            .command(
-                "forgetting the repeats of a message",
-                "DEL",
-                self.keys.amqp_repeats(scope, chain),
-            )
-            .await
+        let mut command = redis::cmd("DEL");
+        command.arg(self.keys.amqp_repeats(scope, chain));
+        self.link.query("forgetting the repeats of a message", &command).await
     }
 }

@@ -82,13 +82,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         const DOING: &str = "noting the state of a broker";
         let document = serde_json::to_string(presence).unwrap_or_default();
-        self.run_script::<u64>(
-            DOING,
-            &self.scripts.amqp_appear,
-            (scope, presence.name(), document, KEPT.as_secs()),
-        )
-        .await
-        .map(drop)
+        let arguments = (scope, presence.name(), document, KEPT.as_secs());
+        self.run_script::<u64>(DOING, &self.scripts.amqp_appear, arguments).await.map(drop)
     }
 
     /// Forgets the state of a broker that ends in order.
@@ -96,13 +91,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
-        self.link
-            .command(
-                "forgetting the state of a broker",
-                "HDEL",
-                (self.keys.amqp_brokers(scope), name),
-            )
-            .await
+        let arguments = (self.keys.amqp_brokers(scope), name);
+        self.link.command("forgetting the state of a broker", "HDEL", arguments).await
     }
 
     /// Returns the state of each broker of a scope, by name.
@@ -110,10 +100,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
-        let found: BTreeMap<String, String> = self
-            .link
-            .command("reading the state of brokers", "HGETALL", self.keys.amqp_brokers(scope))
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_brokers(scope));
+        let found: BTreeMap<String, String> =
+            self.link.query("reading the state of brokers", &command).await?;
         let now_us = self.now().await?.as_microsecond();
         let gone_us = i64::try_from(GONE_AFTER.as_micros()).unwrap_or(i64::MAX);
         let parsed = found.values().filter_map(|document| {

@@ -180,14 +180,8 @@ impl Store {
         after: &str,
         until: &str,
     ) -> Result<LogCopy, StoreError> {
-        let entries: Value = self
-            .link
-            .command(
-                DOING,
-                "XRANGE",
-                (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES),
-            )
-            .await?;
+        let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
+        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
         let entries = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
         Ok(LogCopy { id: id.clone(), entries })
     }
@@ -248,17 +242,10 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
         let types = self.types().await?;
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for script_type in &types {
-            pipeline.cmd("LRANGE").arg(self.keys.dead(script_type)).arg(0).arg(-1);
-        }
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let lists: Vec<Value> = self.link.pipeline("backing up dead letters", &pipeline).await?;
-        let copy = |(script_type, list): (ScriptType, Value)| {
-            let ids: Vec<String> = read(list).unwrap_or_default();
+        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
+        let lists = self.link.each("backing up dead letters", &types, list).await?;
+        let copy = |(script_type, list): (ScriptType, Option<Vec<String>>)| {
+            let ids = list.unwrap_or_default();
             DeadCopy { script_type, ids: ids.iter().filter_map(|id| id.parse().ok()).collect() }
         };
         let copies = types.into_iter().zip(lists).map(copy);
@@ -274,14 +261,10 @@ impl Store {
         context: &Context,
         object_type: &ObjectType,
     ) -> Result<IndexesCopy, StoreError> {
-        let states: Vec<(String, String)> = self
-            .link
-            .command(
-                "backing up indexes of objects",
-                "HGETALL",
-                self.keys.object_indexes(context, object_type),
-            )
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.object_indexes(context, object_type));
+        let states: Vec<(String, String)> =
+            self.link.query("backing up indexes of objects", &command).await?;
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })

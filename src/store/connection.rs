@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
+use redis::streams::{StreamId, StreamReadReply};
 use redis::{FromRedisValue, RedisError, ToRedisArgs, Value};
 use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
+use super::attempts::millis;
 use super::backoff::Backoff;
 use super::server::{Connected, Server};
 use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
@@ -61,6 +63,25 @@ impl SharedConnection {
             |mut connection| async move { command.query_async(&mut connection).await },
         )
         .await
+    }
+
+    /// Runs a command with its arguments for each item, in one round trip. An answer that is an error, or not of
+    /// this type, is none.
+    pub(super) async fn each<'c, I, A: ToRedisArgs, T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        items: impl IntoIterator<Item = I>,
+        command: impl Fn(I) -> (&'c str, A),
+    ) -> Result<Vec<Option<T>>, StoreError> {
+        let mut pipeline = redis::pipe();
+        for (name, arguments) in items.into_iter().map(command) {
+            pipeline.cmd(name).arg(arguments);
+        }
+        if pipeline.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers: Vec<Value> = self.pipeline(doing, pipeline.ignore_errors()).await?;
+        Ok(answers.into_iter().map(|answer| redis::from_redis_value(answer).ok()).collect())
     }
 
     /// Runs a command with these arguments, as [`SharedConnection::query`].
@@ -238,6 +259,22 @@ impl Blocking {
         });
         let answer = answer.await;
         self.checked(doing, answer)
+    }
+
+    /// Waits for entries of a stream behind a place.
+    pub(super) async fn follow(
+        &mut self,
+        doing: &'static str,
+        stream: String,
+        after: &str,
+        timeout: Duration,
+    ) -> Result<Vec<StreamId>, StoreError> {
+        const ENTRIES_PER_READ: usize = 1000;
+        let mut command = redis::cmd("XREAD");
+        command.arg("COUNT").arg(ENTRIES_PER_READ).arg("BLOCK").arg(millis(timeout));
+        command.arg("STREAMS").arg(stream).arg(after);
+        let reply: Option<StreamReadReply> = self.query(doing, &command, timeout).await?;
+        Ok(reply.into_iter().flat_map(|reply| reply.keys).flat_map(|key| key.ids).collect())
     }
 
     /// Converts an error, and drops the connection if it is lost.

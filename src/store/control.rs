@@ -83,20 +83,15 @@ impl Store {
         asking: Option<&BootId>,
         by: &str,
     ) -> Result<StopOutcome, StoreError> {
-        let code: String = self
-            .run_script(
-                "stopping a job",
-                &self.scripts.stop,
-                (
-                    id.as_str(),
-                    kept(retention),
-                    Control::Stop(id.clone()).to_json(),
-                    asking.map_or("", BootId::as_str),
-                    "stopped",
-                    by,
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.stop.prepare_invoke();
+        script
+            .arg(id.as_str())
+            .arg(kept(retention))
+            .arg(Control::Stop(id.clone()).to_json())
+            .arg(asking.map_or("", BootId::as_str))
+            .arg("stopped")
+            .arg(by);
+        let code: String = self.invoke("stopping a job", &script).await?;
         match code.as_str() {
             "stopped" => Ok(StopOutcome::Stopped),
             "requested" => Ok(StopOutcome::Requested),
@@ -153,14 +148,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
-        let taken: Option<Vec<Vec<u8>>> = self
-            .link
-            .command(
-                "reading control messages",
-                "LPOP",
-                (self.keys.control(actor), MESSAGES_TAKEN_MAX),
-            )
-            .await?;
+        let arguments = (self.keys.control(actor), MESSAGES_TAKEN_MAX);
+        let taken: Option<Vec<Vec<u8>>> =
+            self.link.command("reading control messages", "LPOP", arguments).await?;
         Ok(taken.unwrap_or_default())
     }
 
@@ -184,13 +174,10 @@ impl Store {
         lease: Duration,
         retention: impl Into<Retention>,
     ) -> Result<HandedOn, StoreError> {
-        let (messages, left): (u64, u64) = self
-            .run_script(
-                "handing on control messages",
-                &self.scripts.fan_out,
-                (millis(lease), MESSAGES_PER_STEP, "", kept(retention)),
-            )
-            .await?;
+        let mut script = self.scripts.fan_out.prepare_invoke();
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("").arg(kept(retention));
+        let (messages, left): (u64, u64) =
+            self.invoke("handing on control messages", &script).await?;
         Ok(HandedOn { messages, are_left: left > 0 })
     }
 
@@ -277,9 +264,8 @@ impl Store {
         let Some(client_id) = waker.client_id() else {
             return Ok(());
         };
-        self.link
-            .command::<Value>("waking a waiting connection", "CLIENT", ("UNBLOCK", client_id))
-            .await?;
+        let arguments = ("UNBLOCK", client_id);
+        self.link.command::<Value>("waking a waiting connection", "CLIENT", arguments).await?;
         Ok(())
     }
 }

@@ -45,9 +45,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn cron_revision(&self) -> Result<Option<String>, StoreError> {
-        self.link
-            .command("looking at periodic jobs", "HGET", (self.keys.cron_added(), REVISION))
-            .await
+        let arguments = (self.keys.cron_added(), REVISION);
+        self.link.command("looking at periodic jobs", "HGET", arguments).await
     }
 
     /// The definitions of the periodic jobs in Redis, by name.
@@ -55,10 +54,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>, StoreError> {
-        let all: Vec<(String, Vec<u8>)> = self
-            .link
-            .command("reading the periodic jobs in redis", "HGETALL", self.keys.cron_added())
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.cron_added());
+        let all: Vec<(String, Vec<u8>)> =
+            self.link.query("reading the periodic jobs in redis", &command).await?;
         let mut added: Vec<(CronName, String)> = all
             .into_iter()
             .filter_map(|(name, text)| Some((name.parse().ok()?, String::from_utf8(text).ok()?)))
@@ -84,13 +83,8 @@ impl Store {
             CronEdit::Restore(text) => ("restore", "", text),
             CronEdit::Delete => ("delete", "", ""),
         };
-        let answer: String = self
-            .run_script(
-                DOING,
-                &self.scripts.define_cron,
-                (action, name.as_str(), after, before, ADDED_MAX),
-            )
-            .await?;
+        let arguments = (action, name.as_str(), after, before, ADDED_MAX);
+        let answer: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
         match answer.as_str() {
             "ok" => Ok(CronEdited::Done),
             "exists" => Ok(CronEdited::Exists),

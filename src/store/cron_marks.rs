@@ -131,18 +131,10 @@ impl Store {
         from: Timestamp,
         overdue: OverdueTime,
     ) -> Result<bool, StoreError> {
-        let noted: u8 = self
-            .run_script(
-                "noting when a periodic job is overdue",
-                &self.scripts.cron_overdue,
-                (
-                    name.as_str(),
-                    from.as_microsecond(),
-                    overdue.twice.as_micros().to_string(),
-                    overdue.at.as_microsecond(),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.cron_overdue.prepare_invoke();
+        script.arg(name.as_str()).arg(from.as_microsecond());
+        script.arg(overdue.twice.as_micros().to_string()).arg(overdue.at.as_microsecond());
+        let noted: u8 = self.invoke("noting when a periodic job is overdue", &script).await?;
         Ok(noted == 1)
     }
 
@@ -156,18 +148,10 @@ impl Store {
         last: Timestamp,
         missed: MissedFirings,
     ) -> Result<bool, StoreError> {
-        let noted: u8 = self
-            .run_script(
-                "noting missed firings of a periodic job",
-                &self.scripts.cron_missed,
-                (
-                    name.as_str(),
-                    last.as_microsecond(),
-                    missed.latest.as_microsecond(),
-                    missed.number,
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.cron_missed.prepare_invoke();
+        script.arg(name.as_str()).arg(last.as_microsecond());
+        script.arg(missed.latest.as_microsecond()).arg(missed.number);
+        let noted: u8 = self.invoke("noting missed firings of a periodic job", &script).await?;
         Ok(noted == 1)
     }
 

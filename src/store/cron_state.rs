@@ -181,10 +181,9 @@ impl Store {
             "ran_us",
             "ran_id",
         ];
-        let fields: [Option<String>; 8] = self
-            .link
-            .command("looking at a periodic job", "HMGET", (self.keys.cron(name), &FIELDS))
-            .await?;
+        let arguments = (self.keys.cron(name), &FIELDS);
+        let fields: [Option<String>; 8] =
+            self.link.command("looking at a periodic job", "HMGET", arguments).await?;
         let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id] = fields;
         let number =
             |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
@@ -200,13 +199,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn note_cron_run(&self, name: &CronName, id: &JobId) -> Result<(), StoreError> {
-        self.run_script::<u8>(
-            "noting a run of a periodic job",
-            &self.scripts.cron_ran,
-            (name.as_str(), id.as_str()),
-        )
-        .await
-        .map(drop)
+        let mut script = self.scripts.cron_ran.prepare_invoke();
+        script.arg(name.as_str()).arg(id.as_str());
+        self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
     }
 
     /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job, if that

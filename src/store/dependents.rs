@@ -52,17 +52,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        for id in &ids {
-            pipeline.cmd("SMEMBERS").arg(self.keys.pending(id));
-        }
-        // A key of another type names none.
-        let pipeline = pipeline.ignore_errors();
-        let answers: Vec<redis::RedisResult<Vec<String>>> =
-            self.link.pipeline("reading the prerequisites of jobs", pipeline).await?;
+        let pending = |id| ("SMEMBERS", self.keys.pending(id));
+        let answers: Vec<Option<Vec<String>>> =
+            self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
         Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
     }
 
@@ -72,14 +64,9 @@ impl Store {
     /// [`StoreError`].
     pub async fn more_dependents(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
         const SHOWN_MAX: usize = 100_000;
-        let ids: Vec<String> = self
-            .link
-            .command(
-                "reading the dependents of a job",
-                "LRANGE",
-                (self.keys.dependents(id), 0, SHOWN_MAX - 1),
-            )
-            .await?;
+        let mut command = redis::cmd("LRANGE");
+        command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
+        let ids: Vec<String> = self.link.query("reading the dependents of a job", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 }

@@ -50,19 +50,14 @@ impl Store {
         });
         // Times before the epoch have no text in the script.
         let due = edit.run_at.map(|time| time.as_microsecond().max(0).to_string());
-        let (code, detail): (String, String) = self
-            .run_script(
-                DOING,
-                &self.scripts.edit,
-                (
-                    id.as_str(),
-                    edit.priority.map_or("", |priority| priority.as_str()),
-                    group,
-                    due.unwrap_or_default(),
-                    correction_words(&edit.corrections),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.edit.prepare_invoke();
+        script
+            .arg(id.as_str())
+            .arg(edit.priority.map_or("", |priority| priority.as_str()))
+            .arg(group)
+            .arg(due.unwrap_or_default())
+            .arg(correction_words(&edit.corrections));
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         let state = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
         Ok(match code.as_str() {
             "edited" => EditOutcome::Edited(state()?),

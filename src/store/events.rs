@@ -4,9 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
+use redis::streams::{StreamId, StreamRangeReply};
 
-use super::attempts::millis;
 use super::connection::Blocking;
 use super::{Shards, Store, StoreError};
 use crate::proto::shard::{Shard, ShardCount};
@@ -135,10 +134,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<JobEvent>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let reply: StreamRangeReply = self
-            .link
-            .command("reading events", "XRANGE", (self.keys.events(), from, "+", "COUNT", limit))
-            .await?;
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.keys.events()).arg(from).arg("+").arg("COUNT").arg(limit);
+        let reply: StreamRangeReply = self.link.query("reading events", &command).await?;
         Ok(reply.ids.into_iter().map(event).collect())
     }
 
@@ -152,14 +150,9 @@ impl Store {
         after: &str,
         timeout: Duration,
     ) -> Result<Vec<JobEvent>, StoreError> {
-        const EVENTS_PER_READ: usize = 1000;
-        let mut command = redis::cmd("XREAD");
-        command.arg("COUNT").arg(EVENTS_PER_READ).arg("BLOCK").arg(millis(timeout));
-        command.arg("STREAMS").arg(self.keys.events()).arg(after);
-        let reply: Option<StreamReadReply> =
-            connection.query("following events", &command, timeout).await?;
-        let entries = reply.into_iter().flat_map(|reply| reply.keys).flat_map(|key| key.ids);
-        Ok(entries.map(event).collect())
+        let entries =
+            connection.follow("following events", self.keys.events(), after, timeout).await?;
+        Ok(entries.into_iter().map(event).collect())
     }
 }
 

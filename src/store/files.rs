@@ -148,14 +148,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>, StoreError> {
-        let text: Option<Vec<u8>> = self
-            .link
-            .command(
-                "reading the names of a job's files",
-                "HGET",
-                (self.keys.job(id), OUTPUT_FILES),
-            )
-            .await?;
+        let arguments = (self.keys.job(id), OUTPUT_FILES);
+        let text: Option<Vec<u8>> =
+            self.link.command("reading the names of a job's files", "HGET", arguments).await?;
         Ok(file_names(&String::from_utf8_lossy(&text.unwrap_or_default())))
     }
 

@@ -112,9 +112,9 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<(), StoreError> {
-        if self.run_script::<u8>("closing a batch", &self.scripts.close_batch, id.as_str()).await?
-            == 1
-        {
+        let mut script = self.scripts.close_batch.prepare_invoke();
+        script.arg(id.as_str());
+        if self.invoke::<u8>("closing a batch", &script).await? == 1 {
             self.settle(retention).await?;
         }
         Ok(())
@@ -134,14 +134,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
-        self.link
-            .command::<u64>(
-                "taking the callbacks of a graph away",
-                "HDEL",
-                (self.keys.graph(id), "callbacks", "notify"),
-            )
-            .await
-            .map(drop)
+        let mut command = redis::cmd("HDEL");
+        command.arg(self.keys.graph(id)).arg("callbacks").arg("notify");
+        self.link.query::<u64>("taking the callbacks of a graph away", &command).await.map(drop)
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
@@ -165,22 +160,16 @@ impl Store {
         limit: usize,
         after: Option<u64>,
     ) -> Result<Vec<(JobId, u64)>, StoreError> {
-        let entries: Vec<(String, f64)> = self
-            .link
-            .command(
-                "listing graphs",
-                "ZREVRANGEBYSCORE",
-                (
-                    self.keys.graphs(),
-                    after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}")),
-                    "-inf",
-                    "WITHSCORES",
-                    "LIMIT",
-                    0,
-                    limit,
-                ),
-            )
-            .await?;
+        let mut command = redis::cmd("ZREVRANGEBYSCORE");
+        command
+            .arg(self.keys.graphs())
+            .arg(after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}")))
+            .arg("-inf")
+            .arg("WITHSCORES")
+            .arg("LIMIT")
+            .arg(0)
+            .arg(limit);
+        let entries: Vec<(String, f64)> = self.link.query("listing graphs", &command).await?;
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
@@ -190,10 +179,8 @@ impl Store {
             return Ok(());
         }
         let expired: Vec<&str> = expired.iter().map(|id| id.as_str()).collect();
-        self.link
-            .command::<u64>("removing expired graphs", "ZREM", (self.keys.graphs(), expired))
-            .await
-            .map(drop)
+        let arguments = (self.keys.graphs(), expired);
+        self.link.command::<u64>("removing expired graphs", "ZREM", arguments).await.map(drop)
     }
 
     pub(super) async fn read_graphs(

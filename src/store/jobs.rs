@@ -135,9 +135,9 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<RetryOutcome, StoreError> {
-        let (code, detail): (String, String) = self
-            .run_script("starting a job", &self.scripts.start, (id.as_str(), kept(retention)))
-            .await?;
+        let mut script = self.scripts.start.prepare_invoke();
+        script.arg(id.as_str()).arg(kept(retention));
+        let (code, detail): (String, String) = self.invoke("starting a job", &script).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
@@ -222,9 +222,9 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<DeleteOutcome, StoreError> {
-        let code: String = self
-            .run_script("deleting a job", &self.scripts.delete, (id.as_str(), kept(retention)))
-            .await?;
+        let mut script = self.scripts.delete.prepare_invoke();
+        script.arg(id.as_str()).arg(kept(retention));
+        let code: String = self.invoke("deleting a job", &script).await?;
         match code.as_str() {
             "deleted" => Ok(DeleteOutcome::Deleted),
             "running" => Ok(DeleteOutcome::Running),

@@ -15,11 +15,7 @@ impl Store {
         (id, claimed_at): (&JobId, u64),
         state: &str,
     ) -> Result<bool, StoreError> {
-        self.run_script(
-            "keeping the state of a job",
-            &self.scripts.keep_state,
-            (boot.as_str(), id.as_str(), claimed_at, state),
-        )
-        .await
+        let arguments = (boot.as_str(), id.as_str(), claimed_at, state);
+        self.run_script("keeping the state of a job", &self.scripts.keep_state, arguments).await
     }
 }

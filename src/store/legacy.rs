@@ -2,12 +2,10 @@
 //! both.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
 use super::connection::Blocking;
-use super::scripts::Scripts;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
@@ -103,7 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
-    pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
+    pub fn beside(self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
         if legacy.is_empty() || self.shard != Shard::HOME {
             return Ok(self);
         }
@@ -114,9 +112,7 @@ impl Store {
                 name.escape_debug()
             ))
         })?;
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        Ok(self)
+        Ok(self.with_keys(keys))
     }
 
     /// The legacy queues that an actor takes from, after its own. Those that a pattern stands for are
@@ -146,13 +142,10 @@ impl Store {
     ) -> Result<LegacySweep, StoreError> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
-        let (started, ended, put_back, more): (u64, u64, u64, u64) = self
-            .run_script(
-                "tending legacy queues",
-                &self.scripts.recover_legacy,
-                (kept(retention), PER_QUEUE, millis(GRACE)),
-            )
-            .await?;
+        let mut script = self.scripts.recover_legacy.prepare_invoke();
+        script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
+        let (started, ended, put_back, more): (u64, u64, u64, u64) =
+            self.invoke("tending legacy queues", &script).await?;
         Ok(LegacySweep { started, ended, put_back, more: more == 1 })
     }
 
@@ -166,15 +159,13 @@ impl Store {
         let mut done = 0;
         for queue in &self.found_queues(self.keys.legacy()).await? {
             let list = self.keys.legacy_stops(queue);
-            let ids: Vec<Vec<u8>> = self
-                .link
-                .command("reading a stop queue", "LRANGE", (&list, 0, PER_QUEUE - 1))
-                .await?;
+            let mut command = redis::cmd("LRANGE");
+            command.arg(&list).arg(0).arg(PER_QUEUE - 1);
+            let ids: Vec<Vec<u8>> = self.link.query("reading a stop queue", &command).await?;
             for id in ids {
                 if self.serve_legacy_stop(&id, retention).await? {
-                    self.link
-                        .command::<u64>("clearing a stop queue", "LREM", (&list, 0, id))
-                        .await?;
+                    let arguments = (&list, 0, id);
+                    self.link.command::<u64>("clearing a stop queue", "LREM", arguments).await?;
                     done += 1;
                 }
             }
@@ -187,14 +178,10 @@ impl Store {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };
-        let (status, boot): (Option<String>, Option<String>) = self
-            .link
-            .command(
-                "reading the state of a job",
-                "HMGET",
-                (self.keys.job(&id), "status", "boot_id"),
-            )
-            .await?;
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(&id)).arg("status").arg("boot_id");
+        let (status, boot): (Option<String>, Option<String>) =
+            self.link.query("reading the state of a job", &command).await?;
         let status = status.map(|status| status.to_lowercase());
         if status.as_deref() == Some(JobStatus::Started.as_str()) && boot.is_none() {
             return Ok(false);
@@ -249,9 +236,8 @@ impl Store {
         doing: &'static str,
     ) -> Result<(), StoreError> {
         let (s, us): (u64, u64) = self.link.query(doing, &redis::cmd("TIME")).await?;
-        self.link
-            .command::<i64>(doing, "HSET", (self.keys.seen(list), what, s * 1000 + us / 1000))
-            .await?;
+        let arguments = (self.keys.seen(list), what, s * 1000 + us / 1000);
+        self.link.command::<i64>(doing, "HSET", arguments).await?;
         Ok(())
     }
 
@@ -262,18 +248,14 @@ impl Store {
     pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
-        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) = self
-            .run_script(
-                "taking tasks of rhailib",
-                &self.scripts.take_tasks,
-                (
-                    circle.circle.as_str(),
-                    circle.script_type.as_str(),
-                    Self::TASKS_MAX,
-                    millis(PATIENCE),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.take_tasks.prepare_invoke();
+        script
+            .arg(circle.circle.as_str())
+            .arg(circle.script_type.as_str())
+            .arg(Self::TASKS_MAX)
+            .arg(millis(PATIENCE));
+        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) =
+            self.invoke("taking tasks of rhailib", &script).await?;
         let mut told = told.iter().map(|text| String::from_utf8_lossy(text).into_owned());
         let told = std::iter::from_fn(|| Some((told.next()?, told.next()?))).collect();
         Ok(TasksTaken { ids, made, late, told })

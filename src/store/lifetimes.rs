@@ -40,13 +40,10 @@ impl Store {
         limit: usize,
         retention: impl Into<Retention>,
     ) -> Result<LookedAt, StoreError> {
-        let (jobs, ended, next_us): (usize, usize, i64) = self
-            .run_script(
-                "ending jobs that did not start in time",
-                &self.scripts.expire_jobs,
-                (limit, kept(retention)),
-            )
-            .await?;
+        let mut script = self.scripts.expire_jobs.prepare_invoke();
+        script.arg(limit).arg(kept(retention));
+        let (jobs, ended, next_us): (usize, usize, i64) =
+            self.invoke("ending jobs that did not start in time", &script).await?;
         Ok(LookedAt { jobs, ended, next: until(next_us) })
     }
 }

@@ -223,17 +223,10 @@ impl Store {
         &self,
         ids: Vec<JobId>,
     ) -> Result<Vec<Option<JobSummary>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
         let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for id in &ids {
-            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg("status").arg(&names);
-        }
-        let hashes: Vec<Value> = self.link.pipeline("listing jobs", &pipeline).await?;
-        let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
+        let fields = |id| ("HMGET", (self.keys.job(id), "status", &names));
+        let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
+        let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, &fields?);
         Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::RedisResult;
-use redis::streams::{StreamRangeReply, StreamReadReply};
+use redis::streams::StreamRangeReply;
 
 use super::attempts::millis;
 use super::connection::Blocking;
@@ -238,14 +238,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let reply: StreamRangeReply = self
-            .link
-            .command(
-                "reading the log of a job",
-                "XRANGE",
-                (self.keys.log(id), from, "+", "COUNT", limit),
-            )
-            .await?;
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.keys.log(id)).arg(from).arg("+").arg("COUNT").arg(limit);
+        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
@@ -258,14 +253,9 @@ impl Store {
         &self,
         id: &JobId,
     ) -> Result<Option<(JobStatus, String)>, StoreError> {
-        let (status, text): (Option<String>, Option<Vec<u8>>) = self
-            .link
-            .command(
-                "reading the state of a job",
-                "HMGET",
-                (self.keys.job(id), "status", UNFINISHED_LINE),
-            )
-            .await?;
+        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE);
+        let (status, text): (Option<String>, Option<Vec<u8>>) =
+            self.link.command("reading the state of a job", "HMGET", arguments).await?;
         let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
         Ok(status.map(|status| {
@@ -292,14 +282,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
-        let reply: StreamRangeReply = self
-            .link
-            .command(
-                "reading the log of a job",
-                "XREVRANGE",
-                (self.keys.log(id), end, "-", "COUNT", limit),
-            )
-            .await?;
+        let mut command = redis::cmd("XREVRANGE");
+        command.arg(self.keys.log(id)).arg(end).arg("-").arg("COUNT").arg(limit);
+        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }
 
@@ -314,24 +299,9 @@ impl Store {
         after: Option<&str>,
         timeout: Duration,
     ) -> Result<Vec<LogLine>, StoreError> {
-        const LINES_PER_READ: usize = 1000;
-        let mut command = redis::cmd("XREAD");
-        command
-            .arg("COUNT")
-            .arg(LINES_PER_READ)
-            .arg("BLOCK")
-            .arg(millis(timeout))
-            .arg("STREAMS")
-            .arg(self.keys.log(id))
-            .arg(after.unwrap_or("0"));
-        let reply: Option<StreamReadReply> =
-            connection.query("following the log of a job", &command, timeout).await?;
-        Ok(reply
-            .into_iter()
-            .flat_map(|reply| reply.keys)
-            .flat_map(|key| key.ids)
-            .map(log_line)
-            .collect())
+        let (doing, after) = ("following the log of a job", after.unwrap_or("0"));
+        let entries = connection.follow(doing, self.keys.log(id), after, timeout).await?;
+        Ok(entries.into_iter().map(log_line).collect())
     }
 }
 

@@ -82,24 +82,10 @@ impl Store {
             }
             ScriptEdit::Delete => ("delete", "", "", "", 0, ""),
         };
-        let (answer, version): (String, u32) = self
-            .run_script(
-                DOING,
-                &self.scripts.publish_script,
-                (
-                    action,
-                    name.as_str(),
-                    definition,
-                    text,
-                    story,
-                    version,
-                    SCRIPTS_MAX,
-                    VERSIONS_KEPT,
-                    VERSIONS_BYTES_MAX,
-                    file,
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.publish_script.prepare_invoke();
+        script.arg(action).arg(name.as_str()).arg(definition).arg(text).arg(story).arg(version);
+        script.arg(SCRIPTS_MAX).arg(VERSIONS_KEPT).arg(VERSIONS_BYTES_MAX).arg(file);
+        let (answer, version): (String, u32) = self.invoke(DOING, &script).await?;
         match answer.as_str() {
             "ok" => Ok(ScriptEdited::Done(version)),
             "same" => Ok(ScriptEdited::Same(version)),
@@ -118,10 +104,10 @@ impl Store {
     pub async fn published_scripts(
         &self,
     ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
-        let all: Vec<(String, Vec<u8>)> = self
-            .link
-            .command("reading the published scripts", "HGETALL", self.keys.scripts())
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.scripts());
+        let all: Vec<(String, Vec<u8>)> =
+            self.link.query("reading the published scripts", &command).await?;
         let read = all.into_iter().take(SCRIPTS_MAX);
         Ok(read
             .filter_map(|(name, head)| Some((name.parse().ok()?, version_of_json(&head)?)))
@@ -136,10 +122,9 @@ impl Store {
         &self,
         name: &ScriptName,
     ) -> Result<Option<VersionOfScript>, StoreError> {
-        let head: Option<Vec<u8>> = self
-            .link
-            .command("reading a published script", "HGET", (self.keys.scripts(), name.as_str()))
-            .await?;
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.scripts()).arg(name.as_str());
+        let head: Option<Vec<u8>> = self.link.query("reading a published script", &command).await?;
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 
@@ -207,15 +192,8 @@ impl Store {
         &self,
         spec: &mut JobSpec,
     ) -> Result<Result<(), InvalidJob>, StoreError> {
-        let Some(used) = spec.uses.clone() else {
-            let lonely = spec.script_digest.is_some();
-            let why = "needs `uses`: it is of a published script";
-            return Ok(if lonely { Err(InvalidJob::new("script_digest", why)) } else { Ok(()) });
-        };
-        match self.published_script(&used).await? {
-            Some(script) => Ok(script.give_to(spec)),
-            None => Ok(Err(self.no_such_script(&used).await?)),
-        }
+        let resolved = self.resolve_scripts(std::iter::once(spec)).await?;
+        Ok(resolved.map_err(|(_, error)| error))
     }
 
     /// Gives jobs the published scripts that they name, each script read once. The error has the place of its job.
@@ -229,8 +207,9 @@ impl Store {
         let mut read: HashMap<String, PublishedScript> = HashMap::new();
         for (place, spec) in specs.enumerate() {
             let Some(used) = spec.uses.clone() else {
-                if let Err(error) = self.resolve_script(spec).await? {
-                    return Ok(Err((place, error)));
+                if spec.script_digest.is_some() {
+                    let why = "needs `uses`: it is of a published script";
+                    return Ok(Err((place, InvalidJob::new("script_digest", why))));
                 }
                 continue;
             };

@@ -161,10 +161,9 @@ impl Store {
         let (mut low, mut high) = (newer, newer + same);
         while low < high {
             let middle = low.midpoint(high);
-            let found: Vec<(String, f64)> = self
-                .link
-                .command("listing jobs", "ZREVRANGE", (index, middle, middle, "WITHSCORES"))
-                .await?;
+            let mut command = redis::cmd("ZREVRANGE");
+            command.arg(index).arg(middle).arg(middle).arg("WITHSCORES");
+            let found: Vec<(String, f64)> = self.link.query("listing jobs", &command).await?;
             match found.into_iter().next() {
                 Some((id, score)) if (whole(score), id.as_str()) >= (place.0, place.1.as_str()) => {
                     low = middle + 1;

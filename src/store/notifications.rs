@@ -222,13 +222,9 @@ impl Store {
         limit: usize,
         lease: Duration,
     ) -> Result<Vec<NotifyMessage>, StoreError> {
-        let texts: Vec<Vec<u8>> = self
-            .run_script(
-                "taking messages of notifications",
-                &self.scripts.notify_take,
-                (limit, millis(lease)),
-            )
-            .await?;
+        let mut script = self.scripts.notify_take.prepare_invoke();
+        script.arg(limit).arg(millis(lease));
+        let texts: Vec<Vec<u8>> = self.invoke("taking messages of notifications", &script).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect())
     }
 
@@ -258,26 +254,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn notify_test(&self, name: &NotifyName) -> Result<String, StoreError> {
-        let place: String = self
-            .link
-            .command(
-                "asking for a test of a notification",
-                "XADD",
-                (
-                    self.keys.notify_events(),
-                    "MAXLEN",
-                    "~",
-                    EVENTS_LEN_MAX,
-                    "*",
-                    "event",
-                    "test",
-                    "name",
-                    "a test of this notification",
-                    "notify",
-                    serde_json::json!([name]).to_string(),
-                ),
-            )
-            .await?;
+        let mut command = redis::cmd("XADD");
+        command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
+        command.arg("event").arg("test").arg("name").arg("a test of this notification");
+        command.arg("notify").arg(serde_json::json!([name]).to_string());
+        let place: String =
+            self.link.query("asking for a test of a notification", &command).await?;
         Ok(format!("{name}-{place}"))
     }
 

@@ -31,10 +31,8 @@ impl Store {
         after: Option<&str>,
     ) -> Result<NotifyCopy, StoreError> {
         let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
-        let entries: Value = self
-            .link
-            .command(DOING, "XRANGE", (self.keys.notify_events(), from, "+", "COUNT", EVENTS))
-            .await?;
+        let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
+        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
         let events = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
         Ok(NotifyCopy { events, ..NotifyCopy::default() })
     }

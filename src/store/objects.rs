@@ -72,15 +72,11 @@ impl Store {
         let objects = Objects { store: self, context, config };
         Ok(match ask {
             Ask::Get(object_type, id) => Answer::Object(objects.get(&object_type, &id).await?),
-            Ask::Exists(object_type, id) => Answer::Exists(
-                self.link
-                    .command(
-                        "looking for an object",
-                        "HEXISTS",
-                        (self.keys.object_heads(context, &object_type), id.as_str()),
-                    )
-                    .await?,
-            ),
+            Ask::Exists(object_type, id) => {
+                let mut command = redis::cmd("HEXISTS");
+                command.arg(self.keys.object_heads(context, &object_type)).arg(id.as_str());
+                Answer::Exists(self.link.query("looking for an object", &command).await?)
+            }
             Ask::Write(writes) => Answer::Written(objects.write(&writes, None).await?),
             Ask::WriteOnce(writes, mark) => {
                 Answer::Written(objects.write(&writes, Some(&mark)).await?)
@@ -118,10 +114,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn object_counts(&self, context: &Context) -> Stored<BTreeMap<ObjectType, u64>> {
-        let counts: Vec<(String, u64)> = self
-            .link
-            .command("counting objects", "HGETALL", self.keys.object_counts(context))
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.object_counts(context));
+        let counts: Vec<(String, u64)> = self.link.query("counting objects", &command).await?;
         let legal = |(name, count): (String, u64)| Some((name.parse().ok()?, count));
         Ok(counts.into_iter().filter_map(legal).collect())
     }
@@ -136,14 +131,9 @@ impl Store {
         limit: usize,
     ) -> Stored<Vec<Context>> {
         let from = after.map_or("-".to_owned(), |after| format!("({}", after.as_key_part()));
-        let parts: Vec<String> = self
-            .link
-            .command(
-                "listing contexts",
-                "ZRANGEBYLEX",
-                (self.keys.object_contexts(), from, "+", "LIMIT", 0, limit),
-            )
-            .await?;
+        let mut command = redis::cmd("ZRANGEBYLEX");
+        command.arg(self.keys.object_contexts()).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
+        let parts: Vec<String> = self.link.query("listing contexts", &command).await?;
         Ok(parts.iter().filter_map(|part| Context::from_key_part(part)).collect())
     }
 }
@@ -227,22 +217,10 @@ impl Objects<'_> {
         limit: usize,
     ) -> Stored<Vec<ObjectId>> {
         let from = after.map_or("-".to_owned(), |after| format!("({after}"));
-        let ids: Vec<String> = self
-            .store
-            .link
-            .command(
-                "listing objects",
-                "ZRANGEBYLEX",
-                (
-                    self.store.keys.object_ids(self.context, object_type),
-                    from,
-                    "+",
-                    "LIMIT",
-                    0,
-                    limit.min(Store::OBJECT_PAGE_MAX),
-                ),
-            )
-            .await?;
+        let mut command = redis::cmd("ZRANGEBYLEX");
+        command.arg(self.store.keys.object_ids(self.context, object_type)).arg(from).arg("+");
+        command.arg("LIMIT").arg(0).arg(limit.min(Store::OBJECT_PAGE_MAX));
+        let ids: Vec<String> = self.store.link.query("listing objects", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 

@@ -79,10 +79,10 @@ impl Store {
     }
 
     async fn older_lists(&self) -> Result<Vec<String>, StoreError> {
-        let keys: Vec<Vec<u8>> = self
-            .link
-            .command("reading the lists of older programs", "HKEYS", self.keys.older())
-            .await?;
+        let mut command = redis::cmd("HKEYS");
+        command.arg(self.keys.older());
+        let keys: Vec<Vec<u8>> =
+            self.link.query("reading the lists of older programs", &command).await?;
         Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
     }
 }

@@ -30,10 +30,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn problem_marks(&self) -> Result<ProblemMarks, StoreError> {
-        let fields: HashMap<String, Vec<u8>> = self
-            .link
-            .command("reading the problems that are told", "HGETALL", self.keys.notify_problems())
-            .await?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.notify_problems());
+        let fields: HashMap<String, Vec<u8>> =
+            self.link.query("reading the problems that are told", &command).await?;
         let mut marks = ProblemMarks::default();
         for (field, value) in fields {
             if field == JUDGED {

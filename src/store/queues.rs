@@ -161,23 +161,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, StoreError> {
-        let fields: [Option<String>; 7] = self
-            .link
-            .command(
-                "reading the prerequisites of a job",
-                "HMGET",
-                (
-                    self.keys.job(id),
-                    "status",
-                    "held_by",
-                    "script_type",
-                    "group",
-                    "instance",
-                    "priority",
-                    "wait",
-                ),
-            )
-            .await?;
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("held_by");
+        command.arg("script_type").arg("group").arg("instance").arg("priority").arg("wait");
+        let fields: [Option<String>; 7] =
+            self.link.query("reading the prerequisites of a job", &command).await?;
         let [status, held_by, script_type, group, instance, priority, wait] = fields;
         match status.and_then(|status| status.parse().ok()) {
             Some(JobStatus::Dispatched) => {}
@@ -310,13 +298,9 @@ impl Store {
             if most == 0 {
                 return Ok(purged);
             }
-            let (ended, taken_out, left): (u64, u64, u64) = self
-                .run_script(
-                    "purging a queue",
-                    &self.scripts.purge,
-                    (queue.to_string(), most, &retention),
-                )
-                .await?;
+            let arguments = (queue.to_string(), most, &retention);
+            let (ended, taken_out, left): (u64, u64, u64) =
+                self.run_script("purging a queue", &self.scripts.purge, arguments).await?;
             purged += ended;
             // Only the entries of the first step: clients may continue to submit.
             still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));

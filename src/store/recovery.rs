@@ -52,13 +52,10 @@ impl Store {
         let retention = kept(retention);
         let mut found = Recovered::default();
         loop {
-            let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) = self
-                .run_script(
-                    "recovering jobs of dead actors",
-                    &self.scripts.recover_boots,
-                    (gone.map_or("", BootId::as_str), crash_limit, &retention),
-                )
-                .await?;
+            let mut script = self.scripts.recover_boots.prepare_invoke();
+            script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
+            let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
+                self.invoke("recovering jobs of dead actors", &script).await?;
             found.boots += boots;
             found.put_back += put_back;
             found.given_up += given_up;
@@ -77,13 +74,10 @@ impl Store {
         &self,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) = self
-            .run_script(
-                "recovering foreign pops",
-                &self.scripts.recover_pops,
-                (millis(POP_GRACE), HEAD_DEPTH, PER_SWEEP, kept(retention)),
-            )
-            .await?;
+        let mut script = self.scripts.recover_pops.prepare_invoke();
+        script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(kept(retention));
+        let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) =
+            self.invoke("recovering foreign pops", &script).await?;
         let foreign = started + ended;
         Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
     }
@@ -124,19 +118,15 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        let (foreign, put_back, given_up, notes) = self
-            .run_script(
-                "tending jobs of foreign actors",
-                &self.scripts.recover_foreign,
-                (
-                    timeout.as_secs_f64(),
-                    millis(FOREIGN_MARGIN),
-                    millis(every),
-                    crash_limit,
-                    kept(retention),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.recover_foreign.prepare_invoke();
+        script
+            .arg(timeout.as_secs_f64())
+            .arg(millis(FOREIGN_MARGIN))
+            .arg(millis(every))
+            .arg(crash_limit)
+            .arg(kept(retention));
+        let (foreign, put_back, given_up, notes) =
+            self.invoke("tending jobs of foreign actors", &script).await?;
         Ok(Recovered { put_back, given_up, foreign, notes, ..Recovered::default() })
     }
 
@@ -149,12 +139,9 @@ impl Store {
         &self,
         again: Duration,
     ) -> Result<Vec<(String, String)>, StoreError> {
-        self.run_script(
-            "reading which keys have the wrong type",
-            &self.scripts.report_wrong_types,
-            again.as_secs(),
-        )
-        .await
+        let mut script = self.scripts.report_wrong_types.prepare_invoke();
+        script.arg(again.as_secs());
+        self.invoke("reading which keys have the wrong type", &script).await
     }
 
     /// Returns the fixed keys that have the wrong type, and all keys where scripts found one
@@ -174,12 +161,10 @@ impl Store {
         let mut found: Vec<String> = wrong
             .map(|((key, right), of)| format!("key {key} is a {of}, not a {right}; delete it"))
             .collect();
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.wrong_types()).arg(0).arg(-1);
         // Its own wrong type is among the others.
-        let noted: Vec<String> = self
-            .link
-            .command(DOING, "ZRANGE", (self.keys.wrong_types(), 0, -1))
-            .await
-            .unwrap_or_default();
+        let noted: Vec<String> = self.link.query(DOING, &command).await.unwrap_or_default();
         let noted = noted.iter().filter(|noted| fixed.iter().all(|(key, _)| key != *noted));
         found.extend(
             noted.map(|key| format!("key {key} had the wrong type lately; check its type")),

@@ -50,13 +50,9 @@ impl Store {
             CallKind::Run { .. } => calls_max.to_string(),
             CallKind::End { .. } => String::new(),
         };
-        let (code, detail): (String, String) = self
-            .run_script(
-                DOING,
-                &self.scripts.call,
-                (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most),
-            )
-            .await?;
+        let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
+        let (code, detail): (String, String) =
+            self.run_script(DOING, &self.scripts.call, arguments).await?;
         Ok(match code.as_str() {
             "given" => GivenCall::Given,
             "missing" => GivenCall::Missing,
@@ -80,19 +76,11 @@ impl Store {
         served: Option<(&JobId, &SessionAnswer)>,
     ) -> Result<NextCall, StoreError> {
         const DOING: &str = "answering a call of a session";
-        let (code, call): (String, String) = self
-            .run_script(
-                DOING,
-                &self.scripts.next_call,
-                (
-                    boot.as_str(),
-                    id.as_str(),
-                    claimed_at,
-                    served.map_or("", |(call, _)| call.as_str()),
-                    served.map(|(_, answer)| answer.to_json()).unwrap_or_default(),
-                ),
-            )
-            .await?;
+        let mut script = self.scripts.next_call.prepare_invoke();
+        script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at);
+        script.arg(served.map_or("", |(call, _)| call.as_str()));
+        script.arg(served.map(|(_, answer)| answer.to_json()).unwrap_or_default());
+        let (code, call): (String, String) = self.invoke(DOING, &script).await?;
         Ok(match code.as_str() {
             "lost" => NextCall::Lost,
             "none" => NextCall::None,

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::Value;
 
 use super::attempts::millis;
-use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -53,13 +51,9 @@ impl Store {
         &self,
         long: Duration,
     ) -> Result<Vec<(Queue, Option<Duration>)>, StoreError> {
-        let news: Vec<(String, i64)> = self
-            .run_script(
-                "looking for long waits",
-                &self.scripts.long_waits,
-                u64::try_from(long.as_micros()).unwrap_or(u64::MAX),
-            )
-            .await?;
+        let mut script = self.scripts.long_waits.prepare_invoke();
+        script.arg(u64::try_from(long.as_micros()).unwrap_or(u64::MAX));
+        let news: Vec<(String, i64)> = self.invoke("looking for long waits", &script).await?;
         let waited = |us| u64::try_from(us).ok().map(Duration::from_micros);
         Ok(news
             .into_iter()
@@ -75,17 +69,9 @@ impl Store {
         &self,
         types: &[ScriptType],
     ) -> Result<Vec<BTreeMap<String, u64>>, StoreError> {
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for script_type in types {
-            pipeline.cmd("HGETALL").arg(self.keys.stats(script_type));
-        }
-        let answers: Vec<Value> = self.link.pipeline("reading statistics", &pipeline).await?;
-        // A key of a wrong type counts nothing.
-        Ok(answers.into_iter().map(|answer| numbers(read(answer).unwrap_or_default())).collect())
+        let of_type = |of| ("HGETALL", self.keys.stats(of));
+        let answers = self.link.each("reading statistics", types, of_type).await?;
+        Ok(answers.into_iter().map(|answer| numbers(answer.unwrap_or_default())).collect())
     }
 
     /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
@@ -96,11 +82,9 @@ impl Store {
         &self,
         script_type: &ScriptType,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
-        Ok(numbers(
-            self.link
-                .command("reading statistics", "HGETALL", self.keys.stats(script_type))
-                .await?,
-        ))
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.stats(script_type));
+        Ok(numbers(self.link.query("reading statistics", &command).await?))
     }
 
     /// Counts spans of traces that no receiver got.
@@ -108,13 +92,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
-        self.link
-            .command(
-                "counting dropped spans",
-                "HINCRBY",
-                (self.keys.spans_dropped(), service, number),
-            )
-            .await
+        let arguments = (self.keys.spans_dropped(), service, number);
+        self.link.command("counting dropped spans", "HINCRBY", arguments).await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
@@ -122,9 +101,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        Ok(numbers(
-            self.link.command("reading statistics", "HGETALL", self.keys.spans_dropped()).await?,
-        ))
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.spans_dropped());
+        Ok(numbers(self.link.query("reading statistics", &command).await?))
     }
 }
 

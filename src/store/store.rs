@@ -209,20 +209,20 @@ impl Store {
 
     /// Turns the event log of job transitions on or off.
     #[must_use]
-    pub fn with_events(mut self, events: bool) -> Self {
+    pub fn with_events(self, events: bool) -> Self {
         let keys = Keys::clone(&self.keys).with_events(events);
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        self
+        self.with_keys(keys)
     }
 
     /// Sets the format of the replies to jobs that do not set one.
     #[must_use]
-    pub fn with_replies(mut self, format: ReplyFormat) -> Self {
+    pub fn with_replies(self, format: ReplyFormat) -> Self {
         let keys = Keys::clone(&self.keys).with_replies(format);
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        self
+        self.with_keys(keys)
+    }
+
+    fn with_keys(self, keys: Keys) -> Self {
+        Self { scripts: Arc::new(Scripts::new(&keys)), keys: Arc::new(keys), ..self }
     }
 
     /// The keys of the namespace.

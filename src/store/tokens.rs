@@ -28,13 +28,9 @@ impl Store {
         record: &TokenRecord,
     ) -> Result<TokenAdded, StoreError> {
         let json = serde_json::to_string(record).unwrap_or_default();
-        let added: i64 = self
-            .run_script(
-                "adding a token",
-                &self.scripts.add_token,
-                (hash, record.name.as_str(), json, TOKENS_MAX),
-            )
-            .await?;
+        let mut script = self.scripts.add_token.prepare_invoke();
+        script.arg(hash).arg(record.name.as_str()).arg(json).arg(TOKENS_MAX);
+        let added: i64 = self.invoke("adding a token", &script).await?;
         Ok(match added {
             1 => TokenAdded::Yes,
             0 => TokenAdded::NameInUse,

@@ -1,6 +1,7 @@
 //! `amqp.url`: the address of RabbitMQ. Its password is never printed.
 
 use crate::config::secret_url::secret_url;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 const SCHEME: &str = "amqp://";
@@ -53,7 +54,7 @@ impl AmqpUrl {
         let address = rest.rsplit_once('@').map_or(rest, |(_, address)| address);
         let address = address.split('?').next().unwrap_or_default();
         let Some((_, vhost)) = address.split_once('/') else { return "/".to_owned() };
-        percent_decoded(vhost)
+        percent_decode_str(vhost).decode_utf8_lossy().into_owned()
     }
 
     fn split(&self) -> Option<(&'static str, &str)> {
@@ -96,28 +97,6 @@ impl AmqpUrl {
         }
         Ok(())
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
-        rest = match tail {
-            [high, low, after @ ..]
-                if *first == b'%'
-                    && let (Some(high), Some(low)) = (digit(high), digit(low)) =>
-            {
-                bytes.push(high * 16 + low);
-                after
-            }
-            _ => {
-                bytes.push(*first);
-                tail
-            }
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -193,28 +193,17 @@ impl Objects<'_> {
         doing: &str,
         words: &[String],
     ) -> Stored<IndexState> {
-        let state: String = self
-            .store
-            .run_script(
-                "building an index",
-                &self.store.scripts.objects_index,
-                (self.context.as_key_part(), object_type.as_str(), field.as_str(), doing, words),
-            )
-            .await?;
+        let mut script = self.store.scripts.objects_index.prepare_invoke();
+        script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(field.as_str());
+        script.arg(doing).arg(words);
+        let state: String = self.store.invoke("building an index", &script).await?;
         IndexState::read(&state)
     }
 
     async fn indexes(&self, object_type: &ObjectType) -> Stored<Vec<(Field, IndexState)>> {
-        fields_and_states(
-            self.store
-                .link
-                .command(
-                    LOOKING,
-                    "HGETALL",
-                    self.store.keys.object_indexes(self.context, object_type),
-                )
-                .await?,
-        )
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.store.keys.object_indexes(self.context, object_type));
+        fields_and_states(self.store.link.query(LOOKING, &command).await?)
     }
 
     /// The error for an index that is not complete.
@@ -224,15 +213,9 @@ impl Objects<'_> {
         field: &Field,
         objects: u64,
     ) -> Result<ObjectError> {
-        let done = self
-            .store
-            .link
-            .command(
-                "looking at an index",
-                "ZCARD",
-                self.store.keys.object_index(self.context, object_type, field),
-            )
-            .await?;
+        let mut command = redis::cmd("ZCARD");
+        command.arg(self.store.keys.object_index(self.context, object_type, field));
+        let done = self.store.link.query("looking at an index", &command).await?;
         let (object_type, field) = (object_type.clone(), field.clone());
         Ok(ObjectError::Building { object_type, field, done, objects })
     }

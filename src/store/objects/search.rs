@@ -61,15 +61,9 @@ impl Objects<'_> {
             let key = self.store.keys.object_index(self.context, object_type, field);
             let (mut low, high) = word_range(word, *is_prefix);
             loop {
-                let entries: Vec<Vec<u8>> = self
-                    .store
-                    .link
-                    .command(
-                        FINDING,
-                        "ZRANGEBYLEX",
-                        (&key, from(&low), to(&high), "LIMIT", 0, CHUNK),
-                    )
-                    .await?;
+                let mut command = redis::cmd("ZRANGEBYLEX");
+                command.arg(&key).arg(from(&low)).arg(to(&high)).arg("LIMIT").arg(0).arg(CHUNK);
+                let entries: Vec<Vec<u8>> = self.store.link.query(FINDING, &command).await?;
                 *passed += entries.len();
                 if *passed > PASSED_MAX {
                     return Err(ObjectError::TooMuch(format!(
