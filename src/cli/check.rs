@@ -324,9 +324,7 @@ fn what_it_is(name: &str, unit: &Unit) -> Vec<String> {
 }
 
 fn document(config: &Config, unit: Option<&(&str, Unit)>) -> Result<Value, Error> {
-    let in_force = serde_json::to_value(config).map_err(|error| {
-        Error::new(Exit::Config, format!("cannot write the configuration as JSON: {error}"))
-    })?;
+    let in_force = config.to_table()?;
     let sandboxes = sandboxes(config);
     let types: Map<String, Value> = availability(config)
         .into_iter()

@@ -199,7 +199,8 @@ impl Client {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<JobOfGraph>, ClientError> {
-        let outcomes = outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
+        let outcomes =
+            outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
         let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
         let jobs = self.of(id)?.summaries(ids).await?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::proto::word_table::as_text;
 
 /// The place where a write must have arrived before it is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,17 +53,7 @@ impl FromStr for Ack {
     }
 }
 
-impl Serialize for Ack {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Ack {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Ack);
 
 #[cfg(test)]
 mod tests {

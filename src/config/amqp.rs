@@ -25,9 +25,9 @@ use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::{Password, TlsFiles, password_of, read_pem};
 use super::types::TypeConfig;
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::object::Context;
 use crate::proto::target::ScriptType;
-use crate::config::toml_table::toml_table;
 
 /// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
@@ -52,7 +52,6 @@ toml_table! {
         /// One queue for all keys, or one per key.
         pub mode: AmqpMode = AmqpMode::Unified,
         /// The node of the matrix whose brokers run here, unless the name of the unit says it.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub node: Option<Node> = None,
         /// The dispatchers of the unified mode.
         pub dispatchers: usize = 4,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::config::toml_table::toml_table;
+use crate::proto::word_table::as_text;
 
 /// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
@@ -143,14 +144,14 @@ pub fn is_caller_name(name: &str) -> bool {
 }
 
 /// An address to listen on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// A Unix socket.
     Unix(PathBuf),
     /// A TCP port; 0 for a free one.
     Tcp(SocketAddr),
 }
+as_text!(Listen, AddressRange);
 
 impl FromStr for Listen {
     type Err = &'static str;
@@ -171,20 +172,6 @@ impl FromStr for Listen {
     }
 }
 
-impl TryFrom<String> for Listen {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Listen> for String {
-    fn from(listen: Listen) -> Self {
-        listen.to_string()
-    }
-}
-
 impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -195,8 +182,7 @@ impl fmt::Display for Listen {
 }
 
 /// An address, or a network of addresses such as `10.0.0.0/8`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressRange {
     address: IpAddr,
     bits: u8,
@@ -233,21 +219,13 @@ impl FromStr for AddressRange {
     }
 }
 
-impl TryFrom<String> for AddressRange {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<AddressRange> for String {
-    fn from(network: AddressRange) -> Self {
-        let width = if network.address.is_ipv4() { 32 } else { 128 };
-        if network.bits == width {
-            network.address.to_string()
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = if self.address.is_ipv4() { 32 } else { 128 };
+        if self.bits == width {
+            self.address.fmt(f)
         } else {
-            format!("{}/{}", network.address, network.bits)
+            write!(f, "{}/{}", self.address, self.bits)
         }
     }
 }

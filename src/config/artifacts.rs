@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-
 use super::units;
-use crate::proto::keys::Namespace;
 use crate::config::toml_table::toml_table;
+use crate::proto::keys::Namespace;
 
 toml_table! {
     /// `[artifacts]`: a folder that keeps contents by their SHA-256.

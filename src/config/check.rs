@@ -146,7 +146,6 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
 }
 
 fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
-    script_type.hooks.check(table)?;
     match script_type.engine {
         EngineKind::Osis | EngineKind::Sal => check_modules(table, &script_type.modules, 0),
         EngineKind::HeroScript => check_modules(table, &script_type.modules, 1),

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-
 use super::config_error::{Fault, KeyPath};
 use super::units;
-use crate::proto::job::OutputOverflow;
 use crate::config::toml_table::toml_table;
+use crate::proto::job::OutputOverflow;
 
 /// The optional keys of `[type.NAME]` with `engine = "command"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

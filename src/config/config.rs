@@ -40,6 +40,7 @@ mod sal;
 mod sandbox;
 mod schema;
 mod secret_files;
+mod secret_url;
 mod secrets;
 mod session;
 mod source;

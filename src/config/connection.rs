@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use super::ack::Ack;
@@ -13,9 +13,9 @@ use super::config_error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
 use super::redis_url::RedisUrl;
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
-use crate::config::toml_table::toml_table;
 
 toml_table! {
     /// `[redis]`: the address of Redis and the login.

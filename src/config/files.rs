@@ -1,10 +1,12 @@
 //! Reads the files of the configuration, within bounds.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::config_error::{ConfigError, NO_PERMISSION};
+use super::config_error::{ConfigError, FilePlace, NO_PERMISSION};
 use super::source::place;
 use crate::proto::units::format_size;
 
@@ -96,6 +98,50 @@ pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     }
     files.sort();
     Ok(files)
+}
+
+/// A kind of table in the files of a folder.
+pub(super) struct TableKind {
+    /// The first part of the names of its tables.
+    pub(super) word: &'static str,
+    /// The most of them.
+    pub(super) most: usize,
+    /// The word for many of them.
+    pub(super) many: &'static str,
+}
+
+/// Reads the tables of the files of a folder. A table that has a mistake, or the name of an earlier one, is a
+/// problem. `of` tells the name of a table, and its file.
+pub(super) fn read_folder<K: Ord + Display, V>(
+    folder: &Path,
+    TableKind { word, most, many }: TableKind,
+    read: impl Fn(&Path, &str) -> Result<Vec<Result<V, ConfigError>>, ConfigError>,
+    of: impl Fn(&V) -> (K, PathBuf),
+) -> (Vec<V>, Vec<ConfigError>) {
+    let (mut all, mut problems) = (BTreeMap::new(), Vec::new());
+    let files = toml_files(folder).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Vec::new()
+    });
+    for file in files {
+        let tables = read_text(&file).and_then(|text| read(&file, &text));
+        for table in tables.unwrap_or_else(|problem| vec![Err(problem)]) {
+            let added = table.and_then(|table| {
+                let (name, file) = of(&table);
+                let message = match all.get(&name).map(&of) {
+                    Some((_, other)) => format!("{word}.{name} is in {} already", other.display()),
+                    None if all.len() >= most => format!("{word}.{name}: more than {most} {many}"),
+                    None => {
+                        all.insert(name, table);
+                        return Ok(());
+                    }
+                };
+                Err(ConfigError::Wrong { place: FilePlace { file, position: None }, message })
+            });
+            problems.extend(added.err());
+        }
+    }
+    (all.into_values().collect(), problems)
 }
 
 fn text(file: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {

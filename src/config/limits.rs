@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::proto::job::LimitKey;
 use crate::proto::target::{Group, IllegalName, ScriptType, name};
 use crate::proto::units::{format_duration, parse_duration};
+use crate::proto::word_table::as_text;
 use crate::proto::word_table::words;
 
 name!(
@@ -26,25 +27,19 @@ name!(
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct LimitConfig {
     /// The property that it counts jobs by; all together without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
     /// Limits only jobs of this script type.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub script_type: Option<ScriptType>,
     /// Limits only jobs for this group; a job without a group counts as `default`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
     /// Limits only jobs of this caller.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// Limits only jobs with this limit key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<LimitKey>,
     /// The maximum number of jobs that run at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
     /// The maximum number of jobs that start within a time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 
@@ -95,17 +90,7 @@ impl FromStr for Rate {
     }
 }
 
-impl Serialize for Rate {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Rate {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Rate);
 
 #[cfg(test)]
 mod tests {

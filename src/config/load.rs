@@ -51,7 +51,15 @@ impl Config {
     /// [`ConfigError::Unwritable`] if a program has set a value that no file can have, such as a
     /// path that is not UTF-8.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
-        toml::to_string(self).map_err(|error| ConfigError::Unwritable(error.to_string()))
+        toml::to_string(self).map_err(unwritable)
+    }
+
+    /// Returns what [`Config::to_toml`] writes.
+    ///
+    /// # Errors
+    /// As [`Config::to_toml`].
+    pub fn to_table(&self) -> Result<Table, ConfigError> {
+        Table::try_from(self).map_err(unwritable)
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.
@@ -59,9 +67,7 @@ impl Config {
     /// # Errors
     /// As [`Config::to_toml`].
     pub fn to_toml_of_changes(&self) -> Result<String, ConfigError> {
-        let unwritable = |error: toml::ser::Error| ConfigError::Unwritable(error.to_string());
-        let table = |config: &Self| Table::try_from(config).map_err(unwritable);
-        let changes = differences(table(self)?, &table(&Self::default())?);
+        let changes = differences(self.to_table()?, &Self::default().to_table()?);
         let text = toml::to_string(&changes).map_err(unwritable)?;
         let reads_back =
             Self::from_toml(Path::new(DEFAULT_FILE), &text).is_ok_and(|it| it == *self);
@@ -83,7 +89,9 @@ impl Config {
             message,
         };
         // Cannot fail after each file was read by itself; if it does, the error has no line.
-        let read = table.try_into().map_err(|error: toml::de::Error| whole(explain(error.message(), None)))?;
+        let read = table
+            .try_into()
+            .map_err(|error: toml::de::Error| whole(explain(error.message(), None)))?;
         resolve(read).map_err(|fault| {
             let place = blame(&fault, &sources)
                 .unwrap_or(FilePlace { file: main.to_owned(), position: None });
@@ -115,6 +123,10 @@ fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
         deepest(key).filter(|(steps, _)| *steps == key.0.len()).map(|(_, place)| place)
     });
     set.or_else(|| fault.keys.first().and_then(deepest).map(|(_, place)| place))
+}
+
+fn unwritable(error: toml::ser::Error) -> ConfigError {
+    ConfigError::Unwritable(error.to_string())
 }
 
 /// Returns the keys of a table that are missing in another, or differ there.

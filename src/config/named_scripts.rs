@@ -4,14 +4,13 @@
 //! A head is a comment in the text, from a line `# /// hero` to a line `# ///`, with the keys of `[script.NAME]`. Other
 //! languages begin the lines with `//` or `--`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::config_error::{ConfigError, FilePlace, KeyPath};
-use super::files;
+use super::files::{self, TableKind};
 use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
@@ -178,21 +177,11 @@ impl Config {
 
     /// Reads the scripts of the folder. A missing folder has none.
     pub fn script_files(&self) -> ScriptFiles {
-        let found = match files::toml_files(&self.supervisor.scripts_dir) {
-            Ok(found) => found,
-            Err(problem) => return ScriptFiles { scripts: Vec::new(), problems: vec![problem] },
-        };
-        let (mut scripts, mut problems) = (BTreeMap::<ScriptName, ScriptFile>::new(), Vec::new());
-        for file in found {
-            let read = files::read_text(&file).and_then(|text| self.script_file(&file, &text));
-            for read in read.unwrap_or_else(|problem| vec![Err(problem)]) {
-                match read.and_then(|script| unique(&scripts, script)) {
-                    Ok(script) => drop(scripts.insert(script.name.clone(), script)),
-                    Err(problem) => problems.push(problem),
-                }
-            }
-        }
-        ScriptFiles { scripts: scripts.into_values().collect(), problems }
+        let kind = TableKind { word: "script", most: SCRIPTS_MAX, many: "scripts" };
+        let read = |file: &Path, text: &str| self.script_file(file, text);
+        let of = |script: &ScriptFile| (script.name.clone(), script.file.clone());
+        let (scripts, problems) = files::read_folder(&self.supervisor.scripts_dir, kind, read, of);
+        ScriptFiles { scripts, problems }
     }
 
     fn script_file(
@@ -232,21 +221,6 @@ impl Config {
             self.define_script(&text, &spec, head).map_err(|error| table.wrong_table(error))?;
         Ok(ScriptFile { name, file: file.to_owned(), text, definition })
     }
-}
-
-/// Rejects a script whose name another file has, or that exceeds the limit.
-fn unique(
-    known: &BTreeMap<ScriptName, ScriptFile>,
-    script: ScriptFile,
-) -> Result<ScriptFile, ConfigError> {
-    let message = match known.get(&script.name) {
-        Some(other) => format!("script.{} is in {} already", script.name, other.file.display()),
-        None if known.len() >= SCRIPTS_MAX => {
-            format!("script.{}: more than {SCRIPTS_MAX} scripts", script.name)
-        }
-        None => return Ok(script),
-    };
-    Err(ConfigError::Wrong { place: FilePlace { file: script.file, position: None }, message })
 }
 
 impl Source<'_> {

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::{Password, empty_is_none, password_of};
 use super::sandbox::SandboxConfig;
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::cron::CronName;
 use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyName};
 use crate::proto::target::{Group, ScriptType};
-use crate::config::toml_table::toml_table;
 
 /// The most notifications.
 const NOTIFICATIONS_MAX: usize = 100;
@@ -34,10 +32,8 @@ toml_table! {
         #[serde(with = "empty_is_none")]
         pub template: Option<String> = None,
         /// The file of the secret that signs the body, and that stands for `{secret}`.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub secret_file: Option<PathBuf> = None,
         /// The certificate authority of the server; by default the authorities of the system.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub tls_ca_file: Option<PathBuf> = None,
         /// Addresses that get a mail.
         pub mail: Vec<String> = Vec::new(),
@@ -167,18 +163,15 @@ impl NotifyConfig {
         if program.is_some_and(|program| !program.is_absolute()) {
             return wrong("command", "must begin with the absolute path of a program");
         }
-        for (key, file) in [("secret_file", &self.secret_file), ("tls_ca_file", &self.tls_ca_file)]
-        {
-            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
-                return wrong(key, "must be an absolute path");
-            }
-        }
         self.sandbox().check(path)?;
         if !self.sendmail.is_absolute() {
             return wrong("sendmail", "must be an absolute path");
         }
         if self.on.is_empty() || self.on.contains(&NotifyKind::Test) {
-            let words: Vec<&str> = NotifyKind::ALL.map(NotifyKind::as_str).into_iter().filter(|word| *word != "test").collect();
+            let words: Vec<&str> = NotifyKind::ALL[..NotifyKind::ALL.len() - 1]
+                .iter()
+                .map(|kind| kind.as_str())
+                .collect();
             return wrong("on", &format!("must name some of {}", words.join(", ")));
         }
         let texts = self.mail.iter().chain(&self.command).chain(&self.callers).chain(&self.tags);

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-
 use super::config_error::{Fault, KeyPath};
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::object::{
     Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,
 };
-use crate::config::toml_table::toml_table;
 
 /// The maximum number of indexed fields of one type: each costs time with every write.
 const INDEXES_MAX: usize = 32;

@@ -11,9 +11,9 @@ use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::config_error::{ConfigError, FilePlace};
+use super::config_error::ConfigError;
 use super::cron_rules::CronRules;
-use super::files;
+use super::files::{self, TableKind};
 use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
@@ -112,29 +112,11 @@ impl Config {
 impl CronRules {
     /// Reads the periodic jobs of a folder. A missing folder has none.
     pub fn read(&self, folder: &Path) -> Crontab {
-        let mut entries: BTreeMap<CronName, CronEntry> = BTreeMap::new();
-        let mut problems = Vec::new();
-        let found = match files::toml_files(folder) {
-            Ok(found) => found,
-            Err(problem) => {
-                return Crontab {
-                    entries: Vec::new(),
-                    problems: vec![problem],
-                    rules: self.clone(),
-                };
-            }
-        };
-        for file in found {
-            let read = files::read_text(&file).and_then(|text| self.cron_file(&file, &text));
-            let of_file = read.unwrap_or_else(|problem| vec![Err(problem)]);
-            for read in of_file {
-                match read.and_then(|entry| unique(&entries, entry)) {
-                    Ok(entry) => drop(entries.insert(entry.name.clone(), entry)),
-                    Err(problem) => problems.push(problem),
-                }
-            }
-        }
-        Crontab { entries: entries.into_values().collect(), problems, rules: self.clone() }
+        let kind = TableKind { word: "cron", most: ENTRIES_MAX, many: "periodic jobs" };
+        let read = |file: &Path, text: &str| self.cron_file(file, text);
+        let of = |entry: &CronEntry| (entry.name.clone(), entry.place.to_string().into());
+        let (entries, problems) = files::read_folder(folder, kind, read, of);
+        Crontab { entries, problems, rules: self.clone() }
     }
 
     /// Returns the mistakes in the text of a file of periodic jobs.
@@ -289,22 +271,6 @@ pub fn time_zone(name: &str) -> Result<TimeZone, String> {
          of those in /usr/share/zoneinfo, which the package tzdata has"
             .to_owned()
     })
-}
-
-/// Rejects a job whose name another file has, or that exceeds the limit of periodic jobs.
-fn unique(
-    known: &BTreeMap<CronName, CronEntry>,
-    entry: CronEntry,
-) -> Result<CronEntry, ConfigError> {
-    let message = match known.get(&entry.name) {
-        Some(other) => format!("cron.{} is in {} already", entry.name, other.place),
-        None if known.len() >= ENTRIES_MAX => {
-            format!("cron.{}: more than {ENTRIES_MAX} periodic jobs", entry.name)
-        }
-        None => return Ok(entry),
-    };
-    let place = FilePlace { file: entry.place.to_string().into(), position: None };
-    Err(ConfigError::Wrong { place, message })
 }
 
 /// The keys of `[cron.NAME]` that are not settings of its jobs.

@@ -1,8 +1,7 @@
 //! `redis.url`: the address of Redis. Its password is never printed.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use crate::config::secret_url::secret_url;
+use serde::Deserialize;
 
 const SCHEMES: [&str; 8] = [
     "redis://",
@@ -28,6 +27,7 @@ const NODE_PORT: u16 = 6379;
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct RedisUrl(String);
+secret_url!(RedisUrl);
 
 impl RedisUrl {
     /// Returns the url with its password, for the connection, never for a message.
@@ -217,36 +217,6 @@ fn redacted_parameter(parameter: &str) -> String {
         Some(("pass", _)) => "pass=***".to_owned(),
         // Possibly the part of a password after an &.
         _ => "***".to_owned(),
-    }
-}
-
-impl From<&str> for RedisUrl {
-    fn from(url: &str) -> Self {
-        Self(url.to_owned())
-    }
-}
-
-impl From<String> for RedisUrl {
-    fn from(url: String) -> Self {
-        Self(url)
-    }
-}
-
-impl fmt::Debug for RedisUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.redacted(), f)
-    }
-}
-
-impl fmt::Display for RedisUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.redacted())
-    }
-}
-
-impl Serialize for RedisUrl {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.redacted())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-
 use super::config_error::{Fault, KeyPath};
 use super::redis_url::RedisUrl;
 use super::units;

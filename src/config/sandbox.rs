@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::config_error::{Fault, KeyPath};
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::units::{format_duration, format_size};
 use crate::proto::word_table::words;
-use crate::config::toml_table::toml_table;
 
 toml_table! {
     /// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.

@@ -25,12 +25,12 @@ use super::trace::TraceConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::unit_config::UnitConfig;
 use super::units;
+use crate::config::toml_table::toml_table;
 use crate::proto::cron::CalendarName;
 use crate::proto::job::{KeyName, OutputOverflow, ReplyFormat};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::ScriptType;
-use crate::config::toml_table::toml_table;
 
 toml_table! {
     /// The configuration in force: the defaults, overridden by the files.
@@ -78,9 +78,10 @@ toml_table! {
         /// `[type.NAME]`, including the types that come with Hero.
         #[serde(rename(serialize = "type"), skip_deserializing)]
         pub types: BTreeMap<ScriptType, TypeConfig> = types::defaults(),
+        #[doc(hidden)]
         /// `[type.NAME]` of the files, until [`Config::types`] is made of it.
         #[serde(rename(deserialize = "type"), skip_serializing)]
-        pub(super) layers: BTreeMap<ScriptType, TypeLayer> = BTreeMap::new(),
+        pub layers: BTreeMap<ScriptType, TypeLayer> = BTreeMap::new(),
         /// `[unit.NAME]`.
         #[serde(rename = "unit")]
         pub units: BTreeMap<String, UnitConfig> = BTreeMap::new(),

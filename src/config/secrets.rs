@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
+use crate::config::toml_table::toml_table;
 use crate::proto::job::SecretName;
 use crate::proto::target::{Group, ScriptType};
-use crate::config::toml_table::toml_table;
 
 /// The largest secret, in bytes.
 pub const SECRET_SIZE_MAX: u64 = 64 << 10;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
 use super::config_error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
 use crate::proto::text::shown;
@@ -71,13 +71,7 @@ impl<'t> Source<'t> {
     /// # Errors
     /// [`ConfigError::Wrong`] if its value is not text.
     pub fn text(&self, key: &str) -> Result<Option<Placed<String>>, ConfigError> {
-        let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
-            return Ok(None);
-        };
-        match value.get_ref() {
-            DeValue::String(text) => Ok(Some((text.to_string(), value.span()))),
-            _ => Err(self.wrong(Some(value.span()), format!("{key}: expected a string"))),
-        }
+        self.value(key, "a string")
     }
 
     /// Returns the texts of a list at the top of the file, with its place; `None` if the key is missing.
@@ -85,19 +79,18 @@ impl<'t> Source<'t> {
     /// # Errors
     /// [`ConfigError::Wrong`] if its value is no list of texts.
     pub fn texts(&self, key: &str) -> Result<Option<Placed<Vec<String>>>, ConfigError> {
-        let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
-            return Ok(None);
-        };
-        let text = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-            DeValue::String(text) => Some(text.to_string()),
-            _ => None,
-        };
-        let texts = match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(text).collect::<Option<Vec<_>>>(),
-            _ => None,
-        };
-        let wrong = || self.wrong(Some(value.span()), format!("{key}: expected a list of strings"));
-        Ok(Some((texts.ok_or_else(wrong)?, value.span())))
+        self.value(key, "a list of strings")
+    }
+
+    fn value<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        expected: &str,
+    ) -> Result<Option<Placed<T>>, ConfigError> {
+        let Some(value) = self.tree().get(key) else { return Ok(None) };
+        let read = T::deserialize(ValueDeserializer::from(value.clone()));
+        let wrong = |_| self.wrong(Some(value.span()), format!("{key}: expected {expected}"));
+        Ok(Some((read.map_err(wrong)?, value.span())))
     }
 
     /// Creates an error at a place of the text, or about the whole file.

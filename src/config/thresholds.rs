@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-
 use super::config_error::{Fault, KeyPath};
 use super::units;
 use crate::config::toml_table::toml_table;

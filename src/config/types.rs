@@ -7,10 +7,10 @@ mod times;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use self::hooks::HookTimeout;
 pub use self::hooks::HooksConfig;
 pub use self::kinds::{DeadLetters, EngineKind};
 pub use self::rhai_limits::RhaiLimits;
@@ -79,58 +79,32 @@ impl TypeConfig {
 /// The settings of one type in the files; the type's defaults fill the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
-pub(super) struct TypeLayer {
-    #[serde(skip_serializing_if = "Option::is_none")]
+pub struct TypeLayer {
     engine: Option<EngineKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     extension: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     more_extensions: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     env: Option<BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     compile: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     warm: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     preload: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     output_overflow: Option<OutputOverflow>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dependencies: Option<DependenciesConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     modules: Option<Vec<PathBuf>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     eval: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<SandboxConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<Fallback>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dead_letters: Option<DeadLetters>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     who: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     may_submit: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     require_signature: Option<Vec<KeyName>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hook_timeout: Option<HookTimeout>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_timeout: Option<TypeTime>,
     expect_within: Option<TypeTime>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     slow_after: Option<TypeTime>,
 }
 
@@ -165,32 +139,23 @@ impl From<TypeConfig> for TypeLayer {
             require_signature: Some(config.require_signature),
             before: Some(config.hooks.before),
             after: Some(config.hooks.after),
-            hook_timeout: Some(HookTimeout(config.hooks.timeout)),
+            hook_timeout: Some(TypeTime(config.hooks.timeout)),
             expect_within: Some(TypeTime(config.times.expect_within)),
             slow_after: Some(TypeTime(config.times.slow_after)),
         }
     }
 }
 
-/// Returns all script types: those that come with Hero, as changed by the files, and those that
-/// the files add.
+/// Adds the tables of the files to the types that come with Hero.
 ///
 /// # Errors
-/// A [`Fault`] if a key is missing, or is for another engine.
+/// [`Fault`] names the first wrong key.
 pub(super) fn resolve(
     layers: BTreeMap<ScriptType, TypeLayer>,
 ) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
     let mut types = defaults();
     for (name, layer) in layers {
-        let dead_letters = layer.dead_letters.unwrap_or_default();
-        let may_submit = layer.may_submit.clone().unwrap_or_default();
-        check_may_submit(&may_submit, &KeyPath::of(&["type", name.as_str(), "may_submit"]))?;
-        let require_signature = layer.require_signature.clone().unwrap_or_default();
-        let hooks = HooksConfig::of(&layer.before, &layer.after, layer.hook_timeout);
-        let times = TimesConfig::of(layer.expect_within, layer.slow_after);
-        let merged = merge(&name, types.get(&name), layer)?;
-        let config =
-            TypeConfig { dead_letters, may_submit, require_signature, hooks, times, ..merged };
+        let config = merge(&name, types.get(&name), layer)?;
         types.insert(name, config);
     }
     Ok(types)
@@ -201,7 +166,7 @@ fn plain(engine: EngineKind) -> TypeConfig {
     TypeConfig {
         engine,
         command: Vec::new(),
-        extension: String::new(),
+        extension: if engine == EngineKind::HeroScript { ".hero" } else { "" }.to_owned(),
         options: CommandOptions::default(),
         modules: Vec::new(),
         eval: false,
@@ -215,10 +180,6 @@ fn plain(engine: EngineKind) -> TypeConfig {
         hooks: HooksConfig::default(),
         times: TimesConfig::default(),
     }
-}
-
-fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
-    TypeConfig { extension: ".hero".to_owned(), modules, ..plain(EngineKind::HeroScript) }
 }
 
 /// Returns the script types that come with Hero.
@@ -242,10 +203,12 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     v.options.compile = words("/usr/bin/v -o {binary} {script}");
     let mut node = command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}");
     node.options.more_extensions = words(".mjs .cjs .ts");
+    let modules = HEROSCRIPT_MODULES.iter().map(PathBuf::from).collect();
+    let heroscript = TypeConfig { modules, ..plain(EngineKind::HeroScript) };
     [
         ("osis", plain(EngineKind::Osis)),
         ("sal", plain(EngineKind::Sal)),
-        ("heroscript", heroscript(HEROSCRIPT_MODULES.iter().map(PathBuf::from).collect())),
+        ("heroscript", heroscript),
         ("python", of_python),
         ("v", v),
         ("bash", command("/bin/bash {script}", ".sh", "/bin/bash -n {script}")),
@@ -256,106 +219,103 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     .collect()
 }
 
+/// Puts a table of the files over the type of its name, if that has the same engine.
 fn merge(
     name: &ScriptType,
-    default: Option<&TypeConfig>,
+    known: Option<&TypeConfig>,
     layer: TypeLayer,
 ) -> Result<TypeConfig, Fault> {
-    let key = |key| KeyPath::of(&["type", name.as_str(), key]);
     let table = KeyPath::of(&["type", name.as_str()]);
-    let Some(engine) = layer.engine.or(default.map(|default| default.engine)) else {
+    let may_submit = layer.may_submit.clone().unwrap_or_default();
+    check_may_submit(&may_submit, &table.then("may_submit"))?;
+    let Some(engine) = layer.engine.or(known.map(|known| known.engine)) else {
         let message = "needs an engine: \"osis\", \"sal\", \"heroscript\" or \"command\"";
         return Err(Fault::new(table, message));
     };
-    // The default of another engine does not apply.
-    let default = default.filter(|default| default.engine == engine);
-    let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
-    let known = || default.map(|default| default.who.clone());
-    let who = layer.who.clone().or_else(known).unwrap_or_default();
-    check_callers(&who, &key("who"))?;
-    if engine != EngineKind::Command {
-        return merge_rhai(name, engine, default, layer, who);
-    }
-    let of_all = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
-    for (set, key, message) in [
-        (layer.limits.is_some(), key("limits"), of_all),
-        (layer.modules.is_some(), key("modules"), of_all),
-        (layer.eval.is_some(), key("eval"), "is for engine = \"osis\" and \"sal\" only"),
-    ] {
-        if set {
-            return Err(Fault::new(key, message));
-        }
-    }
-    let Some(command) = layer.command.clone().or(default.map(|default| default.command.clone()))
-    else {
+    let known = known.filter(|known| known.engine == engine);
+    let base = known.cloned().unwrap_or_else(|| plain(engine));
+    let who = layer.who.clone().unwrap_or(base.who);
+    check_callers(&who, &table.then("who"))?;
+    check_engine(&table, engine, &layer)?;
+    let is_command = engine == EngineKind::Command;
+    if is_command && layer.command.is_none() && base.command.is_empty() {
         let message = "needs a command, such as [\"/bin/bash\", \"{script}\"]";
         return Err(Fault::new(table, message));
+    }
+    let usual = if is_command && base.extension.is_empty() {
+        usual_extension(name).to_owned()
+    } else {
+        base.extension
     };
-    let extension = layer
-        .extension
-        .clone()
-        .or(default.map(|default| default.extension.clone()))
-        .unwrap_or_else(|| usual_extension(name).to_owned());
-    let sandbox = layer.sandbox.clone().unwrap_or_default();
-    let options = merge_options(default, layer, &command);
-    Ok(TypeConfig { command, extension, options, sandbox, fallback, who, ..plain(engine) })
+    let command = layer.command.clone().unwrap_or(base.command);
+    Ok(TypeConfig {
+        engine,
+        extension: layer.extension.clone().unwrap_or(usual),
+        modules: layer.modules.clone().unwrap_or(base.modules),
+        eval: layer.eval.unwrap_or(base.eval),
+        limits: layer.limits.clone().unwrap_or(base.limits),
+        sandbox: layer.sandbox.clone().unwrap_or(base.sandbox),
+        fallback: layer.fallback.unwrap_or(base.fallback),
+        dead_letters: layer.dead_letters.unwrap_or(base.dead_letters),
+        who,
+        may_submit,
+        require_signature: layer.require_signature.clone().unwrap_or_default(),
+        hooks: HooksConfig {
+            before: layer.before.clone().unwrap_or_default(),
+            after: layer.after.clone().unwrap_or_default(),
+            timeout: layer.hook_timeout.map_or(base.hooks.timeout, |TypeTime(time)| time),
+        },
+        times: TimesConfig {
+            expect_within: layer.expect_within.map_or(Duration::ZERO, |TypeTime(time)| time),
+            slow_after: layer.slow_after.map_or(Duration::ZERO, |TypeTime(time)| time),
+        },
+        options: merge_options(base.options, layer, &command),
+        command,
+    })
 }
 
-/// Merges a type whose scripts run inside the actor.
-fn merge_rhai(
-    name: &ScriptType,
-    engine: EngineKind,
-    default: Option<&TypeConfig>,
-    layer: TypeLayer,
-    who: Vec<String>,
-) -> Result<TypeConfig, Fault> {
-    let key = |key| KeyPath::of(&["type", name.as_str(), key]);
-    let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
-    for (set, key) in [
-        (layer.command.is_some(), key("command")),
-        (layer.extension.is_some(), key("extension")),
-        (layer.more_extensions.is_some(), key("more_extensions")),
-        (layer.env.is_some(), key("env")),
-        (layer.cwd.is_some(), key("cwd")),
-        (layer.compile.is_some(), key("compile")),
-        (layer.check.is_some(), key("check")),
-        (layer.warm.is_some(), key("warm")),
-        (layer.preload.is_some(), key("preload")),
-        (layer.output_overflow.is_some(), key("output_overflow")),
-        (layer.dependencies.is_some(), key("dependencies")),
-        (layer.sandbox.is_some(), key("sandbox")),
+/// Checks that a table has only keys of its engine.
+fn check_engine(table: &KeyPath, engine: EngineKind, layer: &TypeLayer) -> Result<(), Fault> {
+    let is_command = engine == EngineKind::Command;
+    let has_eval = matches!(engine, EngineKind::Osis | EngineKind::Sal);
+    let of_rhai = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
+    for (key, is_set) in [
+        ("command", layer.command.is_some()),
+        ("extension", layer.extension.is_some()),
+        ("more_extensions", layer.more_extensions.is_some()),
+        ("env", layer.env.is_some()),
+        ("cwd", layer.cwd.is_some()),
+        ("compile", layer.compile.is_some()),
+        ("check", layer.check.is_some()),
+        ("warm", layer.warm.is_some()),
+        ("preload", layer.preload.is_some()),
+        ("output_overflow", layer.output_overflow.is_some()),
+        ("dependencies", layer.dependencies.is_some()),
+        ("sandbox", layer.sandbox.is_some()),
     ] {
-        if set {
-            return Err(Fault::new(key, "is for engine = \"command\" only"));
+        if is_set && !is_command {
+            return Err(Fault::new(table.then(key), "is for engine = \"command\" only"));
         }
     }
-    let limits = layer.limits.unwrap_or_default();
-    if engine == EngineKind::HeroScript {
-        let known = default.map(|default| default.modules.clone());
-        let modules = layer.modules.or(known).unwrap_or_default();
-        if layer.eval.is_some() {
-            return Err(Fault::new(key("eval"), "is for engine = \"osis\" and \"sal\" only"));
+    for (key, is_wrong, message) in [
+        ("limits", layer.limits.is_some() && is_command, of_rhai),
+        ("modules", layer.modules.is_some() && is_command, of_rhai),
+        ("eval", layer.eval.is_some() && !has_eval, "is for engine = \"osis\" and \"sal\" only"),
+    ] {
+        if is_wrong {
+            return Err(Fault::new(table.then(key), message));
         }
-        return Ok(TypeConfig { limits, fallback, who, ..heroscript(modules) });
     }
-    Ok(TypeConfig {
-        modules: layer.modules.unwrap_or_default(),
-        eval: layer.eval.unwrap_or_default(),
-        limits,
-        fallback,
-        who,
-        ..plain(engine)
-    })
+    Ok(())
 }
 
 /// Merges the layer over the defaults that still fit the command.
 fn merge_options(
-    default: Option<&TypeConfig>,
+    mut options: CommandOptions,
     layer: TypeLayer,
     command: &[String],
 ) -> CommandOptions {
     let is_python = is_python(command);
-    let mut options = default.map(|default| default.options.clone()).unwrap_or_default();
     if !command.iter().any(|word| word.contains("{binary}")) {
         // A compiled type that now runs from source: `v run {script}`.
         options.compile = Vec::new();

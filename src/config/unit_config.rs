@@ -9,10 +9,8 @@ use crate::proto::target::{Group, Instance, ScriptType};
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct UnitConfig {
     /// The role of the unit; its name or `actors` decide without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The number of jobs that run at once, for each of its actors without its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
     /// The actors of this process, for a unit whose name is not an actor's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,6 +42,5 @@ pub struct UnitActor {
     /// Its number within the group.
     pub instance: Instance,
     /// The number of jobs that run at once; the unit's without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
 }

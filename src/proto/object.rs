@@ -20,6 +20,7 @@ pub use words::WordQuery;
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::target::{IllegalName, name};
@@ -125,23 +126,8 @@ impl Context {
 
     /// Returns the `context_id` of jobs.
     pub fn text(&self) -> String {
-        let mut bytes = Vec::with_capacity(self.0.len());
-        let mut rest = self.0.as_bytes();
-        while let [first, tail @ ..] = rest {
-            match (first, tail) {
-                (b'%', [high, low, after @ ..]) => {
-                    let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or_default();
-                    bytes.push(u8::try_from(digit(high) * 16 + digit(low)).unwrap_or_default());
-                    rest = after;
-                }
-                (b'%', _) => rest = &[],
-                (byte, after) => {
-                    bytes.push(*byte);
-                    rest = after;
-                }
-            }
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
+        let part = if self.0 == Self::EMPTY { "" } else { &self.0 };
+        percent_decode_str(part).decode_utf8_lossy().into_owned()
     }
 
     /// Parses the part of keys, as the store keeps it.

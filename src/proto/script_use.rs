@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::proto::target::{IllegalName, name};
+use crate::proto::word_table::as_text;
 
 name!(
     /// The name of a published script. It becomes part of a key and of the name of a tool.
@@ -16,14 +17,14 @@ name!(
 );
 
 /// A published script that a job names: its latest version, or one of its versions.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptUse {
     /// Its name.
     pub name: ScriptName,
     /// Its version; the latest one at the submission without it.
     pub version: Option<u32>,
 }
+as_text!(ScriptUse);
 
 impl FromStr for ScriptUse {
     type Err = IllegalName;
@@ -42,20 +43,6 @@ impl FromStr for ScriptUse {
         let name = name.parse().map_err(|_| illegal())?;
         let version = version.map(|version| version_of(version).ok_or_else(illegal)).transpose()?;
         Ok(Self { name, version })
-    }
-}
-
-impl TryFrom<String> for ScriptUse {
-    type Error = IllegalName;
-
-    fn try_from(text: String) -> Result<Self, IllegalName> {
-        text.parse()
-    }
-}
-
-impl From<ScriptUse> for String {
-    fn from(used: ScriptUse) -> Self {
-        used.to_string()
     }
 }
 

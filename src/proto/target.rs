@@ -59,18 +59,7 @@ macro_rules! name {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_str(&self.0)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let value = String::deserialize(from)?;
-                value.parse().map_err(serde::de::Error::custom)
-            }
-        }
+        $crate::as_text!($name);
     };
 }
 pub use crate::name;

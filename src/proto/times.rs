@@ -1,7 +1,7 @@
 //! Histograms of times, as counters of a script type: how long attempts waited, and how long they ran.
 
-use std::time::Duration;
 use crate::proto::word_table::words;
+use std::time::Duration;
 
 words! {
     /// A histogram of times.

@@ -1,4 +1,4 @@
-//! Enums whose variants are words: in Redis, in the API, in files and on the command line.
+//! Values that are texts: in Redis, in the API, in files and on the command line.
 
 /// Defines an enum whose variants have words, in one table. With what it is and the form of its words it can be
 /// parsed, with `any_case` behind them in capital letters too.
@@ -51,3 +51,24 @@ macro_rules! words {
     };
 }
 pub use crate::words;
+
+/// Writes and reads types by serde as their `Display` and `FromStr` do.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! as_text {
+    ($($type:ty),+) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(from)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub use crate::as_text;

@@ -48,9 +48,8 @@ impl Store {
         if self.confirms_all() {
             return Ok(true);
         }
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.job(id)).arg("durable");
-        let said: Option<String> = self.link.query("reading a job", &command).await?;
+        let said: Option<String> =
+            self.link.command("reading a job", "HGET", (self.keys.job(id), "durable")).await?;
         let says_no = |said: &str| matches!(said, "" | "0" | "false" | "no");
         Ok(said.is_some_and(|said| !says_no(&said.to_ascii_lowercase())))
     }

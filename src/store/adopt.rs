@@ -94,9 +94,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn unadopted(&self) -> Result<Vec<String>, StoreError> {
-        let mut script = self.scripts.unadopted.prepare_invoke();
-        script.arg(PER_LOOK);
-        self.invoke("looking for jobs that programs pushed", &script).await
+        self.run_script("looking for jobs that programs pushed", &self.scripts.unadopted, PER_LOOK)
+            .await
     }
 
     /// Notes which of these actors belong to foreign programs. Returns how many do.

@@ -192,10 +192,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("message");
+        let arguments = (self.keys.job(id), "status", "message");
         let (status, message): (Option<String>, Option<Vec<u8>>) =
-            self.link.query("reading the job of a message", &command).await?;
+            self.link.command("reading the job of a message", "HMGET", arguments).await?;
         let message = message.map(|bytes| text_of(&bytes)).unwrap_or_default();
         Ok(status.map(|status| MessageJob { status, message }))
     }

@@ -82,9 +82,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         const DOING: &str = "noting the state of a broker";
         let document = serde_json::to_string(presence).unwrap_or_default();
-        let mut script = self.scripts.amqp_appear.prepare_invoke();
-        script.arg(scope).arg(presence.name()).arg(document).arg(KEPT.as_secs());
-        self.invoke::<u64>(DOING, &script).await.map(drop)
+        let arguments = (scope, presence.name(), document, KEPT.as_secs());
+        self.run_script::<u64>(DOING, &self.scripts.amqp_appear, arguments).await.map(drop)
     }
 
     /// Forgets the state of a broker that ends in order.
@@ -92,9 +91,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
-        let mut command = redis::cmd("HDEL");
-        command.arg(self.keys.amqp_brokers(scope)).arg(name);
-        self.link.query("forgetting the state of a broker", &command).await
+        let arguments = (self.keys.amqp_brokers(scope), name);
+        self.link.command("forgetting the state of a broker", "HDEL", arguments).await
     }
 
     /// Returns the state of each broker of a scope, by name.

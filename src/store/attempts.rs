@@ -177,10 +177,9 @@ impl Store {
         boot: &BootId,
         limit: usize,
     ) -> Result<Vec<(JobId, u64)>, StoreError> {
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.running(boot)).arg(0).arg(limit.saturating_sub(1)).arg("WITHSCORES");
+        let arguments = (self.keys.running(boot), 0, limit.saturating_sub(1), "WITHSCORES");
         let jobs: Vec<(String, u64)> =
-            self.link.query("reading the jobs of a boot", &command).await?;
+            self.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
         Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
 }

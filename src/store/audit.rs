@@ -40,10 +40,9 @@ impl Store {
         let mut until = until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string());
         let mut records = Vec::new();
         loop {
-            let mut command = redis::cmd("XREVRANGE");
-            command.arg(self.keys.audit()).arg(&until).arg(since_ms);
-            command.arg("COUNT").arg(RECORDS_PER_READ);
-            let page: StreamRangeReply = self.link.query("reading the audit", &command).await?;
+            let arguments = (self.keys.audit(), &until, since_ms, "COUNT", RECORDS_PER_READ);
+            let page: StreamRangeReply =
+                self.link.command("reading the audit", "XREVRANGE", arguments).await?;
             let Some(last) = page.ids.last().map(|entry| entry.id.clone()) else { break };
             let is_last = page.ids.len() < RECORDS_PER_READ;
             records.extend(page.ids.iter().map(record).filter(&wanted));

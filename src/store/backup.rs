@@ -180,10 +180,8 @@ impl Store {
         after: &str,
         until: &str,
     ) -> Result<LogCopy, StoreError> {
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.log(id)).arg(format!("({after}")).arg(until);
-        command.arg("COUNT").arg(LOG_ENTRIES);
-        let entries: Value = self.link.query(DOING, &command).await?;
+        let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
+        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
         let entries = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
         Ok(LogCopy { id: id.clone(), entries })
     }
@@ -221,9 +219,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
         const DOING: &str = "backing up limits";
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.limits()).arg(0).arg(-1);
-        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let names: Vec<String> =
+            self.link.command(DOING, "ZRANGE", (self.keys.limits(), 0, -1)).await?;
         let mut limits = Vec::new();
         for name in names {
             let key = self.keys.limit_starts(&name);
@@ -245,17 +242,10 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
         let types = self.types().await?;
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for script_type in &types {
-            pipeline.cmd("LRANGE").arg(self.keys.dead(script_type)).arg(0).arg(-1);
-        }
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let lists: Vec<Value> = self.link.pipeline("backing up dead letters", &pipeline).await?;
-        let copy = |(script_type, list): (ScriptType, Value)| {
-            let ids: Vec<String> = read(list).unwrap_or_default();
+        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
+        let lists = self.link.each("backing up dead letters", &types, list).await?;
+        let copy = |(script_type, list): (ScriptType, Option<Vec<String>>)| {
+            let ids = list.unwrap_or_default();
             DeadCopy { script_type, ids: ids.iter().filter_map(|id| id.parse().ok()).collect() }
         };
         let copies = types.into_iter().zip(lists).map(copy);

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use redis::{FromRedisValue, RedisError, Value};
+use redis::streams::{StreamId, StreamReadReply};
+use redis::{FromRedisValue, RedisError, ToRedisArgs, Value};
 use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
+use super::attempts::millis;
 use super::backoff::Backoff;
 use super::server::{Connected, Server};
 use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
@@ -56,15 +58,40 @@ impl SharedConnection {
         doing: &'static str,
         command: &redis::Cmd,
     ) -> Result<T, StoreError> {
-        let mut patience = self.patience();
-        loop {
-            let (mut connection, generation) = self.get().await?;
-            let result = command.query_async(&mut connection).await;
-            if !patience.is_worth(&result).await {
-                return self.checked(doing, generation, result).await;
-            }
-            self.drop_useless(generation, &result).await;
+        self.patiently(
+            doing,
+            |mut connection| async move { command.query_async(&mut connection).await },
+        )
+        .await
+    }
+
+    /// Runs a command with its arguments for each item, in one round trip. An answer that is an error, or not of
+    /// this type, is none.
+    pub(super) async fn each<'c, I, A: ToRedisArgs, T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        items: impl IntoIterator<Item = I>,
+        command: impl Fn(I) -> (&'c str, A),
+    ) -> Result<Vec<Option<T>>, StoreError> {
+        let mut pipeline = redis::pipe();
+        for (name, arguments) in items.into_iter().map(command) {
+            pipeline.cmd(name).arg(arguments);
         }
+        if pipeline.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers: Vec<Value> = self.pipeline(doing, pipeline.ignore_errors()).await?;
+        Ok(answers.into_iter().map(|answer| redis::from_redis_value(answer).ok()).collect())
+    }
+
+    /// Runs a command with these arguments, as [`SharedConnection::query`].
+    pub(super) async fn command<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        name: &str,
+        arguments: impl ToRedisArgs,
+    ) -> Result<T, StoreError> {
+        self.query(doing, redis::cmd(name).arg(arguments)).await
     }
 
     /// Runs several commands in one round trip. In a cluster all of them are answered by a node that
@@ -75,19 +102,14 @@ impl SharedConnection {
         doing: &'static str,
         pipeline: &redis::Pipeline,
     ) -> Result<T, StoreError> {
-        let mut patience = self.patience();
-        loop {
-            let (mut connection, generation) = self.get().await?;
+        self.patiently(doing, |mut connection| async move {
             let result = match self.server.way().cluster() {
                 Some(cluster) => probed(pipeline, &cluster.probe, &mut connection).await,
                 None => pipeline.query_async(&mut connection).await,
             };
-            let result = result.map_err(first_of);
-            if !patience.is_worth(&result).await {
-                return self.checked(doing, generation, result).await;
-            }
-            self.drop_useless(generation, &result).await;
-        }
+            result.map_err(first_of)
+        })
+        .await
     }
 
     /// Runs a script by its hash, and loads it if Redis has forgotten it.
@@ -96,31 +118,35 @@ impl SharedConnection {
         doing: &'static str,
         script: &redis::ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        let mut patience = self.patience();
-        loop {
-            let (mut connection, generation) = self.get().await?;
-            let result = script.invoke_async(&mut connection).await;
-            if !patience.is_worth(&result).await {
-                return self.checked(doing, generation, result).await;
-            }
-            self.drop_useless(generation, &result).await;
-        }
+        self.patiently(
+            doing,
+            |mut connection| async move { script.invoke_async(&mut connection).await },
+        )
+        .await
     }
 
-    fn patience(&self) -> Patience {
-        let until = self.server.way().cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
-        Patience { until, backoff: Backoff::default() }
-    }
-
-    /// Converts an error, and drops the connection if it is lost.
-    async fn checked<T>(
+    /// Asks over the connection. In a cluster it asks again while no node serves the slot, as then nothing ran.
+    async fn patiently<T, A>(
         &self,
         doing: &'static str,
-        generation: u64,
-        result: Result<T, RedisError>,
-    ) -> Result<T, StoreError> {
-        self.drop_useless(generation, &result).await;
-        result.map_err(|error| StoreError::new(&self.server.address(), doing, &error))
+        ask: impl Fn(MultiplexedConnection) -> A,
+    ) -> Result<T, StoreError>
+    where
+        A: Future<Output = Result<T, RedisError>>,
+    {
+        let until = self.server.way().cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
+        let mut backoff = Backoff::default();
+        loop {
+            let (connection, generation) = self.get().await?;
+            let result = ask(connection).await;
+            self.drop_useless(generation, &result).await;
+            let has_not_run = result.as_ref().is_err_and(has_not_run);
+            if !has_not_run || until.is_none_or(|until| Instant::now() >= until) {
+                let address = self.server.address();
+                return result.map_err(|error| StoreError::new(&address, doing, &error));
+            }
+            tokio::time::sleep(backoff.failed()).await;
+        }
     }
 
     async fn drop_useless<T>(&self, generation: u64, result: &Result<T, RedisError>) {
@@ -130,26 +156,6 @@ impl SharedConnection {
                 current.connection = None;
             }
         }
-    }
-}
-
-/// The time left to repeat a call that a node of a cluster refused because the slot is elsewhere, or is
-/// being moved: nothing of it has run.
-struct Patience {
-    /// `None` without a cluster.
-    until: Option<Instant>,
-    backoff: Backoff,
-}
-
-impl Patience {
-    /// Returns whether a call is to be repeated, when it is time to.
-    async fn is_worth<T>(&mut self, result: &Result<T, RedisError>) -> bool {
-        let refused = result.as_ref().is_err_and(has_not_run);
-        if !refused || self.until.is_none_or(|until| Instant::now() >= until) {
-            return false;
-        }
-        tokio::time::sleep(self.backoff.failed()).await;
-        true
     }
 }
 
@@ -253,6 +259,22 @@ impl Blocking {
         });
         let answer = answer.await;
         self.checked(doing, answer)
+    }
+
+    /// Waits for entries of a stream behind a place.
+    pub(super) async fn follow(
+        &mut self,
+        doing: &'static str,
+        stream: String,
+        after: &str,
+        timeout: Duration,
+    ) -> Result<Vec<StreamId>, StoreError> {
+        const ENTRIES_PER_READ: usize = 1000;
+        let mut command = redis::cmd("XREAD");
+        command.arg("COUNT").arg(ENTRIES_PER_READ).arg("BLOCK").arg(millis(timeout));
+        command.arg("STREAMS").arg(stream).arg(after);
+        let reply: Option<StreamReadReply> = self.query(doing, &command, timeout).await?;
+        Ok(reply.into_iter().flat_map(|reply| reply.keys).flat_map(|key| key.ids).collect())
     }
 
     /// Converts an error, and drops the connection if it is lost.

@@ -138,9 +138,8 @@ impl Store {
         pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
         self.link.pipeline::<()>("looking for a live actor", &pipeline).await?;
         tokio::time::sleep(LISTENS_WITHIN).await;
-        let mut command = redis::cmd("LREM");
-        command.arg(&list).arg(0).arg(&message);
-        let left: u64 = self.link.query("looking for a live actor", &command).await?;
+        let left: u64 =
+            self.link.command("looking for a live actor", "LREM", (&list, 0, &message)).await?;
         Ok(left == 0)
     }
 
@@ -149,10 +148,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
-        let mut command = redis::cmd("LPOP");
-        command.arg(self.keys.control(actor)).arg(MESSAGES_TAKEN_MAX);
+        let arguments = (self.keys.control(actor), MESSAGES_TAKEN_MAX);
         let taken: Option<Vec<Vec<u8>>> =
-            self.link.query("reading control messages", &command).await?;
+            self.link.command("reading control messages", "LPOP", arguments).await?;
         Ok(taken.unwrap_or_default())
     }
 
@@ -224,9 +222,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn some_exist(&self, keys: &[String]) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("EXISTS");
-        command.arg(keys);
-        let found: u64 = self.link.query("looking for work", &command).await?;
+        let found: u64 = self.link.command("looking for work", "EXISTS", keys).await?;
         Ok(found > 0)
     }
 
@@ -253,13 +249,9 @@ impl Store {
     pub async fn pass_on(&self, woken: &Woken) -> Result<(), StoreError> {
         let doing = "passing on a wake-up";
         if let Some(target) = self.keys.target_of_wake(&woken.list) {
-            let mut script = self.scripts.wake.prepare_invoke();
-            script.arg(target.to_string());
-            return self.invoke(doing, &script).await;
+            return self.run_script(doing, &self.scripts.wake, target.to_string()).await;
         }
-        let mut command = redis::cmd("LPUSH");
-        command.arg(&woken.list).arg(woken.entry.as_slice());
-        self.link.query::<Value>(doing, &command).await?;
+        self.link.command::<Value>(doing, "LPUSH", (&woken.list, woken.entry.as_slice())).await?;
         Ok(())
     }
 
@@ -272,9 +264,8 @@ impl Store {
         let Some(client_id) = waker.client_id() else {
             return Ok(());
         };
-        let mut command = redis::cmd("CLIENT");
-        command.arg("UNBLOCK").arg(client_id);
-        self.link.query::<Value>("waking a waiting connection", &command).await?;
+        let arguments = ("UNBLOCK", client_id);
+        self.link.command::<Value>("waking a waiting connection", "CLIENT", arguments).await?;
         Ok(())
     }
 }

@@ -45,9 +45,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn cron_revision(&self) -> Result<Option<String>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.cron_added()).arg(REVISION);
-        self.link.query("looking at periodic jobs", &command).await
+        let arguments = (self.keys.cron_added(), REVISION);
+        self.link.command("looking at periodic jobs", "HGET", arguments).await
     }
 
     /// The definitions of the periodic jobs in Redis, by name.
@@ -84,9 +83,8 @@ impl Store {
             CronEdit::Restore(text) => ("restore", "", text),
             CronEdit::Delete => ("delete", "", ""),
         };
-        let mut script = self.scripts.define_cron.prepare_invoke();
-        script.arg(action).arg(name.as_str()).arg(after).arg(before).arg(ADDED_MAX);
-        let answer: String = self.invoke(DOING, &script).await?;
+        let arguments = (action, name.as_str(), after, before, ADDED_MAX);
+        let answer: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
         match answer.as_str() {
             "ok" => Ok(CronEdited::Done),
             "exists" => Ok(CronEdited::Exists),

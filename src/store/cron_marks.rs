@@ -203,9 +203,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
         const DOING: &str = "looking at the periodic jobs that are fired";
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.cron_names()).arg(0).arg(NAMES_MAX - 1);
-        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let names: Vec<String> =
+            self.link.command(DOING, "ZRANGE", (self.keys.cron_names(), 0, NAMES_MAX - 1)).await?;
         let mut names: Vec<CronName> = names.iter().filter_map(|name| name.parse().ok()).collect();
         names.sort();
         if names.is_empty() {

@@ -181,10 +181,9 @@ impl Store {
             "ran_us",
             "ran_id",
         ];
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.cron(name)).arg(&FIELDS);
+        let arguments = (self.keys.cron(name), &FIELDS);
         let fields: [Option<String>; 8] =
-            self.link.query("looking at a periodic job", &command).await?;
+            self.link.command("looking at a periodic job", "HMGET", arguments).await?;
         let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id] = fields;
         let number =
             |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
@@ -216,9 +215,8 @@ impl Store {
         most: usize,
     ) -> Result<Vec<(Firing, Option<JobStatus>)>, StoreError> {
         const DOING: &str = "reading the history of a periodic job";
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.cron(name)).arg("history");
-        let history: Option<String> = self.link.query(DOING, &command).await?;
+        let history: Option<String> =
+            self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
         let history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let history: Vec<Firing> = history.into_iter().take(most).collect();

@@ -1,9 +1,8 @@
 //! Dead letters: jobs in `error` that used up their attempts, or took down too many actors. Beside the index of their
 //! state they stand in a list per type, which is bounded.
 
-use redis::Value;
 
-use super::listing::{Cursor, read};
+use super::listing::Cursor;
 use super::newest::{Entry, entry_after};
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
@@ -26,30 +25,20 @@ impl Store {
             Some(only) => vec![only.clone()],
             None => self.types().await?,
         };
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for script_type in &types {
-            pipeline.cmd("LRANGE").arg(self.keys.dead(script_type)).arg(0).arg(-1);
-        }
-        let lists: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
+        let lists: Vec<Option<Vec<String>>> = self.link.each(DOING, &types, list).await?;
         let mut entries: Vec<Entry> = Vec::new();
         for (script_type, list) in types.iter().zip(lists) {
             let index = self.keys.index(JobStatus::Error, script_type);
-            let ids: Vec<String> = read(list).unwrap_or_default();
+            let ids = list.unwrap_or_default();
             for ids in ids.chunks(IDS_PER_CALL) {
-                let mut pipeline = redis::pipe();
-                pipeline.ignore_errors();
-                for id in ids {
-                    pipeline.cmd("ZSCORE").arg(&index).arg(id);
-                }
-                let scores: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+                let place = |id| ("ZSCORE", (&index, id));
+                let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, ids, place).await?;
                 // One without a score runs again, or its job is gone.
-                let placed = ids.iter().zip(scores).filter_map(|(id, score)| {
-                    entry_after((id.clone(), read::<Option<f64>>(score)??), after)
-                });
+                let placed = ids
+                    .iter()
+                    .zip(scores)
+                    .filter_map(|(id, score)| entry_after((id.clone(), score??), after));
                 entries.extend(placed);
             }
         }

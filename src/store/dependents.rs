@@ -52,17 +52,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        for id in &ids {
-            pipeline.cmd("SMEMBERS").arg(self.keys.pending(id));
-        }
-        // A key of another type names none.
-        let pipeline = pipeline.ignore_errors();
-        let answers: Vec<redis::RedisResult<Vec<String>>> =
-            self.link.pipeline("reading the prerequisites of jobs", pipeline).await?;
+        let pending = |id| ("SMEMBERS", self.keys.pending(id));
+        let answers: Vec<Option<Vec<String>>> =
+            self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
         Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
     }
 

@@ -4,9 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
+use redis::streams::{StreamId, StreamRangeReply};
 
-use super::attempts::millis;
 use super::connection::Blocking;
 use super::{Shards, Store, StoreError};
 use crate::proto::shard::{Shard, ShardCount};
@@ -151,14 +150,9 @@ impl Store {
         after: &str,
         timeout: Duration,
     ) -> Result<Vec<JobEvent>, StoreError> {
-        const EVENTS_PER_READ: usize = 1000;
-        let mut command = redis::cmd("XREAD");
-        command.arg("COUNT").arg(EVENTS_PER_READ).arg("BLOCK").arg(millis(timeout));
-        command.arg("STREAMS").arg(self.keys.events()).arg(after);
-        let reply: Option<StreamReadReply> =
-            connection.query("following events", &command, timeout).await?;
-        let entries = reply.into_iter().flat_map(|reply| reply.keys).flat_map(|key| key.ids);
-        Ok(entries.map(event).collect())
+        let entries =
+            connection.follow("following events", self.keys.events(), after, timeout).await?;
+        Ok(entries.into_iter().map(event).collect())
     }
 }
 

@@ -73,9 +73,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_files(&self, id: &JobId) -> Result<(), StoreError> {
-        let mut command = redis::cmd("DEL");
-        command.arg(self.keys.files(id));
-        self.link.query("removing the files of a job", &command).await
+        self.link.command("removing the files of a job", "DEL", self.keys.files(id)).await
     }
 
     /// Replaces the files that earlier attempts of a job left by the files of this one, while the boot
@@ -150,10 +148,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.job(id)).arg(OUTPUT_FILES);
+        let arguments = (self.keys.job(id), OUTPUT_FILES);
         let text: Option<Vec<u8>> =
-            self.link.query("reading the names of a job's files", &command).await?;
+            self.link.command("reading the names of a job's files", "HGET", arguments).await?;
         Ok(file_names(&String::from_utf8_lossy(&text.unwrap_or_default())))
     }
 

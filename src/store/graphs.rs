@@ -125,9 +125,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_graph(&self, id: &JobId) -> Result<bool, StoreError> {
-        let mut script = self.scripts.drop_graph.prepare_invoke();
-        script.arg(id.as_str());
-        Ok(self.invoke::<u8>("deleting a graph", &script).await? == 1)
+        Ok(self.run_script::<u8>("deleting a graph", &self.scripts.drop_graph, id.as_str()).await?
+            == 1)
     }
 
     /// Takes the callbacks and notifications of a graph or batch away.
@@ -180,9 +179,8 @@ impl Store {
             return Ok(());
         }
         let expired: Vec<&str> = expired.iter().map(|id| id.as_str()).collect();
-        let mut command = redis::cmd("ZREM");
-        command.arg(self.keys.graphs()).arg(expired);
-        self.link.query::<u64>("removing expired graphs", &command).await.map(drop)
+        let arguments = (self.keys.graphs(), expired);
+        self.link.command::<u64>("removing expired graphs", "ZREM", arguments).await.map(drop)
     }
 
     pub(super) async fn read_graphs(

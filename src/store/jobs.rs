@@ -210,9 +210,7 @@ impl Store {
         what: &str,
         more: &[String],
     ) -> Result<RetryStep, StoreError> {
-        let mut script = self.scripts.retry.prepare_invoke();
-        script.arg(id).arg(what).arg(more);
-        self.invoke(RETRYING, &script).await
+        self.run_script(RETRYING, &self.scripts.retry, (id, what, more)).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.

@@ -15,8 +15,7 @@ impl Store {
         (id, claimed_at): (&JobId, u64),
         state: &str,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.keep_state.prepare_invoke();
-        script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(state);
-        self.invoke("keeping the state of a job", &script).await
+        let arguments = (boot.as_str(), id.as_str(), claimed_at, state);
+        self.run_script("keeping the state of a job", &self.scripts.keep_state, arguments).await
     }
 }

@@ -2,12 +2,10 @@
 //! both.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
 use super::connection::Blocking;
-use super::scripts::Scripts;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
@@ -103,7 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
-    pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
+    pub fn beside(self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
         if legacy.is_empty() || self.shard != Shard::HOME {
             return Ok(self);
         }
@@ -114,9 +112,7 @@ impl Store {
                 name.escape_debug()
             ))
         })?;
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        Ok(self)
+        Ok(self.with_keys(keys))
     }
 
     /// The legacy queues that an actor takes from, after its own. Those that a pattern stands for are
@@ -168,9 +164,8 @@ impl Store {
             let ids: Vec<Vec<u8>> = self.link.query("reading a stop queue", &command).await?;
             for id in ids {
                 if self.serve_legacy_stop(&id, retention).await? {
-                    let mut command = redis::cmd("LREM");
-                    command.arg(&list).arg(0).arg(id);
-                    self.link.query::<u64>("clearing a stop queue", &command).await?;
+                    let arguments = (&list, 0, id);
+                    self.link.command::<u64>("clearing a stop queue", "LREM", arguments).await?;
                     done += 1;
                 }
             }
@@ -209,9 +204,7 @@ impl Store {
         let doing = "noting a push of an older client";
         let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
         if let Some(id) = &id {
-            let mut command = redis::cmd("HEXISTS");
-            command.arg(self.keys.job(id)).arg("legacy");
-            if self.link.query::<bool>(doing, &command).await? {
+            if self.link.command::<bool>(doing, "HEXISTS", (self.keys.job(id), "legacy")).await? {
                 return Ok(None);
             }
         }
@@ -225,10 +218,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
         let doing = "noting a pop of an old worker";
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("boot_id");
         let (status, boot): (Option<String>, Option<String>) =
-            self.link.query(doing, &command).await?;
+            self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await?;
         let status = status.and_then(|status| status.parse().ok());
         let has_begun =
             matches!(status, Some(JobStatus::Started | JobStatus::Finished | JobStatus::Error));
@@ -245,9 +236,8 @@ impl Store {
         doing: &'static str,
     ) -> Result<(), StoreError> {
         let (s, us): (u64, u64) = self.link.query(doing, &redis::cmd("TIME")).await?;
-        let mut command = redis::cmd("HSET");
-        command.arg(self.keys.seen(list)).arg(what).arg(s * 1000 + us / 1000);
-        self.link.query::<i64>(doing, &command).await?;
+        let arguments = (self.keys.seen(list), what, s * 1000 + us / 1000);
+        self.link.command::<i64>(doing, "HSET", arguments).await?;
         Ok(())
     }
 

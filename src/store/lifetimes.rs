@@ -25,10 +25,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; calling again is safe.
     pub async fn keep_awaited(&self, limit: usize) -> Result<LookedAt, StoreError> {
-        let mut script = self.scripts.keep_awaited.prepare_invoke();
-        script.arg(limit);
-        let (jobs, next_us): (usize, i64) =
-            self.invoke("keeping the outputs that jobs wait for", &script).await?;
+        let (jobs, next_us): (usize, i64) = self
+            .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
+            .await?;
         Ok(LookedAt { jobs, ended: 0, next: until(next_us) })
     }
 
@@ -69,10 +68,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; calling again is safe.
     pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {
-        let mut script = self.scripts.find_late.prepare_invoke();
-        script.arg(limit);
         let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
-            self.invoke("finding late and slow jobs", &script).await?;
+            self.run_script("finding late and slow jobs", &self.scripts.find_late, limit).await?;
         Ok(FoundLate { looked_at, late, slow, next: until(next_us) })
     }
 }

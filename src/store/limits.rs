@@ -65,10 +65,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
-        let mut script = self.scripts.tend_limits.prepare_invoke();
-        script.arg(most);
         let (released, taken_back, next_us): (u64, u64, i64) =
-            self.invoke("tending limits", &script).await?;
+            self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Tended { released, taken_back, next })
     }
@@ -106,9 +104,8 @@ impl Store {
     ) -> Result<Vec<LimitState>, StoreError> {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.limits()).arg(0).arg(LISTED_MAX - 1);
-        names.extend(self.link.query::<Vec<String>>(DOING, &command).await?);
+        let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
+        names.extend(self.link.command::<Vec<String>>(DOING, "ZRANGE", arguments).await?);
         names.extend(self.limits_of_running().await?);
         let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();
         let now_us = self.now().await?.as_microsecond();
@@ -143,13 +140,10 @@ impl Store {
         let entries = self.newest(&indexes, None, RUNNING_MAX).await?;
         let mut names = BTreeSet::new();
         for some in entries.chunks(HASHES_PER_CALL) {
-            let mut pipeline = redis::pipe();
-            pipeline.ignore_errors();
-            for (_, id) in some {
-                pipeline.cmd("HGET").arg(self.keys.job(id)).arg("limits");
-            }
-            let fields: Vec<redis::Value> = self.link.pipeline("listing limits", &pipeline).await?;
-            for field in fields.into_iter().filter_map(|field| read::<Option<String>>(field)?) {
+            let limits = |(_, id): &_| ("HGET", (self.keys.job(id), "limits"));
+            let fields: Vec<Option<Option<String>>> =
+                self.link.each("listing limits", some, limits).await?;
+            for field in fields.into_iter().flatten().flatten() {
                 names.extend(
                     field.split_whitespace().filter(|name| is_legal(name)).map(str::to_owned),
                 );

@@ -169,9 +169,8 @@ impl Store {
                 .flat_map(|queue| [self.keys.ready(queue), self.keys.held(queue)])
                 .collect()),
             JobStatus::Started => {
-                let mut command = redis::cmd("ZRANGE");
-                command.arg(self.keys.boots()).arg(0).arg(-1);
-                let boots: Vec<String> = self.link.query("listing jobs", &command).await?;
+                let boots: Vec<String> =
+                    self.link.command("listing jobs", "ZRANGE", (self.keys.boots(), 0, -1)).await?;
                 let boots = boots.iter().filter_map(|boot| boot.parse().ok());
                 let mut indexes: Vec<String> = boots.map(|boot| self.keys.running(&boot)).collect();
                 // Jobs of foreign actors.
@@ -195,18 +194,16 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
-        let mut command = redis::cmd("SMEMBERS");
-        command.arg(self.keys.types());
-        let types: Vec<String> = self.link.query("listing script types", &command).await?;
+        let types: Vec<String> =
+            self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
         let mut types: Vec<ScriptType> = types.iter().filter_map(|t| t.parse().ok()).collect();
         types.sort();
         Ok(types)
     }
 
     pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        let mut command = redis::cmd("SMEMBERS");
-        command.arg(self.keys.queues());
-        let queues: Vec<String> = self.link.query("listing queues", &command).await?;
+        let queues: Vec<String> =
+            self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
         let mut queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
         queues.sort();
         Ok(queues)
@@ -226,17 +223,10 @@ impl Store {
         &self,
         ids: Vec<JobId>,
     ) -> Result<Vec<Option<JobSummary>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
         let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for id in &ids {
-            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg("status").arg(&names);
-        }
-        let hashes: Vec<Value> = self.link.pipeline("listing jobs", &pipeline).await?;
-        let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
+        let fields = |id| ("HMGET", (self.keys.job(id), "status", &names));
+        let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
+        let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, &fields?);
         Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }
 }

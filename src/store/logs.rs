@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::RedisResult;
-use redis::streams::{StreamRangeReply, StreamReadReply};
+use redis::streams::StreamRangeReply;
 
 use super::attempts::millis;
 use super::connection::Blocking;
@@ -253,10 +253,9 @@ impl Store {
         &self,
         id: &JobId,
     ) -> Result<Option<(JobStatus, String)>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg(UNFINISHED_LINE);
+        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE);
         let (status, text): (Option<String>, Option<Vec<u8>>) =
-            self.link.query("reading the state of a job", &command).await?;
+            self.link.command("reading the state of a job", "HMGET", arguments).await?;
         let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
         Ok(status.map(|status| {
@@ -300,24 +299,9 @@ impl Store {
         after: Option<&str>,
         timeout: Duration,
     ) -> Result<Vec<LogLine>, StoreError> {
-        const LINES_PER_READ: usize = 1000;
-        let mut command = redis::cmd("XREAD");
-        command
-            .arg("COUNT")
-            .arg(LINES_PER_READ)
-            .arg("BLOCK")
-            .arg(millis(timeout))
-            .arg("STREAMS")
-            .arg(self.keys.log(id))
-            .arg(after.unwrap_or("0"));
-        let reply: Option<StreamReadReply> =
-            connection.query("following the log of a job", &command, timeout).await?;
-        Ok(reply
-            .into_iter()
-            .flat_map(|reply| reply.keys)
-            .flat_map(|key| key.ids)
-            .map(log_line)
-            .collect())
+        let (doing, after) = ("following the log of a job", after.unwrap_or("0"));
+        let entries = connection.follow(doing, self.keys.log(id), after, timeout).await?;
+        Ok(entries.into_iter().map(log_line).collect())
     }
 }
 

@@ -192,15 +192,8 @@ impl Store {
         &self,
         spec: &mut JobSpec,
     ) -> Result<Result<(), InvalidJob>, StoreError> {
-        let Some(used) = spec.uses.clone() else {
-            let lonely = spec.script_digest.is_some();
-            let why = "needs `uses`: it is of a published script";
-            return Ok(if lonely { Err(InvalidJob::new("script_digest", why)) } else { Ok(()) });
-        };
-        match self.published_script(&used).await? {
-            Some(script) => Ok(script.give_to(spec)),
-            None => Ok(Err(self.no_such_script(&used).await?)),
-        }
+        let resolved = self.resolve_scripts(std::iter::once(spec)).await?;
+        Ok(resolved.map_err(|(_, error)| error))
     }
 
     /// Gives jobs the published scripts that they name, each script read once. The error has the place of its job.
@@ -214,8 +207,9 @@ impl Store {
         let mut read: HashMap<String, PublishedScript> = HashMap::new();
         for (place, spec) in specs.enumerate() {
             let Some(used) = spec.uses.clone() else {
-                if let Err(error) = self.resolve_script(spec).await? {
-                    return Ok(Err((place, error)));
+                if spec.script_digest.is_some() {
+                    let why = "needs `uses`: it is of a published script";
+                    return Ok(Err((place, InvalidJob::new("script_digest", why))));
                 }
                 continue;
             };

@@ -31,9 +31,8 @@ impl Store {
         after: Option<&str>,
     ) -> Result<NotifyCopy, StoreError> {
         let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.notify_events()).arg(from).arg("+").arg("COUNT").arg(EVENTS);
-        let entries: Value = self.link.query(DOING, &command).await?;
+        let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
+        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
         let events = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
         Ok(NotifyCopy { events, ..NotifyCopy::default() })
     }
@@ -43,9 +42,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.notify_failing());
-        let all: Vec<(Vec<u8>, Vec<u8>)> = self.link.query(DOING, &command).await?;
+        let all: Vec<(Vec<u8>, Vec<u8>)> =
+            self.link.command(DOING, "HGETALL", self.keys.notify_failing()).await?;
         let all: Vec<(Bytes, Bytes)> =
             all.into_iter().map(|(name, at)| (name.into(), at.into())).collect();
         let copy = |failing: &[(Bytes, Bytes)]| NotifyCopy {

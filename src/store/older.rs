@@ -66,9 +66,7 @@ impl Store {
             if is_known {
                 continue;
             }
-            let mut command = redis::cmd("LLEN");
-            command.arg(&key);
-            match self.link.query::<u64>("reading a list of older programs", &command).await {
+            match self.link.command::<u64>("reading a list of older programs", "LLEN", &key).await {
                 // A key of another type is no list of theirs.
                 Ok(0) | Err(StoreError::Failed { .. }) => {}
                 Ok(length) => others.push((key, Some(length))),

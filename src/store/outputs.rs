@@ -103,9 +103,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.job(id)).arg("status");
-        let status: Option<String> = self.link.query(READING, &command).await?;
+        let status: Option<String> =
+            self.link.command(READING, "HGET", (self.keys.job(id), "status")).await?;
         Ok(status.and_then(|status| status.parse().ok()))
     }
 

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use redis::Value;
 
 use super::attempts::millis;
-use super::listing::read;
 use super::{Store, StoreError};
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
 use crate::proto::target::{ActorId, ScriptType};
 
@@ -61,9 +59,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.boot_hosts()).arg(boot.as_str());
-        self.link.query("reading the machine of an actor", &command).await
+        let arguments = (self.keys.boot_hosts(), boot.as_str());
+        self.link.command("reading the machine of an actor", "HGET", arguments).await
     }
 
     /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
@@ -137,36 +134,23 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<(), StoreError> {
+        const COUNTING: &str = "counting running jobs";
         let boots: BTreeSet<BootId> =
             actors.iter().filter_map(|of| of.presence.boot_id.clone()).collect();
-        if boots.is_empty() {
-            return Ok(());
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for boot in &boots {
-            pipeline.cmd("ZRANGE").arg(self.keys.running(boot)).arg(0).arg(READ_MAX);
-        }
-        let answers: Vec<Value> = self.link.pipeline("counting running jobs", &pipeline).await?;
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        let mut known = BTreeSet::new();
+        let running = |boot| ("ZRANGE", (self.keys.running(boot), 0, READ_MAX));
+        let answers: Vec<Option<Vec<String>>> = self.link.each(COUNTING, &boots, running).await?;
+        let (mut known, mut jobs): (BTreeSet<&BootId>, Vec<JobId>) = Default::default();
         for (boot, answer) in boots.iter().zip(answers) {
-            let Some(ids) = read::<Vec<String>>(answer) else { continue };
-            if ids.len() > READ_MAX {
-                continue;
-            }
-            known.insert(boot);
-            for id in ids.iter().filter_map(|id| id.parse().ok()) {
-                pipeline.cmd("HGET").arg(self.keys.job(&id)).arg("actor");
+            if let Some(ids) = answer.filter(|ids| ids.len() <= READ_MAX) {
+                known.insert(boot);
+                jobs.extend(ids.iter().filter_map(|id| id.parse().ok()));
             }
         }
         let mut running: BTreeMap<String, usize> = BTreeMap::new();
-        if pipeline.cmd_iter().next().is_some() {
-            let names: Vec<Value> = self.link.pipeline("counting running jobs", &pipeline).await?;
-            for name in names.into_iter().filter_map(read::<String>) {
-                *running.entry(name).or_default() += 1;
-            }
+        let actor = |id| ("HGET", (self.keys.job(id), "actor"));
+        let names: Vec<Option<String>> = self.link.each(COUNTING, &jobs, actor).await?;
+        for name in names.into_iter().flatten() {
+            *running.entry(name).or_default() += 1;
         }
         for PresenceOf { actor, presence } in actors {
             if presence.boot_id.as_ref().is_some_and(|boot| known.contains(boot)) {

@@ -217,9 +217,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        let mut command = redis::cmd("SMEMBERS");
-        command.arg(self.keys.paused());
-        let names: Vec<String> = self.link.query("listing paused queues", &command).await?;
+        let names: Vec<String> =
+            self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
         Ok(Pauses::of_names(&names))
     }
 
@@ -299,10 +298,9 @@ impl Store {
             if most == 0 {
                 return Ok(purged);
             }
-            let mut script = self.scripts.purge.prepare_invoke();
-            script.arg(queue.to_string()).arg(most).arg(&retention);
+            let arguments = (queue.to_string(), most, &retention);
             let (ended, taken_out, left): (u64, u64, u64) =
-                self.invoke("purging a queue", &script).await?;
+                self.run_script("purging a queue", &self.scripts.purge, arguments).await?;
             purged += ended;
             // Only the entries of the first step: clients may continue to submit.
             still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));

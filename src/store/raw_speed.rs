@@ -41,9 +41,7 @@ impl Store {
             left = left.saturating_sub(PUSHES_PER_ROUND_TRIP);
         }
         let took = began.elapsed();
-        let mut command = redis::cmd("DEL");
-        command.arg(&list);
-        self.link.query::<i64>(doing, &command).await?;
+        self.link.command::<i64>(doing, "DEL", &list).await?;
         Ok(took)
     }
 
@@ -53,9 +51,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn memory_used_bytes(&self) -> Result<u64, StoreError> {
         let doing = "asking redis for its memory";
-        let mut command = redis::cmd("INFO");
-        command.arg("memory");
-        let info: String = self.link.query(doing, &command).await?;
+        let info: String = self.link.command(doing, "INFO", "memory").await?;
         let used = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
         used.and_then(|used| used.trim().parse().ok()).ok_or_else(|| StoreError::unexpected(doing))
     }

@@ -177,9 +177,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
-        let mut script = self.scripts.recover_orphans.prepare_invoke();
-        script.arg(PER_SWEEP);
-        let orphans = self.invoke("removing orphans", &script).await?;
+        let orphans =
+            self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;
         Ok(Recovered { orphans, ..Recovered::default() })
     }
 }

@@ -105,9 +105,7 @@ impl Store {
             state.cluster = ClusterPlace::Followed;
         }
         if asks_config {
-            let mut command = redis::cmd("ACL");
-            command.arg("WHOAMI");
-            state.user = match self.link.query(DOING, &command).await {
+            state.user = match self.link.command(DOING, "ACL", "WHOAMI").await {
                 Ok(user) => Some(user),
                 Err(error) if error.is_outage() => return Err(error),
                 Err(_) => None,

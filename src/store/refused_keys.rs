@@ -10,9 +10,7 @@ impl Store {
     pub async fn refused_keys(&self) -> Result<Vec<String>, StoreError> {
         let mut refused = Vec::new();
         for (pattern, key) in self.keys.patterns() {
-            let mut command = redis::cmd("EXISTS");
-            command.arg(key);
-            match self.link.query::<u64>("looking at the access list", &command).await {
+            match self.link.command::<u64>("looking at the access list", "EXISTS", key).await {
                 Err(error) if error.is_access_refused() => refused.push(pattern),
                 answer => _ = answer?,
             }

@@ -97,9 +97,8 @@ impl Store {
     }
 
     async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>, StoreError> {
-        let mut command = redis::cmd("LRANGE");
-        command.arg(list).arg(0).arg(-1);
-        let texts: Vec<String> = self.link.query("reading samples", &command).await?;
+        let texts: Vec<String> =
+            self.link.command("reading samples", "LRANGE", (list, 0, -1)).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
     }
 }

@@ -23,10 +23,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn dispatch_due(&self, limit: usize) -> Result<Dispatched, StoreError> {
-        let mut script = self.scripts.dispatch_due.prepare_invoke();
-        script.arg(limit);
         let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) =
-            self.invoke("dispatching due jobs", &script).await?;
+            self.run_script("dispatching due jobs", &self.scripts.dispatch_due, limit).await?;
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Dispatched { jobs, next, notes })
     }
@@ -57,16 +55,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_notes(&self, limit: usize) -> Result<Vec<JobNote>, StoreError> {
-        let mut command = redis::cmd("LPOP");
-        command.arg(self.keys.notes()).arg(limit);
-        let notes: Option<Vec<String>> = self.link.query("taking notes on jobs", &command).await?;
+        let notes: Option<Vec<String>> =
+            self.link.command("taking notes on jobs", "LPOP", (self.keys.notes(), limit)).await?;
         Ok(notes.iter().flatten().filter_map(|note| JobNote::from_json(note)).collect())
     }
 
     async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {
-        let mut script = self.scripts.settle.prepare_invoke();
-        script.arg(retention);
-        let did: u64 = self.invoke("telling dependents", &script).await?;
+        let did: u64 =
+            self.run_script("telling dependents", &self.scripts.settle, retention).await?;
         Ok(did == 1)
     }
 }

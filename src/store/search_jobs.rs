@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 
-use super::listing::{Cursor, JobSummary, ListQuery, read};
+use super::listing::{Cursor, JobSummary, ListQuery};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, Tags};
@@ -280,32 +280,15 @@ impl Store {
         let looked = latest.len() as u64;
         let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
         // Errors may be long: only errors of the right length are read.
-        let lengths: Vec<Option<usize>> = self.errors_of(DOING, "HSTRLEN", &keys).await?;
+        let lengths: Vec<Option<usize>> =
+            self.link.each(DOING, &keys, |key| ("HSTRLEN", (key, "error"))).await?;
         let of_length = |length: &Option<usize>| length.is_some_and(FailureCause::may_be_intended);
         let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));
         let keys: Vec<String> = keys.map(|(key, _)| key).collect();
-        let errors: Vec<Option<String>> = self.errors_of(DOING, "HGET", &keys).await?;
+        let errors: Vec<Option<String>> =
+            self.link.each(DOING, &keys, |key| ("HGET", (key, "error"))).await?;
         let is_intended = |error: &&String| FailureCause::of(error).intended().is_some();
         let jobs = errors.iter().flatten().filter(is_intended).count();
         Ok(CancelledJobs { jobs: jobs as u64, looked, more })
-    }
-
-    /// Asks for the errors of jobs, or for their lengths, in one round trip.
-    async fn errors_of<T: redis::FromRedisValue>(
-        &self,
-        doing: &'static str,
-        command: &str,
-        keys: &[String],
-    ) -> Result<Vec<Option<T>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for key in keys {
-            pipeline.cmd(command).arg(key).arg("error");
-        }
-        let answers: Vec<redis::Value> = self.link.pipeline(doing, &pipeline).await?;
-        Ok(answers.into_iter().map(read).collect())
     }
 }

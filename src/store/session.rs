@@ -50,10 +50,9 @@ impl Store {
             CallKind::Run { .. } => calls_max.to_string(),
             CallKind::End { .. } => String::new(),
         };
-        let mut script = self.scripts.call.prepare_invoke();
-        script.arg(id.as_str()).arg(call.to_json());
-        script.arg(Control::Call(id.clone()).to_json()).arg(most);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
+        let (code, detail): (String, String) =
+            self.run_script(DOING, &self.scripts.call, arguments).await?;
         Ok(match code.as_str() {
             "given" => GivenCall::Given,
             "missing" => GivenCall::Missing,

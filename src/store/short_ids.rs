@@ -34,9 +34,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn exists(&self, id: &JobId) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("EXISTS");
-        command.arg(self.keys.job(id));
-        self.link.query("looking for a job", &command).await
+        self.link.command("looking for a job", "EXISTS", self.keys.job(id)).await
     }
 
     /// Looks for the ids that begin with a text, among the newest of every state and type.

@@ -1,8 +1,6 @@
 //! Counts the jobs of each state.
 
-use redis::Value;
 
-use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::job::JobStatus;
 
@@ -22,15 +20,11 @@ impl Store {
         }
         let mut counts = JobStatus::ALL.map(|status| (status, 0_u64));
         for page in indexes.chunks(INDEXES_PER_PAGE) {
-            let mut pipeline = redis::pipe();
-            pipeline.ignore_errors();
-            for (_, index) in page {
-                pipeline.cmd("ZCARD").arg(index);
-            }
-            let numbers: Vec<Value> = self.link.pipeline("counting jobs", &pipeline).await?;
+            let size = |(_, index): &'_ (JobStatus, String)| ("ZCARD", index.clone());
+            let numbers: Vec<Option<u64>> = self.link.each("counting jobs", page, size).await?;
             for ((status, _), number) in page.iter().zip(numbers) {
                 // A key of a wrong type counts nothing.
-                let number = read::<u64>(number).unwrap_or_default();
+                let number = number.unwrap_or_default();
                 if let Some(count) = counts.iter_mut().find(|(of, _)| of == status) {
                     count.1 += number;
                 }

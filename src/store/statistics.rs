@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::Value;
 
 use super::attempts::millis;
-use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -33,10 +31,8 @@ impl Store {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
-            let mut script = self.scripts.sample.prepare_invoke();
-            script.arg(millis(least));
             let (types, is_left, busy): (u64, u64, u64) =
-                self.invoke("sampling statistics", &script).await?;
+                self.run_script("sampling statistics", &self.scripts.sample, millis(least)).await?;
             sampled.types += types;
             sampled.jobs_end |= busy > 0;
             if is_left == 0 {
@@ -73,17 +69,9 @@ impl Store {
         &self,
         types: &[ScriptType],
     ) -> Result<Vec<BTreeMap<String, u64>>, StoreError> {
-        if types.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for script_type in types {
-            pipeline.cmd("HGETALL").arg(self.keys.stats(script_type));
-        }
-        let answers: Vec<Value> = self.link.pipeline("reading statistics", &pipeline).await?;
-        // A key of a wrong type counts nothing.
-        Ok(answers.into_iter().map(|answer| numbers(read(answer).unwrap_or_default())).collect())
+        let of_type = |of| ("HGETALL", self.keys.stats(of));
+        let answers = self.link.each("reading statistics", types, of_type).await?;
+        Ok(answers.into_iter().map(|answer| numbers(answer.unwrap_or_default())).collect())
     }
 
     /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
@@ -104,9 +92,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
-        let mut command = redis::cmd("HINCRBY");
-        command.arg(self.keys.spans_dropped()).arg(service).arg(number);
-        self.link.query("counting dropped spans", &command).await
+        let arguments = (self.keys.spans_dropped(), service, number);
+        self.link.command("counting dropped spans", "HINCRBY", arguments).await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.

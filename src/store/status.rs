@@ -108,9 +108,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
         const DOING: &str = "listing supervisors";
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.supervisors()).arg(0).arg(-1);
-        let known: Vec<String> = self.link.query(DOING, &command).await?;
+        let known: Vec<String> =
+            self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
         let known: Vec<BootId> = known.iter().filter_map(|id| id.parse().ok()).collect();
         if known.is_empty() {
             return Ok(Vec::new());

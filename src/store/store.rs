@@ -142,7 +142,7 @@ pub use way::Reach;
 use std::sync::Arc;
 use std::time::Instant;
 
-use redis::{FromRedisValue, ScriptInvocation};
+use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
 use crate::config::{Ack, RedisConfig};
@@ -151,7 +151,7 @@ use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
 use confirmations::Confirmations;
 use connection::SharedConnection;
-use scripts::Scripts;
+use scripts::{LuaScript, Scripts};
 use server::Server;
 use skip_log::SkipLog;
 
@@ -209,20 +209,20 @@ impl Store {
 
     /// Turns the event log of job transitions on or off.
     #[must_use]
-    pub fn with_events(mut self, events: bool) -> Self {
+    pub fn with_events(self, events: bool) -> Self {
         let keys = Keys::clone(&self.keys).with_events(events);
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        self
+        self.with_keys(keys)
     }
 
     /// Sets the format of the replies to jobs that do not set one.
     #[must_use]
-    pub fn with_replies(mut self, format: ReplyFormat) -> Self {
+    pub fn with_replies(self, format: ReplyFormat) -> Self {
         let keys = Keys::clone(&self.keys).with_replies(format);
-        self.scripts = Arc::new(Scripts::new(&keys));
-        self.keys = Arc::new(keys);
-        self
+        self.with_keys(keys)
+    }
+
+    fn with_keys(self, keys: Keys) -> Self {
+        Self { scripts: Arc::new(Scripts::new(&keys)), keys: Arc::new(keys), ..self }
     }
 
     /// The keys of the namespace.
@@ -270,6 +270,18 @@ impl Store {
         }
         self.link.query::<redis::Value>("pinging redis", &command).await?;
         Ok(())
+    }
+
+    /// Runs a script with these arguments.
+    async fn run_script<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        script: &LuaScript,
+        arguments: impl ToRedisArgs,
+    ) -> Result<T, StoreError> {
+        let mut invocation = script.prepare_invoke();
+        invocation.arg(arguments);
+        self.invoke(doing, &invocation).await
     }
 
     async fn invoke<T: FromRedisValue>(

@@ -36,9 +36,8 @@ impl Store {
         names: &[String],
     ) -> Result<TellOutcome, StoreError> {
         const DOING: &str = "telling a job an event";
-        let mut script = self.scripts.tell.prepare_invoke();
-        script.arg(id.as_str()).arg(name).arg(event).arg(names);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        let (code, detail): (String, String) =
+            self.run_script(DOING, &self.scripts.tell, (id.as_str(), name, event, names)).await?;
         Ok(match code.as_str() {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,

@@ -43,9 +43,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn remove_token(&self, name: &TokenName) -> Result<bool, StoreError> {
-        let mut script = self.scripts.remove_token.prepare_invoke();
-        script.arg(name.as_str());
-        self.invoke("revoking a token", &script).await
+        self.run_script("revoking a token", &self.scripts.remove_token, name.as_str()).await
     }
 
     /// Returns the record of the token with this SHA-256.
@@ -53,9 +51,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.tokens()).arg(hash);
-        let record: Option<String> = self.link.query("looking at a token", &command).await?;
+        let record: Option<String> =
+            self.link.command("looking at a token", "HGET", (self.keys.tokens(), hash)).await?;
         Ok(record.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
@@ -64,9 +61,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
-        let mut command = redis::cmd("HVALS");
-        command.arg(self.keys.tokens());
-        let records: Vec<String> = self.link.query("listing tokens", &command).await?;
+        let records: Vec<String> =
+            self.link.command("listing tokens", "HVALS", self.keys.tokens()).await?;
         let mut records: Vec<TokenRecord> =
             records.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         records.sort_by(|one, other| one.name.cmp(&other.name));

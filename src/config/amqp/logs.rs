@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-
 use crate::config::config_error::{Fault, KeyPath};
 use crate::config::osis::OsisConfig;
+use crate::config::toml_table::toml_table;
 use crate::config::units;
 use crate::proto::object::{Context, ObjectType};
-use crate::config::toml_table::toml_table;
 
 /// The type of the objects that are log records.
 const COLLECTION: &str = "msLogs";

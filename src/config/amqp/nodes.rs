@@ -1,7 +1,7 @@
 //! The nodes and brokers of the topology, as the configuration names them.
 
-use serde::{Deserialize, Serialize};
 use crate::proto::word_table::words;
+use serde::{Deserialize, Serialize};
 
 /// The division of the keys among queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

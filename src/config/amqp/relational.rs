@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::config_error::{ConfigError, Fault, KeyPath};
 use crate::config::connection::{Password, empty_is_none, password_of};
+use crate::config::secret_url::secret_url;
+use crate::config::toml_table::toml_table;
 use crate::config::units;
 use crate::proto::target::{IllegalName, name};
-use crate::config::toml_table::toml_table;
 
 const TCP_SCHEME: &str = "mysql://";
 const TLS_SCHEME: &str = "mysqls://";
@@ -58,7 +59,6 @@ toml_table! {
         pub result_size_max: u64 = 1 << 20,
         /// The table of processed message ids, which makes a redelivery harmless; none
         /// without one.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub ledger: Option<SqlName> = None,
         /// The declared tables, by template.
         #[serde(rename = "table", skip_serializing_if = "BTreeMap::is_empty")]
@@ -165,6 +165,7 @@ impl TableConfig {
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct RelationalUrl(String);
+secret_url!(RelationalUrl);
 
 /// A parsed [`RelationalUrl`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,36 +233,6 @@ impl RelationalUrl {
     /// Returns the url if it is legal, as it has no password then, else `***`.
     pub fn redacted(&self) -> &str {
         if self.0.is_empty() || self.server().is_ok() { &self.0 } else { "***" }
-    }
-}
-
-impl From<String> for RelationalUrl {
-    fn from(url: String) -> Self {
-        Self(url)
-    }
-}
-
-impl From<&str> for RelationalUrl {
-    fn from(url: &str) -> Self {
-        Self(url.to_owned())
-    }
-}
-
-impl fmt::Display for RelationalUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.redacted())
-    }
-}
-
-impl fmt::Debug for RelationalUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RelationalUrl({})", self.redacted())
-    }
-}
-
-impl Serialize for RelationalUrl {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.redacted())
     }
 }
 

@@ -62,28 +62,23 @@ pub struct RouteConfig {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
     /// The broker of the matrix that it is for; any without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broker: Option<BrokerName>,
     /// The built-in that serves.
-    #[serde(default, rename = "builtin", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "builtin")]
     pub built_in: Option<BuiltInName>,
     /// The script type of the job.
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub script_type: Option<ScriptType>,
     /// The group of the job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
     /// The text of the script.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub script: String,
     /// The file of the script, in place of its text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_file: Option<PathBuf>,
     /// The published script, in place of a type with a script. The data of a message are its parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<ScriptUse>,
     /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<AmqpDelay>,
     /// When the delivery is acknowledged.
     #[serde(default)]

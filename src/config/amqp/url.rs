@@ -1,8 +1,8 @@
 //! `amqp.url`: the address of RabbitMQ. Its password is never printed.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use crate::config::secret_url::secret_url;
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
 
 const SCHEME: &str = "amqp://";
 const TLS_SCHEME: &str = "amqps://";
@@ -11,6 +11,7 @@ const TLS_SCHEME: &str = "amqps://";
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct AmqpUrl(String);
+secret_url!(AmqpUrl);
 
 impl AmqpUrl {
     /// Returns true if no RabbitMQ is configured.
@@ -53,7 +54,7 @@ impl AmqpUrl {
         let address = rest.rsplit_once('@').map_or(rest, |(_, address)| address);
         let address = address.split('?').next().unwrap_or_default();
         let Some((_, vhost)) = address.split_once('/') else { return "/".to_owned() };
-        percent_decoded(vhost)
+        percent_decode_str(vhost).decode_utf8_lossy().into_owned()
     }
 
     fn split(&self) -> Option<(&'static str, &str)> {
@@ -95,52 +96,6 @@ impl AmqpUrl {
             return Err(format!("has an illegal host or port: {FORM}"));
         }
         Ok(())
-    }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
-        rest = match tail {
-            [high, low, after @ ..]
-                if *first == b'%'
-                    && let (Some(high), Some(low)) = (digit(high), digit(low)) =>
-            {
-                bytes.push(high * 16 + low);
-                after
-            }
-            _ => {
-                bytes.push(*first);
-                tail
-            }
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-impl From<&str> for AmqpUrl {
-    fn from(url: &str) -> Self {
-        Self(url.to_owned())
-    }
-}
-
-impl fmt::Display for AmqpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.redacted())
-    }
-}
-
-impl fmt::Debug for AmqpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AmqpUrl({})", self.redacted())
-    }
-}
-
-impl Serialize for AmqpUrl {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.redacted())
     }
 }
 

@@ -1,9 +1,8 @@
 //! The limits of scripts in Rhai, and the extensions of well-known languages.
 
-
+use crate::config::toml_table::toml_table;
 use crate::config::units;
 use crate::proto::target::ScriptType;
-use crate::config::toml_table::toml_table;
 
 toml_table! {
     /// `[type.NAME.limits]`: the limits of one Rhai script.

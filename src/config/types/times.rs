@@ -15,14 +15,6 @@ pub struct TimesConfig {
     pub slow_after: Duration,
 }
 
-impl TimesConfig {
-    /// Returns the times of a file, with the defaults of the keys that it does not have.
-    pub(super) fn of(expect_within: Option<TypeTime>, slow_after: Option<TypeTime>) -> Self {
-        let time = |of: Option<TypeTime>| of.map(|TypeTime(time)| time).unwrap_or_default();
-        Self { expect_within: time(expect_within), slow_after: time(slow_after) }
-    }
-}
-
 /// A time in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -8,6 +8,7 @@ use jiff::civil::{Date, Weekday};
 
 use super::super::target::{IllegalName, name};
 use crate::proto::text::shown;
+use crate::proto::word_table::as_text;
 
 name!(
     /// The name of a calendar.
@@ -36,8 +37,7 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 const LEAP_YEAR: i16 = 2000;
 
 /// One entry of a calendar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreeDays {
     /// One day.
     Date(Date),
@@ -53,6 +53,7 @@ pub enum FreeDays {
     /// A day of every week.
     Weekday(Weekday),
 }
+as_text!(FreeDays);
 
 impl FreeDays {
     /// Returns true for a day that it names.
@@ -110,20 +111,6 @@ impl fmt::Display for FreeDays {
                 f.write_str(word.map_or("", |(word, _)| word))
             }
         }
-    }
-}
-
-impl TryFrom<String> for FreeDays {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<FreeDays> for String {
-    fn from(days: FreeDays) -> Self {
-        days.to_string()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The jobs that a running script submits: its children. Their ids follow from the job of the script and the name
 //! that the script gives, so that a further attempt finds the same jobs.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::str::FromStr;
 
 use ring::digest::{SHA256, digest};
@@ -12,6 +12,7 @@ use super::record::Job;
 use super::spec::Setting;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::target::{Group, IllegalName, ScriptType};
+use crate::proto::text::hexadecimal;
 
 /// The most bytes of a request for children.
 pub const CHILDREN_BYTES_MAX: usize = 256 * 1024;
@@ -118,11 +119,8 @@ pub fn child_id(parent: &Job, name: &ChildName<'_>) -> JobId {
         ChildName::Named(name) => format!("{}\n{created}\nname {name}", parent.id),
         ChildName::Place(place) => format!("{}\n{created}\nplace {place}", parent.id),
     };
-    let mut id = PREFIX.to_owned();
-    for byte in &digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2] {
-        let _ = write!(id, "{byte:02x}");
-    }
-    id.parse().unwrap_or_else(|_| JobId::random())
+    let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
+    format!("{PREFIX}{digits}").parse().unwrap_or_else(|_| JobId::random())
 }
 
 /// The part of a child's id that its script decides.

@@ -1,7 +1,5 @@
 //! The unique key that is made of a job's content.
 
-use std::fmt::Write;
-
 use ring::digest::{SHA256, digest};
 use serde_json::json;
 
@@ -9,6 +7,7 @@ use super::bounds::InvalidJob;
 use super::id::UniqueKey;
 use super::spec::JobSpec;
 use super::uniqueness::{OnDuplicate, UniqueBy};
+use crate::proto::text::hexadecimal;
 
 impl JobSpec {
     /// Checks that a job which asks for uniqueness says by what.
@@ -74,11 +73,7 @@ impl JobSpec {
         // Another order of the members makes no other job.
         content.sort_all_objects();
         let hash = digest(&SHA256, content.to_string().as_bytes());
-        let mut key = format!("{by}:");
-        for byte in hash.as_ref() {
-            let _ = write!(key, "{byte:02x}");
-        }
-        key.parse().ok()
+        format!("{by}:{}", hexadecimal(hash.as_ref())).parse().ok()
     }
 }
 

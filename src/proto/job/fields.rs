@@ -119,6 +119,26 @@ impl JobField {
         Self { added: Some(AddedField { kind, json_type, doc }), ..self }
     }
 
+    const fn text(self, doc: &'static str) -> Self {
+        self.added(FieldKind::Text, "string", doc)
+    }
+
+    const fn time(self, doc: &'static str) -> Self {
+        self.added(FieldKind::Time, "string", doc)
+    }
+
+    const fn list(self, doc: &'static str) -> Self {
+        self.added(FieldKind::List, "array", doc)
+    }
+
+    const fn number(self, doc: &'static str) -> Self {
+        self.added(FieldKind::Number, "number", doc)
+    }
+
+    const fn integer(self, doc: &'static str) -> Self {
+        self.added(FieldKind::Number, "integer", doc)
+    }
+
     /// Returns the row of a field.
     pub fn of(name: &str) -> Option<&'static Self> {
         JOB_FIELDS.iter().find(|field| field.name == name)
@@ -144,11 +164,9 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("tags", "Tags", FieldGroup::Job).exported().searched(),
     row("status", "State", State).exported(),
     row("graph_id", "Graph", FieldGroup::Job).exported(),
-    row("cron", "Periodic job", FieldGroup::Job).exported().added(
-        FieldKind::Text,
-        "string",
-        "The periodic job whose firing it is",
-    ),
+    row("cron", "Periodic job", FieldGroup::Job)
+        .exported()
+        .text("The periodic job whose firing it is"),
     row("uses", "Script", FieldGroup::Job).exported().searched(),
     row("script_digest", "Digest of the script", FieldGroup::Job),
     row("script_type", "Type", Place).exported(),
@@ -156,11 +174,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("instance", "Instance", Place).exported(),
     row("priority", "Priority", Place).exported(),
     row("fallback", "Fallback", Place),
-    row("fell_back_from", "Fell back from", Place).added(
-        FieldKind::Text,
-        "string",
-        "The queue that it was sent to first",
-    ),
+    row("fell_back_from", "Fell back from", Place).text("The queue that it was sent to first"),
     row("caller_id", "Caller", FieldGroup::Job).exported(),
     row("context_id", "Context", FieldGroup::Job).exported(),
     row("attempt", "Attempt", State).exported(),
@@ -177,16 +191,10 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("actor", "Actor", Place).exported(),
     row("boot_id", "Boot", Place),
     row("hostname", "Machine", Place).listed(),
-    row("held_by", "Held by", State).exported().added(
-        FieldKind::Text,
-        "string",
-        "The limit that holds it",
-    ),
-    row("stopped_by", "Stopped by", State).exported().added(
-        FieldKind::Text,
-        "string",
-        "The person or program that stopped it, and its machine or address",
-    ),
+    row("held_by", "Held by", State).exported().text("The limit that holds it"),
+    row("stopped_by", "Stopped by", State)
+        .exported()
+        .text("The person or program that stopped it, and its machine or address"),
     row("created_at", "Created", Times).unit(Time).exported(),
     row("prerequisites_at", "Prerequisites from before", Times).unit(Time),
     row("run_at", "Due", Times).unit(Time).exported(),
@@ -208,16 +216,14 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("notify", "Notifications", Settings),
     row("expect_within", "Late after", Settings).unit(Seconds),
     row("slow_after", "Slow after", Settings).unit(Seconds),
-    row("late_at", "Late since", Times).unit(Time).exported().added(
-        FieldKind::Time,
-        "string",
-        "When it had not ended within its expect_within",
-    ),
-    row("slow_at", "Slow since", Times).unit(Time).exported().added(
-        FieldKind::Time,
-        "string",
-        "When its latest slow attempt had run for longer than its slow_after",
-    ),
+    row("late_at", "Late since", Times)
+        .unit(Time)
+        .exported()
+        .time("When it had not ended within its expect_within"),
+    row("slow_at", "Slow since", Times)
+        .unit(Time)
+        .exported()
+        .time("When its latest slow attempt had run for longer than its slow_after"),
     row("unique_key", "Unique key", Settings),
     row("unique_scope", "Unique within", Settings),
     row("unique_for", "Unique for", Settings).unit(Seconds),
@@ -225,16 +231,11 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("on_duplicate", "On a duplicate", Settings),
     row("debounce", "Debounce", Settings).unit(Seconds),
     row("debounce_max", "Longest debounce", Settings).unit(Seconds),
-    row("debounced_since", "Debounced since", Times).unit(Time).added(
-        FieldKind::Time,
-        "string",
-        "The submission of the first of the jobs that replaced each other, by debounce",
-    ),
-    row("graph_callback", "Callback", Settings).added(
-        FieldKind::Text,
-        "string",
-        "The callback of its graph or batch that it is: on_success, on_failure or on_end",
-    ),
+    row("debounced_since", "Debounced since", Times)
+        .unit(Time)
+        .time("The submission of the first of the jobs that replaced each other, by debounce"),
+    row("graph_callback", "Callback", Settings)
+        .text("The callback of its graph or batch that it is: on_success, on_failure or on_end"),
     row("limit_key", "Limit key", Settings),
     row("shard_key", "Shard key", Settings),
     row("traceparent", "Trace", Settings),
@@ -247,67 +248,33 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("secrets", "Secrets", Inputs),
     row("env_vars", "Environment", Inputs).secret(),
     row("log_path", "Log file", Results),
-    row("progress", "Progress", State).unit(Share).listed().added(
-        FieldKind::Number,
-        "number",
-        "The progress that the script reported, from 0 to 1",
-    ),
-    row("progress_text", "Step", State).listed().added(
-        FieldKind::Text,
-        "string",
-        "The step that the script reported",
-    ),
-    row("unfinished_line", "Unfinished line", State).added(
-        FieldKind::Text,
-        "string",
-        "The text after the last line of its log, while it runs, that has no line end yet",
-    ),
+    row("progress", "Progress", State)
+        .unit(Share)
+        .listed()
+        .number("The progress that the script reported, from 0 to 1"),
+    row("progress_text", "Step", State).listed().text("The step that the script reported"),
+    row("unfinished_line", "Unfinished line", State)
+        .text("The text after the last line of its log, while it runs, that has no line end yet"),
     row("exit_code", "Exit code", Results).listed(),
-    row("signal", "Signal", Results).added(
-        FieldKind::Number,
-        "integer",
-        "The signal that ended its process",
-    ),
-    row("limit", "Ended by", Results).added(
-        FieldKind::Text,
-        "string",
-        "The limit of resources that ended it",
-    ),
-    row("cpu_time", "CPU time", Results).unit(Seconds).added(
-        FieldKind::Number,
-        "number",
-        "The processor time of its last attempt, in seconds",
-    ),
-    row("memory_peak", "Memory peak", Results).unit(Bytes).added(
-        FieldKind::Number,
-        "integer",
-        "The peak memory of its last attempt, in bytes",
-    ),
-    row("log_missing", "Lines missing in its log", Results).added(
-        FieldKind::Number,
-        "integer",
-        "The lines of its log that Redis refused",
-    ),
-    row("output_truncated", "Output cut by", Results).unit(Bytes).added(
-        FieldKind::Number,
-        "integer",
-        "The bytes that were cut off at the start of its output",
-    ),
-    row(INPUT_FILES, "Input files", Relations).added(
-        FieldKind::List,
-        "array",
-        "The names of the files that it is given; `-` is its standard input",
-    ),
-    row(OUTPUT_FILES, "Output files", Relations).added(
-        FieldKind::List,
-        "array",
-        "The names of the files that its script left",
-    ),
-    row(FILES_NOT_KEPT, "Files not kept", Results).added(
-        FieldKind::Text,
-        "string",
-        "The files that its script left and that are not kept, and why",
-    ),
+    row("signal", "Signal", Results).integer("The signal that ended its process"),
+    row("limit", "Ended by", Results).text("The limit of resources that ended it"),
+    row("cpu_time", "CPU time", Results)
+        .unit(Seconds)
+        .number("The processor time of its last attempt, in seconds"),
+    row("memory_peak", "Memory peak", Results)
+        .unit(Bytes)
+        .integer("The peak memory of its last attempt, in bytes"),
+    row("log_missing", "Lines missing in its log", Results)
+        .integer("The lines of its log that Redis refused"),
+    row("output_truncated", "Output cut by", Results)
+        .unit(Bytes)
+        .integer("The bytes that were cut off at the start of its output"),
+    row(INPUT_FILES, "Input files", Relations)
+        .list("The names of the files that it is given; `-` is its standard input"),
+    row(OUTPUT_FILES, "Output files", Relations)
+        .list("The names of the files that its script left"),
+    row(FILES_NOT_KEPT, "Files not kept", Results)
+        .text("The files that its script left and that are not kept, and why"),
     row("attempts", "Attempts", State),
     row("prerequisites", "Waits for", Relations),
     row("after_any", "Waits for the end of", Relations),
@@ -317,12 +284,9 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("parent", "Submitted by the script of", Relations).exported(),
     row("generation", "Generation", Relations),
     row("children", "Jobs that its script submitted", Relations),
-    row("output_encoding", "Encoding of the output", Texts).added(
-        FieldKind::Text,
-        "string",
-        "base64, if the output is not UTF-8 and is given as Base64",
-    ),
-    row(OUTPUT, "Output", Texts).added(FieldKind::Text, "string", "The output, once it finished"),
+    row("output_encoding", "Encoding of the output", Texts)
+        .text("base64, if the output is not UTF-8 and is given as Base64"),
+    row(OUTPUT, "Output", Texts).text("The output, once it finished"),
     row("kept_state", "State for the next attempt", Texts),
     row("event", "Event", Texts),
     row("told_events", "Events told ahead", Texts),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::value::{FieldKind, Give, HashValue};
+use super::value::{FieldKind, Give, HashValue, ListItem};
 use crate::proto::json_text::refuse_wide_integers;
 
 /// The maximum number of arguments of a job.
@@ -14,25 +14,15 @@ const GIVEN_BYTES_MAX: usize = 64 << 10;
 /// The parameters of a job, by name, in the submitter's order.
 pub type Params = Map<String, Value>;
 
-impl HashValue for Vec<String> {
-    const KIND: FieldKind = FieldKind::Texts;
-
-    fn read(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|_| "is not a JSON array of strings".to_owned())
-    }
-
-    fn write(&self) -> String {
-        json!(self).to_string()
-    }
-
-    fn fault(&self) -> Option<String> {
-        if self.len() > ARGS_MAX {
+impl ListItem for String {
+    fn fault(arguments: &[Self]) -> Option<String> {
+        if arguments.len() > ARGS_MAX {
             return Some(format!("has more than {ARGS_MAX} arguments"));
         }
-        if self.iter().any(|text| text.contains('\0')) {
+        if arguments.iter().any(|text| text.contains('\0')) {
             return Some("has an argument with a NUL byte".to_owned());
         }
-        too_large(self.iter().map(String::len).sum())
+        too_large(arguments.iter().map(String::len).sum())
     }
 }
 
@@ -54,13 +44,6 @@ impl HashValue for Params {
 
     fn set(&mut self, text: &str) -> Result<(), String> {
         self.extend(Self::read(text)?);
-        self.fault().map_or(Ok(()), Err)
-    }
-}
-
-impl Give<&str> for Vec<String> {
-    fn give(&mut self, text: &str) -> Result<(), String> {
-        self.push(text.to_owned());
         self.fault().map_or(Ok(()), Err)
     }
 }

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::json;
-
-use super::value::{FieldKind, Give, HashValue};
+use super::value::{Give, ListItem};
 use crate::proto::target::{IllegalName, name};
 
 name!(
@@ -21,28 +19,9 @@ name!(
 /// The most notifications of a job.
 const NAMES_MAX: usize = 8;
 
-impl HashValue for Vec<NotifyName> {
-    const KIND: FieldKind = FieldKind::Texts;
-
-    fn read(text: &str) -> Result<Self, String> {
-        let names: Vec<String> =
-            serde_json::from_str(text).map_err(|_| "is not a JSON array of strings".to_owned())?;
-        names.iter().map(|name| parsed(name)).collect()
-    }
-
-    fn write(&self) -> String {
-        json!(self).to_string()
-    }
-
-    fn fault(&self) -> Option<String> {
-        (self.len() > NAMES_MAX).then(|| format!("has more than {NAMES_MAX} names"))
-    }
-}
-
-impl Give<&str> for Vec<NotifyName> {
-    fn give(&mut self, name: &str) -> Result<(), String> {
-        self.push(parsed(name)?);
-        self.fault().map_or(Ok(()), Err)
+impl ListItem for NotifyName {
+    fn fault(names: &[Self]) -> Option<String> {
+        (names.len() > NAMES_MAX).then(|| format!("has more than {NAMES_MAX} names"))
     }
 }
 
@@ -55,8 +34,4 @@ pub fn notify_names<'a>(
 ) -> Result<Vec<NotifyName>, String> {
     let mut all = Vec::new();
     names.into_iter().try_for_each(|name| all.give(name)).map(|()| all)
-}
-
-fn parsed(name: &str) -> Result<NotifyName, String> {
-    name.parse().map_err(|error: IllegalName| error.to_string())
 }

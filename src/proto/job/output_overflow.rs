@@ -1,6 +1,5 @@
 //! The fate of an output that is larger than its bound.
 
-
 use serde::Deserialize;
 
 use super::output::JobOutput;

@@ -1,6 +1,5 @@
 //! The format of a job's reply.
 
-
 use serde::Deserialize;
 
 use crate::proto::word_table::words;
@@ -15,4 +14,3 @@ words! {
     /// The output, or the error, and nothing else.
     Plain = "plain",
 }
-

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::json;
-
-use super::value::{FieldKind, Give, HashValue, is_variable_name};
+use super::value::{ListItem, is_variable_name};
 use crate::proto::target::{IllegalName, name};
 use crate::proto::text::shown;
 
@@ -88,21 +86,9 @@ impl fmt::Display for SecretUse {
     }
 }
 
-impl HashValue for Vec<SecretUse> {
-    const KIND: FieldKind = FieldKind::Texts;
-
-    fn read(text: &str) -> Result<Self, String> {
-        let texts: Vec<String> =
-            serde_json::from_str(text).map_err(|_| "is not a JSON array of strings".to_owned())?;
-        texts.iter().map(|text| text.parse()).collect()
-    }
-
-    fn write(&self) -> String {
-        json!(self.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
-    }
-
-    fn fault(&self) -> Option<String> {
-        if self.len() > SECRETS_MAX {
+impl ListItem for SecretUse {
+    fn fault(uses: &[Self]) -> Option<String> {
+        if uses.len() > SECRETS_MAX {
             return Some(format!("has more than {SECRETS_MAX} secrets"));
         }
         let mut places = BTreeSet::new();
@@ -110,21 +96,17 @@ impl HashValue for Vec<SecretUse> {
             SecretUse::Variable { variable, .. } => variable.clone(),
             SecretUse::File(name) => format!("{FILE}{name}"),
         };
-        let twice = self.iter().map(place).find(|place| !places.insert(place.clone()));
+        let twice = uses.iter().map(place).find(|place| !places.insert(place.clone()));
         twice.map(|place| format!("has `{place}` twice"))
-    }
-}
-
-impl Give<&str> for Vec<SecretUse> {
-    fn give(&mut self, text: &str) -> Result<(), String> {
-        self.push(text.parse()?);
-        self.fault().map_or(Ok(()), Err)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::proto::job::value::HashValue;
 
     #[test]
     fn uses_are_written_as_they_are_read() {

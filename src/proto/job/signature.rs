@@ -11,6 +11,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::proto::target::{IllegalName, name};
 use crate::proto::text::shown;
+use crate::proto::word_table::as_text;
 
 name!(
     /// The name of a key that signs jobs.
@@ -32,9 +33,9 @@ const TEXT_BYTES_MAX: usize = 256;
 pub type FileDigests = BTreeMap<String, String>;
 
 /// The public half of a key, in Base64.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey([u8; PUBLIC_BYTES]);
+as_text!(PublicKey);
 
 impl PublicKey {
     /// The legal form, for messages.
@@ -61,20 +62,6 @@ impl FromStr for PublicKey {
             let value = text.to_owned();
             IllegalName { what: "public key", value, form: Self::FORM }
         })
-    }
-}
-
-impl TryFrom<String> for PublicKey {
-    type Error = IllegalName;
-
-    fn try_from(text: String) -> Result<Self, IllegalName> {
-        text.parse()
-    }
-}
-
-impl From<PublicKey> for String {
-    fn from(key: PublicKey) -> Self {
-        key.to_string()
     }
 }
 

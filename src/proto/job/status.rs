@@ -1,7 +1,5 @@
 //! The states of a job and the transitions between them.
 
-use std::str::FromStr;
-
 use crate::proto::word_table::words;
 
 words! {

@@ -1,6 +1,6 @@
 //! The jobs that count as the same, and what becomes of another one.
 
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::proto::word_table::words;
 
@@ -29,20 +29,10 @@ words! {
 /// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of
 /// A-Z, a-z, 0-9, _, ., @ and - is `%` and two hexadecimal digits.
 pub fn unique_scope(caller: &str, context: &str) -> String {
-    let mut scope = String::new();
-    for (part, text) in [caller, context].into_iter().enumerate() {
-        if part > 0 {
-            scope.push('/');
-        }
-        for byte in text.bytes() {
-            if byte.is_ascii_alphanumeric() || b"_.@-".contains(&byte) {
-                scope.push(byte.into());
-            } else {
-                let _ = write!(scope, "%{byte:02X}");
-            }
-        }
-    }
-    scope
+    const ESCAPED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'@').remove(b'-');
+    let [caller, context] = [caller, context].map(|part| utf8_percent_encode(part, ESCAPED));
+    format!("{caller}/{context}")
 }
 
 #[cfg(test)]

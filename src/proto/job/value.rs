@@ -219,21 +219,54 @@ impl HashValue for Timestamp {
     }
 }
 
-impl HashValue for Vec<JobId> {
+/// A text in a JSON array of a field.
+pub(super) trait ListItem: FromStr<Err: Display> + Display {
+    const KIND: FieldKind = FieldKind::Texts;
+    const EXPECTED: &str = "is not a JSON array of strings";
+
+    /// Parses one, and says what is wrong with it.
+    fn item(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: Self::Err| error.to_string())
+    }
+
+    /// Returns what is wrong with all of them together.
+    fn fault(items: &[Self]) -> Option<String>;
+}
+
+impl ListItem for JobId {
     const KIND: FieldKind = FieldKind::List;
+    const EXPECTED: &str = "is not a JSON array of job ids";
+
+    fn item(text: &str) -> Result<Self, String> {
+        Self::read(text)
+    }
+
+    fn fault(items: &[Self]) -> Option<String> {
+        too_many(items.len(), "jobs")
+    }
+}
+
+impl<T: ListItem> HashValue for Vec<T> {
+    const KIND: FieldKind = T::KIND;
 
     fn read(text: &str) -> Result<Self, String> {
-        let ids: Vec<String> =
-            serde_json::from_str(text).map_err(|_| "is not a JSON array of job ids".to_owned())?;
-        ids.iter().map(|id| JobId::read(id)).collect()
+        let texts: Vec<String> = serde_json::from_str(text).map_err(|_| T::EXPECTED.to_owned())?;
+        texts.iter().map(|text| T::item(text)).collect()
     }
 
     fn write(&self) -> String {
-        json!(self).to_string()
+        json!(self.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
     }
 
     fn fault(&self) -> Option<String> {
-        too_many(self.len(), "jobs")
+        T::fault(self)
+    }
+}
+
+impl<T: ListItem> Give<&str> for Vec<T> {
+    fn give(&mut self, text: &str) -> Result<(), String> {
+        self.push(T::item(text)?);
+        self.fault().map_or(Ok(()), Err)
     }
 }
 
@@ -354,13 +387,6 @@ impl Give<u16> for Option<Instance> {
 impl Give<u8> for Priority {
     fn give(&mut self, number: u8) -> Result<(), String> {
         self.set(&number.to_string())
-    }
-}
-
-impl Give<&str> for Vec<JobId> {
-    fn give(&mut self, id: &str) -> Result<(), String> {
-        self.push(JobId::read(id)?);
-        Ok(())
     }
 }
 

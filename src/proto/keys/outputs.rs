@@ -25,6 +25,7 @@ spell! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::keys::Keys;
 
     #[test]
     fn outputs_are_staged_under_names_that_no_job_has() {
