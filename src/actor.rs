@@ -42,7 +42,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
+use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
 use crate::trace::Tracer;
 pub use actor_error::ActorError;
@@ -84,17 +84,7 @@ impl Actors {
     pub fn start(self) -> Result<RunningActors, ActorError> {
         let settings = Arc::clone(&self.settings.borrow());
         let crew = Crew::start(&settings, self.shards)?;
-        let reports = Reports::new(self.report, self.shards);
-        let process = ActorProcess::new(
-            self.settings,
-            self.beat_within,
-            reports,
-            self.end,
-            crew,
-            self.tracer,
-            self.home,
-        );
-        Ok(RunningActors(Arc::new(process)))
+        Ok(RunningActors(Arc::new(ActorProcess::new(self, crew))))
     }
 }
 
