@@ -8,16 +8,35 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::Actors;
 use super::crew::Crew;
 use super::health::Health;
-use crate::proto::report::{Reports, redis_away, redis_refuses};
+use super::settings::ActorSettings;
+use crate::proto::report::{Reporter, Reports, Shutdown, redis_away, redis_refuses};
 use crate::store::Store;
 use crate::trace::Tracer;
 
+/// The actors of one process, before they start.
+pub struct Actors {
+    /// The settings, now and after each reload.
+    pub settings: watch::Receiver<Arc<ActorSettings>>,
+    /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
+    /// the configuration.
+    pub beat_within: Option<Duration>,
+    /// Receives the state of this role.
+    pub report: Reporter,
+    /// Asks the process to shut down: a control message on any shard does.
+    pub end: watch::Sender<Shutdown>,
+    /// The number of shards that it serves. They share its tasks.
+    pub shards: usize,
+    /// Takes the spans of attempts; `None` if none are made.
+    pub tracer: Option<Tracer>,
+    /// The home shard, which has the published scripts.
+    pub home: Store,
+}
+
 /// The state that all boots of one process share.
 pub(super) struct ActorProcess {
-    /// What it was started with.
+    /// The actors, as they were given at the start.
     pub(super) of: Actors,
     /// The reports of the boots, which become the reports of the process.
     pub(super) reports: Reports,

@@ -101,10 +101,9 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::actor::Actors;
     use crate::actor::boot::Boot;
     use crate::actor::crew::Crew;
-    use crate::actor::process::ActorProcess;
+    use crate::actor::process::{ActorProcess, Actors};
     use crate::actor::settings::ActorSettings;
     use crate::config::{ActorConfig, ActorUnit, JobConfig, RedisConfig, SecretsConfig};
     use crate::engine::{Cancel, Engine, Failure, Log, Script, Success};
