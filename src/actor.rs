@@ -36,41 +36,22 @@ mod verdict;
 mod workers;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
+use crate::proto::report::{ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
-use crate::trace::Tracer;
 pub use actor_error::ActorError;
 use boot::Boot;
 use crew::Crew;
 use fetch::Fetch;
 pub use objects::{RedisObjects, ScriptRedisClient};
 use process::ActorProcess;
+pub use process::Actors;
 pub use settings::ActorSettings;
-
-/// The actors of one process, before they start.
-pub struct Actors {
-    /// The settings, now and after each reload.
-    pub settings: watch::Receiver<Arc<ActorSettings>>,
-    /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
-    /// the configuration.
-    pub beat_within: Option<Duration>,
-    /// Receives the state of this role.
-    pub report: Reporter,
-    /// Asks the process to shut down: a control message on any shard does.
-    pub end: watch::Sender<Shutdown>,
-    /// The number of shards that it serves. They share its tasks.
-    pub shards: usize,
-    /// Takes the spans of attempts; `None` if none are made.
-    pub tracer: Option<Tracer>,
-    /// The home shard, which has the published scripts.
-    pub home: Store,
-}
 
 /// The actors of one process, with their threads.
 #[derive(Clone)]
@@ -84,17 +65,7 @@ impl Actors {
     pub fn start(self) -> Result<RunningActors, ActorError> {
         let settings = Arc::clone(&self.settings.borrow());
         let crew = Crew::start(&settings, self.shards)?;
-        let reports = Reports::new(self.report, self.shards);
-        let process = ActorProcess::new(
-            self.settings,
-            self.beat_within,
-            reports,
-            self.end,
-            crew,
-            self.tracer,
-            self.home,
-        );
-        Ok(RunningActors(Arc::new(process)))
+        Ok(RunningActors(Arc::new(ActorProcess::new(self, crew))))
     }
 }
 

@@ -94,20 +94,12 @@ pub fn run(
             Reload { file, unit, config, live, in_force, logging, system, is_sandboxed }
                 .run(hangups),
         );
-        let tracing = role.service().and_then(|service| Tracer::start(&spans, service));
+        let tracing = Tracer::start(&spans, role.service());
         let tracer = tracing.as_ref().map(|(tracer, _)| tracer.clone());
         // Before Redis answers: the page says that it does not.
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
         let api = if is_supervisor { Api::start(of_api, tracer.clone()) } else { None };
-        let role = match role {
-            PreparedRole::Supervisor(supervisor) => {
-                ServingRole::Supervisor(Supervisor { tracer, ..supervisor }.start())
-            }
-            PreparedRole::Actors(actors) => {
-                ServingRole::Actors(Actors { tracer, ..actors }.start()?)
-            }
-            PreparedRole::Broker(broker) => ServingRole::Broker(broker),
-        };
+        let role = role.start(tracer)?;
         let ended =
             Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
 
@@ -148,14 +140,24 @@ enum PreparedRole {
 }
 
 impl PreparedRole {
-    /// Returns the name by which its spans are known; `None` if it makes none.
-    fn service(&self) -> Option<&'static str> {
+    /// Returns the name by which its spans are known.
+    fn service(&self) -> &'static str {
         match self {
-            Self::Supervisor(_) => Some("hero-supervisor"),
-            Self::Actors(_) => Some("hero-actor"),
-            // The spans of a message's job are in the trace of its publisher.
-            Self::Broker(_) => None,
+            Self::Supervisor(_) => "hero-supervisor",
+            Self::Actors(_) => "hero-actor",
+            Self::Broker(_) => "hero-broker",
         }
+    }
+
+    /// Starts it; its spans go to the tracer.
+    fn start(self, tracer: Option<Tracer>) -> Result<ServingRole, Error> {
+        Ok(match self {
+            Self::Supervisor(supervisor) => {
+                ServingRole::Supervisor(Supervisor { tracer, ..supervisor }.start())
+            }
+            Self::Actors(actors) => ServingRole::Actors(Actors { tracer, ..actors }.start()?),
+            Self::Broker(broker) => ServingRole::Broker(Box::new(Broker { tracer, ..*broker })),
+        })
     }
 }
 
@@ -204,7 +206,9 @@ fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Erro
             let settings = Arc::new(broker_settings(config)?);
             let (store, unit) = (home.clone(), unit.to_owned());
             let live = LiveSettings::Broker(Arc::clone(&settings), Box::new(client.clone()));
-            let broker = Broker { store, client, unit, node, settings, report, beat_within };
+            let tracer = None;
+            let broker =
+                Broker { store, client, unit, node, settings, report, beat_within, tracer };
             (PreparedRole::Broker(Box::new(broker)), live)
         }
         Unit::Actors(actors) => {

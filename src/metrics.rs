@@ -43,7 +43,7 @@ const COUNTERS: [(&str, &str, &str); 12] = [
 /// The reasons of failed jobs, as counters name them after `failed_`.
 const REASONS: [&str; 5] = ["script", "timeout", "expired", "invalid", "discarded"];
 /// The services whose dropped spans are counted.
-const SERVICES: [&str; 2] = ["hero-actor", "hero-supervisor"];
+const SERVICES: [&str; 3] = ["hero-actor", "hero-broker", "hero-supervisor"];
 /// The counter of older versions: there stopped jobs counted as failed.
 const STOPPED: &str = "failed_stopped";
 

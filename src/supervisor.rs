@@ -13,7 +13,6 @@ mod durability;
 mod duty;
 mod expired_jobs;
 mod fallbacks;
-mod firing_span;
 mod foreign_actors;
 mod foreign_jobs;
 mod foreign_pops;

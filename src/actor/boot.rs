@@ -39,7 +39,7 @@ pub(super) struct Boot {
 impl Boot {
     /// Starts a boot with a new id. It owns nothing until it has taken its identity.
     pub(super) fn new(process: &Arc<ActorProcess>, place: usize, store: &Store) -> Self {
-        let settings = process.settings.clone();
+        let settings = process.of.settings.clone();
         let now = Arc::clone(&settings.borrow());
         let actors: Vec<ActorId> = now.actors.iter().map(|actor| actor.id.clone()).collect();
         let health = Health::new(actors.len(), now.actor.lease);

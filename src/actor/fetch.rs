@@ -331,7 +331,7 @@ impl Fetch {
             }
             Ok(Control::Shutdown) => {
                 info!(actor = %id, "was told to shut down");
-                self.boot.process.end.send_if_modified(|asked| {
+                self.boot.process.of.end.send_if_modified(|asked| {
                     let is_first = *asked == Shutdown::No;
                     *asked = (*asked).max(Shutdown::Drain);
                     is_first

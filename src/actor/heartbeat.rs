@@ -51,7 +51,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                     info!("redis is back after {:.1} s", lasted.as_secs_f64());
                 }
                 debug!("heartbeat");
-                if let Some(tracer) = &boot.process.tracer {
+                if let Some(tracer) = &boot.process.of.tracer {
                     tracer.count_dropped(&boot.store).await;
                 }
                 if renewal == Renewal::Unsupervised {

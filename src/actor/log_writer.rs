@@ -207,7 +207,7 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").expect("a device");
         let file = LogFile::default();
         file.append("a line");
-        file.lock().is_complete = true;
+        file.state.lock().is_complete = true;
         file.write(Ok(full));
         let reason = file.close().expect_err("nothing was written");
         assert!(reason.contains("No space left on device"), "{reason}");

@@ -11,26 +11,37 @@ use tokio::sync::watch;
 use super::crew::Crew;
 use super::health::Health;
 use super::settings::ActorSettings;
-use crate::proto::report::{Reports, Shutdown, redis_away, redis_refuses};
+use crate::proto::report::{Reporter, Reports, Shutdown, redis_away, redis_refuses};
 use crate::store::Store;
 use crate::trace::Tracer;
 
+/// The actors of one process, before they start.
+pub struct Actors {
+    /// The settings, now and after each reload.
+    pub settings: watch::Receiver<Arc<ActorSettings>>,
+    /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
+    /// the configuration.
+    pub beat_within: Option<Duration>,
+    /// Receives the state of this role.
+    pub report: Reporter,
+    /// Asks the process to shut down: a control message on any shard does.
+    pub end: watch::Sender<Shutdown>,
+    /// The number of shards that it serves. They share its tasks.
+    pub shards: usize,
+    /// Takes the spans of attempts; `None` if none are made.
+    pub tracer: Option<Tracer>,
+    /// The home shard, which has the published scripts.
+    pub home: Store,
+}
+
 /// The state that all boots of one process share.
 pub(super) struct ActorProcess {
-    /// The settings, now and after each reload.
-    pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
-    /// The longest time between two heartbeats that the watchdog allows.
-    pub(super) beat_within: Option<Duration>,
+    /// The actors, as they were given at the start.
+    pub(super) of: Actors,
     /// The reports of the boots, which become the reports of the process.
     pub(super) reports: Reports,
-    /// Asks all boots to shut down.
-    pub(super) end: watch::Sender<Shutdown>,
     /// The threads.
     pub(super) crew: Crew,
-    /// Takes the spans of attempts; `None` if none are made.
-    pub(super) tracer: Option<Tracer>,
-    /// The home shard, which has the published scripts.
-    pub(super) home: Store,
     /// When the process started.
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
@@ -55,22 +66,10 @@ enum ShardState {
 
 impl ActorProcess {
     /// Creates the state of a process without boots.
-    pub(super) fn new(
-        settings: watch::Receiver<Arc<ActorSettings>>,
-        beat_within: Option<Duration>,
-        reports: Reports,
-        end: watch::Sender<Shutdown>,
-        crew: Crew,
-        tracer: Option<Tracer>,
-        home: Store,
-    ) -> Self {
+    pub(super) fn new(of: Actors, crew: Crew) -> Self {
         Self {
-            settings,
-            beat_within,
-            reports,
-            end,
-            tracer,
-            home,
+            reports: Reports::new(Arc::clone(&of.report), of.shards),
+            of,
             started_at: Timestamp::now(),
             is_overloaded: AtomicBool::new(false),
             drained: watch::Sender::new(vec![false; crew.workers.len()]),
@@ -98,8 +97,8 @@ impl ActorProcess {
 
     /// Returns the time between two heartbeats.
     pub(super) fn heartbeat(&self) -> Duration {
-        let configured = self.settings.borrow().actor.heartbeat;
-        self.beat_within.map_or(configured, |within| configured.min(within))
+        let configured = self.of.settings.borrow().actor.heartbeat;
+        self.of.beat_within.map_or(configured, |within| configured.min(within))
     }
 
     /// Notes that a boot of a shard serves.
@@ -127,7 +126,7 @@ impl ActorProcess {
 
     /// Returns one line for a person: `2 of 4 tasks busy, 18 231 done, redis ok`.
     pub(super) fn status(&self) -> String {
-        let tasks: usize = self.settings.borrow().actors.iter().map(|actor| actor.tasks).sum();
+        let tasks: usize = self.of.settings.borrow().actors.iter().map(|actor| actor.tasks).sum();
         let running = self.running();
         let shards = self.shards.lock();
         let all = || served(&shards);
@@ -138,7 +137,7 @@ impl ActorProcess {
         let overload = all().find_map(|health| health.overload());
         let overload = overload.map(|why| format!(", holding: {why}")).unwrap_or_default();
         let redis = redis_line(&shards);
-        let dropped = self.tracer.as_ref().map_or(0, Tracer::dropped);
+        let dropped = self.of.tracer.as_ref().map_or(0, Tracer::dropped);
         let dropped =
             if dropped > 0 { format!(", {dropped} spans dropped") } else { String::new() };
         format!(

@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn brief_jobs_are_left_to_the_threads_that_run() {
         let ((workers, gate), (sender, mut outcomes)) = (gated_threads(3), mpsc::channel(16));
-        let held = gate.is_open.lock().expect("not poisoned");
+        let held = gate.is_open.lock();
         let brief = Some(Duration::from_micros(40));
         for script in ["1", "2", "3"] {
             workers.handover().run(&run(script, Cancel::new(), &sender), brief);
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn a_job_behind_a_longer_one_gets_a_free_thread_of_its_own() {
         let ((workers, gate), (sender, mut outcomes)) = (gated_threads(2), mpsc::channel(16));
-        let held = gate.is_open.lock().expect("not poisoned");
+        let held = gate.is_open.lock();
         let brief = Some(Duration::from_micros(1));
         workers.handover().run(&run("long", Cancel::new(), &sender), brief);
         workers.handover().run(&run("next", Cancel::new(), &sender), brief);

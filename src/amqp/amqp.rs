@@ -7,6 +7,7 @@ use hero_config as config;
 use hero_error as error;
 use hero_proto as proto;
 use hero_store as store;
+use hero_trace as trace;
 
 pub mod broker;
 pub mod builtin;

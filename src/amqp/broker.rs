@@ -38,6 +38,7 @@ use crate::client::Client;
 use crate::config::{AmqpConfig, AmqpMode, ConfigError, Node};
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::{Backoff, Outage, Store, StoreError};
+use crate::trace::Tracer;
 use dispatcher::Dispatcher;
 use events::{EventTask, Milestone};
 use shared::{BrokerCounts, Shared};
@@ -65,6 +66,8 @@ pub struct Broker {
     pub report: Reporter,
     /// The longest time between two reports that systemd's watchdog allows.
     pub beat_within: Option<Duration>,
+    /// Takes the spans of messages; `None` if none are made.
+    pub tracer: Option<Tracer>,
 }
 
 /// The reason why a broker could not start.
@@ -197,6 +200,7 @@ impl Broker {
             store: self.store.clone(),
             client: self.client.clone(),
             settings: Arc::clone(&self.settings),
+            tracer: self.tracer.clone(),
             scope: amqp.scope(),
             unit: self.unit.clone(),
             node: self.node,
@@ -328,6 +332,9 @@ impl Broker {
                     let asked = async {
                         control::read_orders(shared).await;
                         events::note_spooled(shared).await;
+                        if let Some(tracer) = &shared.tracer {
+                            tracer.count_dropped(&shared.store).await;
+                        }
                         let noted = shared.store.note_broker(&shared.scope, &shared.presence()).await;
                         match noted {
                             Ok(()) => shared.redis_answered(),

@@ -9,6 +9,7 @@ mod tell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::logs::{LogCollection, LogPurge, PurgedLogs};
 use super::message::{AmqpMessage, MessageAnswer, MessageFailure};
@@ -68,19 +69,20 @@ impl BuiltIns {
             (BuiltInName::Objects, _) => self.objects.serve(message).await,
             (BuiltInName::Logger, Some(logs)) => logger::serve(logs, message).await,
             (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(journal::serve(message)),
-            (BuiltInName::Relational, _) => match &self.relational {
-                Some(relational) => relational.serve(message).await,
-                None => {
-                    let reason =
-                        "rel.* needs a database: set amqp.relational.url, or give it a route";
-                    Err(MessageFailure::lasting("not_configured", reason))
-                }
-            },
+            (BuiltInName::Relational, _) => self.change_rows(message).await,
             (BuiltInName::Logger, None) => {
                 let reason = format!("the built-in {} is not configured", name.as_str());
                 Err(MessageFailure::lasting("not_configured", reason))
             }
         };
         served.into()
+    }
+
+    async fn change_rows(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
+        let Some(relational) = &self.relational else {
+            let reason = "rel.* needs a database: set amqp.relational.url, or give it a route";
+            return Err(MessageFailure::lasting("not_configured", reason));
+        };
+        relational.serve(message).await
     }
 }

@@ -66,6 +66,35 @@ impl Link {
         self.consuming.channel().await.map(drop)
     }
 
+    /// Publishes a message and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// [`LinkError::Unroutable`], [`LinkError::Rejected`]; after [`LinkError::Unreachable`] it may be
+    /// stored nevertheless.
+    pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
+        self.publisher
+            .send((out.exchange, out.key), out.body, || publish::basic(out.properties))
+            .await
+    }
+
+    /// Publishes a delivery again, with other headers, and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// As [`Link::publish`].
+    pub async fn publish_again(
+        &self,
+        delivery: &Delivery,
+        again: &Again<'_>,
+    ) -> Result<(), LinkError> {
+        let properties = || again.properties(&delivery.all);
+        self.publisher.send((again.exchange, again.key), &delivery.body, properties).await
+    }
+
+    /// Returns true if RabbitMQ lacks memory or disk, and has asked to publish nothing.
+    pub async fn is_blocked(&self) -> bool {
+        self.publisher.wire.is_blocked().await
+    }
+
     /// Publishes a message and waits for the answer to it; `None` if none came in time.
     ///
     /// # Errors

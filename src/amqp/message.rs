@@ -61,6 +61,13 @@ pub struct Properties {
     pub headers: BTreeMap<String, String>,
 }
 
+impl Properties {
+    /// Returns its place in a trace.
+    pub fn trace(&self) -> Option<TraceParent> {
+        TraceParent::inherited(self.headers.get(TraceParent::HEADER)?)
+    }
+}
+
 /// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AmqpMessage {
@@ -179,12 +186,15 @@ impl AmqpMessage {
             root: header(ROOT),
             chain: header(CHAIN),
             // As the standard wants, an invalid one is as if it were not there.
-            traceparent: header(TraceParent::HEADER)
-                .and_then(|text| TraceParent::inherited(&text))
-                .map(|trace| trace.to_string()),
+            traceparent: properties.trace().map(|trace| trace.to_string()),
             attempt,
             run,
         })
+    }
+
+    /// Returns its place in a trace.
+    pub fn trace(&self) -> Option<TraceParent> {
+        self.traceparent.as_deref().and_then(TraceParent::inherited)
     }
 
     /// Returns true if another message asks for the same.
@@ -319,6 +329,14 @@ impl MessageFailure {
 }
 
 impl MessageAnswer {
+    /// Returns why it was not served.
+    pub fn failure(&self) -> Option<&MessageFailure> {
+        match self {
+            Self::Done(_) => None,
+            Self::Failed(failure) => Some(failure),
+        }
+    }
+
     /// Returns the body of the reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
     pub fn body(&self) -> Vec<u8> {
         let body = match self {

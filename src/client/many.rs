@@ -29,26 +29,6 @@ impl Client {
         self.submit_placed(self.placed(jobs, None)).await
     }
 
-    /// Returns each job with its published script, or why it cannot be submitted.
-    async fn each_checked(
-        &self,
-        jobs: &[Job],
-    ) -> Result<Vec<Result<Job, ClientError>>, ClientError> {
-        let (mut jobs, mut refused, mut from) = (jobs.to_vec(), BTreeMap::new(), 0);
-        while let Err((place, error)) = self.resolve_all(jobs[from..].iter_mut()).await {
-            if matches!(error, ClientError::Store(_)) {
-                return Err(error);
-            }
-            refused.insert(from + place, error);
-            from += place + 1;
-        }
-        let each = jobs.into_iter().enumerate().map(|(place, job)| match refused.remove(&place) {
-            Some(error) => Err(error),
-            None => self.check(&job).map(|()| job).map_err(ClientError::from),
-        });
-        Ok(each.collect())
-    }
-
     /// Submits jobs of one shard.
     async fn submit_on(
         &self,

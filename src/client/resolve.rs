@@ -1,5 +1,7 @@
 //! The published scripts of jobs that are about to be submitted.
 
+use std::collections::BTreeMap;
+
 use super::graph::Graph;
 use super::new_batch::NewBatch;
 use super::{Client, ClientError};
@@ -60,6 +62,26 @@ impl Client {
     ) -> Result<(), (usize, ClientError)> {
         let resolved = Box::pin(self.store.resolve_scripts(jobs.map(|job| &mut job.spec))).await;
         resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
+    }
+
+    /// Returns each job with its published script, or why it cannot be submitted.
+    pub(super) async fn each_checked(
+        &self,
+        jobs: &[Job],
+    ) -> Result<Vec<Result<Job, ClientError>>, ClientError> {
+        let (mut jobs, mut refused, mut from) = (jobs.to_vec(), BTreeMap::new(), 0);
+        while let Err((place, error)) = self.resolve_all(jobs[from..].iter_mut()).await {
+            if matches!(error, ClientError::Store(_)) {
+                return Err(error);
+            }
+            refused.insert(from + place, error);
+            from += place + 1;
+        }
+        let each = jobs.into_iter().enumerate().map(|(place, job)| match refused.remove(&place) {
+            Some(error) => Err(error),
+            None => self.check(&job).map(|()| job).map_err(ClientError::from),
+        });
+        Ok(each.collect())
     }
 
     /// Gives the jobs and callbacks of a graph their published scripts. Submitting it does this as well.

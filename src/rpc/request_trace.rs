@@ -1,15 +1,13 @@
 //! The place in a trace of the request that a task answers, and the span of a request that submits jobs.
 
 use std::cell::Cell;
-use std::time::Instant;
 
 use axum::http::HeaderMap;
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::rpc_error::RpcError;
 use crate::proto::job::TraceParent;
-use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
+use crate::trace::{OpenSpan, SpanKind, Tracer};
 
 tokio::task_local! {
     /// The request that a task answers.
@@ -52,25 +50,18 @@ pub(super) async fn traced(
     call: impl Future<Output = Result<Value, RpcError>>,
 ) -> Result<Value, RpcError> {
     let above = TRACE.try_with(|trace| trace.place).ok().flatten();
-    let own = above.or_else(|| tracer.new_trace()).map(|place| place.below(new_span()));
-    let (begin, clock) = (Timestamp::now(), Instant::now());
+    let open = OpenSpan::begin(tracer, above);
+    let own = open.as_ref().map(|open| open.own);
     let answered = async {
         let result = call.await;
         (result, TRACE.with(|trace| trace.is_used.get()))
     };
     let (result, is_used) = TRACE.scope(own.into(), answered).await;
-    if let Some(own) = own.filter(|own| is_used && own.is_sampled()) {
+    if let Some(open) = open.filter(|_| is_used) {
         let submitted = result.as_ref().ok().and_then(id_of);
-        tracer.send(JobSpan {
-            own,
-            parent: above.map(|above| above.span_id()),
-            name: method.to_owned(),
-            kind: SpanKind::Server,
-            begin,
-            took: clock.elapsed(),
-            error: result.as_ref().err().map(ToString::to_string),
-            attributes: submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect(),
-        });
+        let attributes = submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect();
+        let error = result.as_ref().err().map(ToString::to_string);
+        open.end(tracer, (SpanKind::Server, method.to_owned()), error, attributes);
     }
     result
 }

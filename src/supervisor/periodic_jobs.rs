@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::duty::{Next, Round};
-use super::firing_span::FiringSpan;
 use crate::config::CronEntry;
 use crate::proto::report::JOB_COURSE;
 use crate::proto::text::counted;
 use crate::store::{CronMark, Fired, StoreError, WorkKind};
+use crate::trace::{OpenSpan, SpanKind};
 
 /// The firings of one job per round; if more are due, the next round follows at once.
 const FIRINGS_PER_ROUND: usize = 100;
@@ -84,7 +84,8 @@ fn until_next(entry: &CronEntry, now: Timestamp) -> Duration {
 /// Fires a job for a time. Returns false if the firing, and those after it, wait for the job of the last one.
 async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, StoreError> {
     let mut job = entry.job(due);
-    let span = round.tracer.as_ref().and_then(|tracer| FiringSpan::begin(tracer, entry, due));
+    // Each firing is a trace of its own.
+    let span = round.tracer.as_ref().and_then(|tracer| OpenSpan::begin(tracer, None));
     job.spec.traceparent = span.as_ref().map(|span| span.own);
     let retention = round.settings.job.kept();
     let rules = (entry.overlap, entry.catch_up);
@@ -99,7 +100,13 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
             let name = &entry.name;
             let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
             if let Some((tracer, span)) = round.tracer.as_ref().zip(span) {
-                span.end(tracer, &id);
+                let attributes = vec![
+                    ("hero.submitted.id", id.to_string()),
+                    ("hero.cron.name", name.to_string()),
+                    ("hero.cron.due", due.to_string()),
+                ];
+                let fired = (SpanKind::Producer, format!("fire {name}"));
+                span.end(tracer, fired, None, attributes);
             }
             info!(target: JOB_COURSE, job_id = %id, cron = %name, trace_id, "job {id} of the periodic job {name}, due {due}, is submitted");
         }

@@ -1,10 +1,10 @@
 //! Messages from their publisher to their answer.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::steps::{has_pika, steps};
 use super::{Broker, LATER_AND_POISON};
-use crate::e2e::traces::collector::{TRACE, of, place, sending, span_of};
+use crate::e2e::traces::collector::{TRACE, attribute, of, place, sending, span_of, spans};
 use crate::notify::Receiver;
 use crate::support::rabbitmq::has_rabbitmq;
 use crate::support::{Redis, keys, wait_until};
@@ -102,7 +102,7 @@ fn a_message_puts_its_job_and_its_answer_into_its_trace() {
     let receiver = Receiver::start(&broker.redis, "receiver.py");
     let broker = Broker { hero: sending(broker.hero, &receiver), ..broker };
     let _actor = broker.hero.actor("osis-default-1").start();
-    let _process = broker.hero.actor("broker").start();
+    let process = broker.hero.actor("broker").start();
     steps(&broker.url, &json!([{ "do": "declare", "queue": "answers" }]));
     let answer_to = |trace: &str| {
         let headers = json!({ "traceparent": trace });
@@ -122,12 +122,30 @@ fn a_message_puts_its_job_and_its_answer_into_its_trace() {
     };
     assert_eq!(answer_to(&place(1))["traceparent"], place(1));
     let known = jobs();
-    assert_eq!((known.len(), of(&broker.redis, &known[0])), (1, Some(place(1))));
+    let message = span_of(&receiver, "message", &known[0]);
+    let own = message["spanId"].as_str().expect("text");
+    let stored = of(&broker.redis, &known[0]);
+    assert_eq!((known.len(), stored), (1, Some(format!("00-{TRACE}-{own}-01"))));
     let attempt = span_of(&receiver, "attempt osis", &known[0]);
-    assert_eq!(
-        (&attempt["traceId"], &attempt["parentSpanId"]),
-        (&json!(TRACE), &json!("0000000000000001"))
-    );
+    for (span, above) in [(&message, "0000000000000001"), (&attempt, own)] {
+        assert_eq!((&span["traceId"], &span["parentSpanId"]), (&json!(TRACE), &json!(above)));
+    }
+    assert_eq!(attribute(&message, "hero.amqp.operation"), "count");
+    // A message that nobody serves is told with its trace, and its span has failed.
+    let properties = json!({ "type": "unknown", "headers": { "traceparent": place(1) } });
+    let publish = json!({ "do": "publish", "key": "adm", "properties": properties, "body": "{}" });
+    steps(&broker.url, &json!([publish]));
+    let told = |err: &str| {
+        err.lines().any(|line| {
+            line.contains("dead letter") && line.contains(&format!("trace_id=\"{TRACE}\""))
+        })
+    };
+    wait_until("the dead letter is told", || told(&process.err()));
+    let is_failed = |span: &Value| {
+        let is_same = attribute(span, "hero.amqp.operation") == "unknown";
+        is_same && span["status"]["code"] == 2 && span["traceId"] == TRACE
+    };
+    wait_until("its span has failed", || spans(&receiver).iter().any(is_failed));
     let giant = "0".repeat(60_000);
     for (number, wrong) in ["00-junk", "\n$(reboot)", &giant].into_iter().enumerate() {
         let answer = answer_to(wrong);

@@ -79,7 +79,7 @@ async fn with_scripts(
             }
             continue;
         };
-        let found = match Box::pin(boot.process.home.published_script(&used)).await {
+        let found = match Box::pin(boot.process.of.home.published_script(&used)).await {
             Ok(found) => found,
             Err(error) if error.is_outage() => return Err(error),
             Err(error) => {

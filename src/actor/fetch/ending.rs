@@ -103,11 +103,10 @@ mod tests {
     use super::*;
     use crate::actor::boot::Boot;
     use crate::actor::crew::Crew;
-    use crate::actor::process::ActorProcess;
+    use crate::actor::process::{ActorProcess, Actors};
     use crate::actor::settings::ActorSettings;
     use crate::config::{ActorConfig, ActorUnit, JobConfig, RedisConfig, SecretsConfig};
     use crate::engine::{Cancel, Engine, Failure, Log, Script, Success};
-    use crate::proto::report::Reports;
     use crate::proto::target::ScriptType;
     use crate::store::{ClaimLimits, Store};
 
@@ -150,12 +149,17 @@ mod tests {
         });
         let crew = Crew::start(&settings, 2).expect("threads");
         let settings = watch::Sender::new(settings).subscribe();
-        let reports = Reports::new(Arc::new(|_| {}), 2);
-        let end = watch::Sender::new(Shutdown::No);
         let store = Store::open(&RedisConfig::default()).expect("legal settings");
-        let home = store.clone();
-        let process = ActorProcess::new(settings, None, reports, end, crew, None, home);
-        let process = Arc::new(process);
+        let actors = Actors {
+            settings,
+            beat_within: None,
+            report: Arc::new(|_| {}),
+            end: watch::Sender::new(Shutdown::No),
+            shards: 2,
+            tracer: None,
+            home: store.clone(),
+        };
+        let process = Arc::new(ActorProcess::new(actors, crew));
         Arc::new(Boot::new(&process, 0, &store))
     }
 

@@ -113,7 +113,8 @@ impl Jobs {
             cancel.request(StopReason::Requested);
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
-        let traced = self.boot.process.tracer.as_ref().and_then(|of| TracedAttempt::new(of, &job));
+        let traced =
+            self.boot.process.of.tracer.as_ref().and_then(|of| TracedAttempt::new(of, &job));
         let traceparent = traced.as_ref().map_or(job.spec.traceparent, |of| Some(of.own));
         let log = self.new_log(&id, traceparent, settings).hiding(secrets);
         for id in gone {
@@ -176,7 +177,7 @@ impl Jobs {
         let verdict =
             verdict::decide(&run.job, result, &settings.job, dead_letters, fastrand::f64());
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
-        if let (Some(tracer), Some(traced)) = (&self.boot.process.tracer, &run.traced) {
+        if let (Some(tracer), Some(traced)) = (&self.boot.process.of.tracer, &run.traced) {
             traced.end(tracer, &run, &slots.id, failure.as_ref(), took);
         }
         let verdict = verdict?;

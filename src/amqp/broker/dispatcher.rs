@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, error};
 
 use super::repeats::Repeat;
-use super::shared::{BrokerCounts, Shared};
+use super::shared::Shared;
 use super::window::{BATCH_MAX, Window};
 use super::{control, events};
 use crate::amqp::link::{Deliveries, Delivery, LinkError};
@@ -20,6 +20,7 @@ use crate::amqp::topology::Pool;
 use crate::config::{AckMode, BrokerName, BuiltInName};
 use crate::proto::job::Job;
 use crate::store::Backoff;
+use crate::trace::OpenSpan;
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -156,24 +157,33 @@ impl Dispatcher {
             if shared.settings.amqp.trace_on && !message.key.starts_with(LOG_KEY) {
                 events::traced(&shared, &message, name_of(&served));
             }
+            let span = shared.span_of(&message);
             match served {
                 Ok(Served::Shutdown) => match control::check(&shared, &message, is_old) {
                     Ok(()) => self.shut_down(delivery, message),
                     Err(failure) => self.refuse(delivery, Some(message), failure),
                 },
-                Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
+                Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message, span),
                 Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
-                    Ok(job) => {
-                        let taken = Repeat { delivery, message, route: place };
+                    Ok(mut job) => {
+                        job.spec.traceparent =
+                            span.as_ref().map_or(job.spec.traceparent, |of| Some(of.own));
+                        let taken = Repeat { delivery, message, route: place, span };
                         if route.ack == AckMode::Handoff {
                             jobs.push((taken, job));
                         } else {
                             self.run_job(taken, job);
                         }
                     }
-                    Err(failure) => self.refuse(delivery, Some(message), failure),
+                    Err(failure) => {
+                        shared.end_span(span, &message, None, Some(&failure));
+                        self.refuse(delivery, Some(message), failure);
+                    }
                 },
-                Err(failure) => self.refuse(delivery, Some(message), failure),
+                Err(failure) => {
+                    shared.end_span(span, &message, None, Some(&failure));
+                    self.refuse(delivery, Some(message), failure);
+                }
             }
         }
         if !jobs.is_empty() {
@@ -215,9 +225,15 @@ impl Dispatcher {
         });
     }
 
-    fn ask(&mut self, name: BuiltInName, delivery: Delivery, message: AmqpMessage) {
+    fn ask(
+        &mut self,
+        name: BuiltInName,
+        delivery: Delivery,
+        message: AmqpMessage,
+        span: Option<OpenSpan>,
+    ) {
         self.beside(async move |shared, pool| {
-            shared.serve_built_in(name, &delivery, &message, &pool.work).await;
+            shared.serve_built_in(name, (&delivery, &message), span, &pool.work).await;
         });
     }
 
@@ -235,13 +251,15 @@ impl Dispatcher {
         let Some(submitted) = self.shared.submit_all(&jobs).await else { return };
         for (taken, submitted) in taken.into_iter().zip(submitted) {
             match submitted {
-                Ok(Some(_)) => {
+                Ok(Some(id)) => {
                     taken.delivery.ack().await;
-                    BrokerCounts::add(&self.shared.counts.jobs);
-                    self.shared.note_end(&taken.message.key, "job");
+                    self.shared.note_job(&id, &taken.message, taken.span);
                 }
                 Ok(None) => self.serve_repeat(taken),
-                Err(failure) => self.refuse(taken.delivery, Some(taken.message), failure),
+                Err(failure) => {
+                    self.shared.end_span(taken.span, &taken.message, None, Some(&failure));
+                    self.refuse(taken.delivery, Some(taken.message), failure);
+                }
             }
         }
     }
@@ -251,18 +269,19 @@ impl Dispatcher {
     }
 
     /// Runs a job, and acknowledges its message at its end.
-    fn run_job(&mut self, taken: Repeat, job: Job) {
+    fn run_job(&mut self, mut taken: Repeat, job: Job) {
         self.beside(async move |shared, pool| {
             let Some(submitted) = shared.submit_awaited(&job).await else { return };
+            let span = taken.span.take();
             let Repeat { delivery, message, .. } = &taken;
             match submitted {
                 Ok(Some(job)) => {
-                    BrokerCounts::add(&shared.counts.jobs);
-                    shared.note_end(&message.key, "job");
+                    shared.note_job(&job.id, message, span);
                     shared.settle_at_end(delivery, message, &job, &pool.work).await;
                 }
                 Ok(None) => shared.serve_repeat(taken, &pool.work).await,
                 Err(failure) => {
+                    shared.end_span(span, message, None, Some(&failure));
                     shared.refuse(delivery, Some(message), &pool.work, failure).await;
                 }
             }

@@ -10,7 +10,7 @@ use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, short_has
 use crate::client::{AwaitedJob, ClientError};
 use crate::config::{AckMode, RouteConfig};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{Job, JobFiles, JobId, JobSpec, Params, TraceParent};
+use crate::proto::job::{Job, JobFiles, JobId, JobSpec, Params};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd};
@@ -108,7 +108,7 @@ impl Shared {
         spec.retries = Some(0);
         CALLER.clone_into(&mut spec.caller_id);
         spec.context_id.clone_from(&self.settings.amqp.context);
-        spec.traceparent = message.traceparent.as_deref().and_then(TraceParent::inherited);
+        spec.traceparent = message.trace();
         spec.name = shown(&format!("{} {}", message.key, message.operation)).parse().ok();
         // Where the end is awaited by a dispatcher, nobody else is to answer.
         let is_awaited = route.ack == AckMode::End;

@@ -11,6 +11,7 @@ use crate::amqp::message::{AmqpMessage, MessageAnswer};
 use crate::amqp::topology::Work;
 use crate::config::BuiltInName;
 use crate::store::Backoff;
+use crate::trace::OpenSpan;
 
 /// The code of a failure when a store is away.
 const UNAVAILABLE: &str = "unavailable";
@@ -25,8 +26,8 @@ impl Shared {
     pub(super) async fn serve_built_in(
         self: &Arc<Self>,
         name: BuiltInName,
-        delivery: &Delivery,
-        message: &AmqpMessage,
+        (delivery, message): (&Delivery, &AmqpMessage),
+        span: Option<OpenSpan>,
         work: &Work,
     ) {
         loop {
@@ -46,6 +47,7 @@ impl Shared {
                 return self.retry_delivery(delivery, message, work, message.attempt).await;
             }
             if !is_away || !self.redis_was_away().await {
+                self.end_span(span, message, None, answer.failure());
                 self.settle(delivery, message, work, answer).await;
                 BrokerCounts::add(&self.counts.served);
                 return;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tracing::debug;
 
 use super::jobs::{HandedOver, answer_of, chain_id, job_id};
-use super::shared::{BrokerCounts, Shared};
+use super::shared::Shared;
 use crate::amqp::link::Delivery;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::amqp::topology::Work;
@@ -17,6 +17,7 @@ use crate::client::AwaitedJob;
 use crate::config::AckMode;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Attached, Backoff, StoreError};
+use crate::trace::OpenSpan;
 
 /// The maximum number of runs of one message.
 const RUNS_MAX: u32 = 100;
@@ -27,6 +28,8 @@ pub(super) struct Repeat {
     pub(super) message: AmqpMessage,
     /// The place of its route.
     pub(super) route: usize,
+    /// Its span, until its job is stored.
+    pub(super) span: Option<OpenSpan>,
 }
 
 /// The state of a run of a message, by its newest job.
@@ -44,7 +47,7 @@ enum RunState {
 impl Shared {
     /// Serves a repeat until its delivery is settled, or this process is to end.
     pub(super) async fn serve_repeat(self: &Arc<Self>, repeat: Repeat, work: &Work) {
-        let Repeat { delivery, mut message, route } = repeat;
+        let Repeat { delivery, mut message, route, .. } = repeat;
         let (first_run, mut backoff) = (message.run, Backoff::default());
         let failure = loop {
             if message.run - first_run > RUNS_MAX {
@@ -142,8 +145,7 @@ impl Shared {
         (route, job): (usize, &AwaitedJob),
         work: &Work,
     ) {
-        BrokerCounts::add(&self.counts.jobs);
-        self.note_end(&message.key, "job");
+        self.note_job(&job.id, message, None);
         if self.ends_itself(route) {
             self.settle_at_end(delivery, message, job, work).await;
         } else {

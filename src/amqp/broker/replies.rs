@@ -99,9 +99,7 @@ impl Shared {
             warn!("an answer was asked for in the queue {to}, which is not a queue of answers");
             return None;
         }
-        let trace = asked.headers.get(TraceParent::HEADER);
-        let trace = trace.and_then(|trace| TraceParent::inherited(trace));
-        let trace = trace.map(|trace| (TraceParent::HEADER.to_owned(), trace.to_string()));
+        let trace = asked.trace().map(|trace| (TraceParent::HEADER.to_owned(), trace.to_string()));
         let others = [ROOT, CHAIN].into_iter();
         let others =
             others.filter_map(|name| Some((name.to_owned(), asked.headers.get(name)?.clone())));

@@ -18,12 +18,6 @@ const REASON_CHARS_MAX: usize = 1000;
 /// The attempts to publish once the process is to end.
 const LAST_ATTEMPTS: u32 = 3;
 
-/// A message for a queue of the topology.
-enum Letter<'a> {
-    New(Outgoing<'a>),
-    Again(&'a Delivery, &'a Again<'a>),
-}
-
 impl Shared {
     /// Settles a delivery that was served while it waits for its acknowledgement.
     pub(super) async fn settle(
@@ -60,7 +54,8 @@ impl Shared {
         match self.retry(message, work, attempt, true).await {
             Ok(()) => delivery.ack().await,
             Err(error) => {
-                warn!("cannot retry a message of {}: {error}", message.queue);
+                let trace_id = message.trace().map(|trace| trace.trace_id());
+                warn!(trace_id, "cannot retry a message of {}: {error}", message.queue);
                 // The same would happen again at once.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 delivery.put_back().await;
@@ -82,10 +77,11 @@ impl Shared {
         let properties =
             message.map_or_else(|| delivery.properties.clone(), AmqpMessage::properties);
         let (queue, id) = (&work.queue.name, properties.message_id.as_deref().unwrap_or("none"));
+        let trace_id = properties.trace().map(|trace| trace.trace_id());
         if failure.code == NOT_UTF8 {
-            error!(queue, message_id = id, "a message becomes a dead letter: {reason}");
+            error!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
         } else {
-            warn!(queue, message_id = id, "a message becomes a dead letter: {reason}");
+            warn!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
         }
         if self.bury_delivery(delivery, message, work, &reason).await.is_err() {
             // This process ends. The process that gets the message next buries it.
@@ -117,7 +113,7 @@ impl Shared {
         }
         let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
         let again = Again { exchange, key, headers, without: &[] };
-        self.put(work, true, &Letter::Again(delivery, &again)).await
+        self.put(work, true, || self.link.publish_again(delivery, &again)).await
     }
 
     /// Settles a message that was acknowledged when its job was stored. Returns its answer; `None` if it
@@ -167,7 +163,7 @@ impl Shared {
         let again = AmqpMessage { attempt, ..message.clone() };
         let (body, properties) = (again.body(), again.properties());
         let out = Outgoing { exchange: "", key: &lane.name, body: &body, properties: &properties };
-        self.put(work, insists, &Letter::New(out)).await?;
+        self.put(work, insists, || self.link.publish(out)).await?;
         BrokerCounts::add(&self.counts.retried);
         self.note_end(&message.key, "retried");
         Ok(())
@@ -182,12 +178,18 @@ impl Shared {
     ) -> Result<(), LinkError> {
         let reason = short(failure);
         let id = message.message_id.as_deref().unwrap_or("none");
-        warn!(queue = message.queue, message_id = id, "a message becomes a dead letter: {reason}");
+        let trace_id = message.trace().map(|trace| trace.trace_id());
+        warn!(
+            queue = message.queue,
+            message_id = id,
+            trace_id,
+            "a message becomes a dead letter: {reason}"
+        );
         let (body, mut properties) = (message.body(), message.properties());
         properties.headers.insert(REASON.to_owned(), reason);
         let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
         let out = Outgoing { exchange, key, body: &body, properties: &properties };
-        self.put(work, false, &Letter::New(out)).await?;
+        self.put(work, false, || self.link.publish(out)).await?;
         BrokerCounts::add(&self.counts.dead);
         self.note_end(&message.key, "dead");
         Ok(())
@@ -195,15 +197,23 @@ impl Shared {
 
     /// Publishes into a queue of the topology, which is declared again if it or its binding is gone. With
     /// `insists` it tries until RabbitMQ has stored the message, or this process ends.
-    async fn put(&self, work: &Work, insists: bool, letter: &Letter<'_>) -> Result<(), LinkError> {
+    async fn put<F>(
+        &self,
+        work: &Work,
+        insists: bool,
+        publish: impl Fn() -> F,
+    ) -> Result<(), LinkError>
+    where
+        F: Future<Output = Result<(), LinkError>>,
+    {
         let (mut backoff, mut last) = (Backoff::default(), 0);
         loop {
-            let mut sent = self.send(letter).await;
+            let mut sent = publish().await;
             if let Err(LinkError::Unroutable { .. } | LinkError::Missing { .. }) = &sent {
                 let queue = &work.queue.name;
                 warn!("a queue, an exchange or a binding of {queue} is gone: declaring all again");
                 sent = match self.declare(work).await {
-                    Ok(()) => self.send(letter).await,
+                    Ok(()) => publish().await,
                     Err(error) => Err(error),
                 };
             }
@@ -220,13 +230,6 @@ impl Shared {
                     return done;
                 }
             }
-        }
-    }
-
-    async fn send(&self, letter: &Letter<'_>) -> Result<(), LinkError> {
-        match letter {
-            Letter::New(out) => self.link.publish(*out).await,
-            Letter::Again(delivery, again) => self.link.publish_again(delivery, again).await,
         }
     }
 

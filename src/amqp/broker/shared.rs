@@ -13,11 +13,14 @@ use super::settings::BrokerSettings;
 use crate::amqp::builtin::BuiltIns;
 use crate::amqp::link::{Delivery, Link, LinkError};
 use crate::amqp::logs::LogRecord;
+use crate::amqp::message::{AmqpMessage, MessageFailure};
 use crate::amqp::topology::Work;
 use crate::client::Client;
 use crate::config::{BrokerName, Node};
+use crate::proto::job::JobId;
 use crate::proto::text::counted;
 use crate::store::{BrokerPresence, Outage, Store, StoreError};
+use crate::trace::{OpenSpan, SpanKind, Tracer};
 
 /// The parts that every task uses.
 pub(super) struct Shared {
@@ -26,6 +29,8 @@ pub(super) struct Shared {
     /// The same Redis for what is not of brokers alone.
     pub(super) client: Client,
     pub(super) settings: Arc<BrokerSettings>,
+    /// Takes the spans of messages; `None` if none are made.
+    pub(super) tracer: Option<Tracer>,
     pub(super) built_ins: BuiltIns,
     /// The tag and the vhost: their name in Redis.
     pub(super) scope: String,
@@ -125,6 +130,37 @@ impl Shared {
         let key = if BrokerName::ALL.iter().any(is_known) { key } else { OTHER };
         let mut ends = self.ends.lock();
         *ends.entry(key.to_owned()).or_default().entry(end.to_owned()).or_default() += 1;
+    }
+
+    /// Counts a message whose job is stored, and ends its span.
+    pub(super) fn note_job(&self, id: &JobId, message: &AmqpMessage, span: Option<OpenSpan>) {
+        BrokerCounts::add(&self.counts.jobs);
+        self.note_end(&message.key, "job");
+        self.end_span(span, message, Some(id), None);
+    }
+
+    /// Begins the span of a message. `None` if it is in no trace, or no spans are made.
+    pub(super) fn span_of(&self, message: &AmqpMessage) -> Option<OpenSpan> {
+        OpenSpan::begin(self.tracer.as_ref()?, Some(message.trace()?))
+    }
+
+    /// Ends the span of a message: its job is stored, a built-in has served it, or that has failed.
+    pub(super) fn end_span(
+        &self,
+        span: Option<OpenSpan>,
+        message: &AmqpMessage,
+        job: Option<&JobId>,
+        failure: Option<&MessageFailure>,
+    ) {
+        let Some((tracer, span)) = self.tracer.as_ref().zip(span) else { return };
+        let mut attributes = vec![
+            ("hero.amqp.queue", message.queue.clone()),
+            ("hero.amqp.key", message.key.clone()),
+            ("hero.amqp.operation", message.operation.clone()),
+        ];
+        attributes.extend(job.map(|id| ("hero.submitted.id", id.to_string())));
+        let error = failure.map(ToString::to_string);
+        span.end(tracer, (SpanKind::Consumer, "message".to_owned()), error, attributes);
     }
 
     /// Notes that log events are lost. Returns how many were lost since the start.

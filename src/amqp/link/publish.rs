@@ -10,8 +10,6 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::Link;
-use super::consume::Delivery;
 use super::error::LinkError;
 use super::wire::Wire;
 use crate::amqp::message::Properties;
@@ -68,7 +66,7 @@ impl Publisher {
     }
 
     /// Publishes, and waits until RabbitMQ has confirmed it.
-    async fn send(
+    pub(super) async fn send(
         &self,
         way: (&str, &str),
         body: &[u8],
@@ -103,35 +101,6 @@ impl Publisher {
                 None => return confirming(&self.wire).await,
             }
         }
-    }
-}
-
-impl Link {
-    /// Publishes a message and waits until RabbitMQ has stored it.
-    ///
-    /// # Errors
-    /// [`LinkError::Unroutable`], [`LinkError::Rejected`]; after [`LinkError::Unreachable`] it may be
-    /// stored nevertheless.
-    pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
-        self.publisher.send((out.exchange, out.key), out.body, || basic(out.properties)).await
-    }
-
-    /// Publishes a delivery again, with other headers, and waits until RabbitMQ has stored it.
-    ///
-    /// # Errors
-    /// As [`Link::publish`].
-    pub async fn publish_again(
-        &self,
-        delivery: &Delivery,
-        again: &Again<'_>,
-    ) -> Result<(), LinkError> {
-        let properties = || again.properties(&delivery.all);
-        self.publisher.send((again.exchange, again.key), &delivery.body, properties).await
-    }
-
-    /// Returns true if RabbitMQ lacks memory or disk, and has asked to publish nothing.
-    pub async fn is_blocked(&self) -> bool {
-        self.publisher.wire.is_blocked().await
     }
 }
 
@@ -182,7 +151,7 @@ async fn send(
 }
 
 impl Again<'_> {
-    fn properties(&self, before: &BasicProperties) -> BasicProperties {
+    pub(super) fn properties(&self, before: &BasicProperties) -> BasicProperties {
         let mut table = before.headers().clone().unwrap_or_default();
         let mut kept = FieldTable::default();
         for (name, value) in &table {
@@ -228,7 +197,7 @@ const KEPT: [(ReadText, WithText); 8] = [
     (BasicProperties::cluster_id, BasicProperties::with_cluster_id),
 ];
 
-fn basic(properties: &Properties) -> BasicProperties {
+pub(super) fn basic(properties: &Properties) -> BasicProperties {
     let mut basic = BasicProperties::default()
         .with_content_type("application/json".into())
         .with_app_id("hero".into())

@@ -6,8 +6,8 @@ key_table! {
     /// Spans of jobs, for a receiver of OpenTelemetry.
     TRACE = "trace";
 
-    /// The URL of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`: actors, supervisors and the commands that
-    /// submit jobs send their spans to its path `/v1/traces`, as JSON. Empty, the default: none are made. With `https://`
+    /// The URL of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`: all daemons, and the commands that
+    /// submit jobs, send their spans to its path `/v1/traces`, as JSON. Empty, the default: none are made. With `https://`
     /// the machine must trust the authority of its certificate; `SSL_CERT_FILE` in the environment names a file of others.
     endpoint: Text, restart;
 

@@ -1,5 +1,8 @@
 //! Posts to a URL over HTTP, with TLS for `https`. Redirects are not followed: they could lead to an address inside.
 
+use hero_config as config;
+use hero_proto as proto;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;

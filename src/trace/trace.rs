@@ -1,7 +1,13 @@
 //! Spans of jobs for OpenTelemetry, sent as OTLP in JSON over HTTP. Without a receiver nothing is made.
 
+use hero_config as config;
+use hero_http as http;
+use hero_proto as proto;
+use hero_store as store;
+
 mod dropped;
 mod export;
+mod open_span;
 mod span;
 
 use std::sync::Arc;
@@ -18,6 +24,7 @@ use crate::proto::job::{Job, TraceParent};
 use crate::store::Store;
 use dropped::DroppedSpans;
 use export::SpanExport;
+pub use open_span::OpenSpan;
 pub use span::{JobSpan, SpanKind};
 
 /// The spans that wait for the receiver; further ones are dropped.
