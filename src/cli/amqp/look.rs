@@ -311,8 +311,8 @@ impl CheckQueues {
             })
         };
         let sum = format!("{same} queues are as configured, {missing} not declared yet\n");
-        let line = |difference: &String| difference.clone() + "\n";
-        global.print(document, || all.iter().map(line).chain([sum]).collect())?;
+        let told = |difference: &String| difference.clone() + "\n";
+        global.print(document, || all.iter().map(told).chain([sum]).collect())?;
         Ok(if all.is_empty() { Exit::Ok } else { Exit::Config }.into())
     }
 }
