@@ -2,6 +2,7 @@
 
 mod actor;
 mod amqp;
+mod answer;
 mod audit;
 mod author;
 mod backup;
@@ -59,6 +60,7 @@ mod time;
 mod token;
 mod top;
 
+pub use bench::{millis, per_second, quantile};
 pub use output::print_error;
 pub use script_doc::definitions;
 

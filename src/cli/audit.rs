@@ -1,7 +1,6 @@
 //! `hero audit`: lists the changes that people and programs made.
 
 use clap::Args;
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::Global;
@@ -44,12 +43,9 @@ impl Audit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
         let now = client.now().await?;
-        let time = |option: &str, text: Option<&String>| -> Result<Option<Timestamp>, Error> {
-            text.map(|text| self.zone.read(option, text, now)).transpose()
-        };
         let filter = AuditFilter {
-            since: time("--since", self.since.as_ref())?,
-            until: time("--until", self.until.as_ref())?,
+            since: self.zone.read_given("--since", self.since.as_ref(), now)?,
+            until: self.zone.read_given("--until", self.until.as_ref(), now)?,
             who: self.who.clone(),
             what: self.what.clone(),
             limit: self.limit as usize,

@@ -2,7 +2,7 @@
 
 use std::{env, iter};
 
-use nix::unistd::{Group, User, getgid, getgroups, getuid};
+use nix::unistd::{Group, Uid, User, getgid, getgroups, getuid};
 
 use crate::client::{Client, ClientError};
 use crate::config::Config;
@@ -18,14 +18,27 @@ pub(super) fn open_client(config: &Config) -> Result<Client, ClientError> {
 /// Returns the user of this command: `ann (uid 1000)`, and after sudo `root (uid 0, sudo by ann)`.
 pub(super) fn of_command() -> Author {
     let uid = getuid();
-    let entry = User::from_uid(uid).ok().flatten();
-    let name = entry.map_or_else(|| "user".to_owned(), |user| user.name);
-    let by = env::var("SUDO_USER").ok().filter(|by| uid.is_root() && !by.is_empty());
+    let name = name_of(uid).unwrap_or_else(|| "user".to_owned());
+    let by = given("SUDO_USER").filter(|_| uid.is_root());
     let by = by.map(|by| format!(", sudo by {by}")).unwrap_or_default();
     let host = nix::unistd::gethostname().unwrap_or_default();
     let from = host.to_string_lossy().into_owned();
     let names = iter::once(name.clone()).chain(groups()).collect();
     Author { who: format!("{name} (uid {uid}{by})"), from, through: "command line", names }
+}
+
+/// Returns the name of the user who calls, also through sudo.
+pub(super) fn user() -> String {
+    let own = || name_of(getuid()).unwrap_or_else(|| getuid().to_string());
+    given("SUDO_USER").unwrap_or_else(own)
+}
+
+fn name_of(uid: Uid) -> Option<String> {
+    Some(User::from_uid(uid).ok()??.name)
+}
+
+fn given(variable: &str) -> Option<String> {
+    env::var(variable).ok().filter(|value| !value.is_empty())
 }
 
 /// Returns the groups of this process, as waits of jobs name them: `@ops`.

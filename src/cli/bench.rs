@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use self::figures::Figures;
+pub use self::figures::{millis, per_second, quantile};
 use self::measure::Plan;
-use super::stage::{Stage, StageFolder, unavailable};
+use super::stage::{Stage, StageFolder};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{ActorConfig, Config};
@@ -78,8 +79,7 @@ impl Bench {
             harness.run(&global.client()?).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut interrupts = Interrupts::listen()
-            .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
+        let mut interrupts = Interrupts::listen()?;
         let mut runs: Vec<Figures> = Vec::new();
         for number in 1..=self.runs {
             output::note(&format!("run {number} of {}", self.runs));

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::author::open_client;
-use super::check_shards::{ShardsCheck, redis_document, state_of};
+use super::check_shards::{ShardsCheck, redis_document, state_of, state_soon};
 use super::job_notes::unknown_notifications;
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
@@ -253,16 +251,9 @@ fn redis_warnings(config: &Config) -> Result<Vec<String>, Error> {
     if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
         return Ok(vec![format!("{error}; the user of the daemon may be allowed to read it")]);
     }
-    let client =
-        open_client(config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
-    super::block_on(async {
-        // The check itself needs no Redis.
-        const PATIENCE: Duration = Duration::from_secs(1);
-        Ok(match tokio::time::timeout(PATIENCE, client.redis_state(false)).await {
-            Ok(Ok(state)) => state.dangers(),
-            Ok(Err(error)) => vec![error.to_string()],
-            Err(_) => vec![format!("redis at {} does not answer", config.redis.redacted_url())],
-        })
+    Ok(match state_soon(config, &config.redis.of_shard(Shard::HOME))? {
+        Ok(state) => state.dangers(),
+        Err(why) => vec![why],
     })
 }
 

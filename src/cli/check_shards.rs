@@ -50,7 +50,12 @@ impl<'a> ShardsCheck<'a> {
             // One question for each server: the check itself needs no Redis.
             if !asked.contains(&url) {
                 asked.push(url);
-                let warning = unreachable(self.config, &redis.of_shard(shard))?;
+                let redis = redis.of_shard(shard);
+                // The check of the home shard tells of secrets that only the daemon may read.
+                if redis.password().is_err() || redis.tls().is_err() {
+                    continue;
+                }
+                let warning = state_soon(self.config, &redis)?.err();
                 warnings.extend(warning.map(|warning| format!("shard {shard}: {warning}")));
             }
         }
@@ -151,20 +156,17 @@ pub(super) fn redis_document(state: &RedisState) -> Value {
     })
 }
 
-/// Returns why the Redis of a shard cannot be used now, if it cannot.
-fn unreachable(config: &Config, redis: &RedisConfig) -> Result<Option<String>, Error> {
+/// Returns the state of a Redis, or why it cannot be used now. The check itself needs no Redis.
+pub(super) fn state_soon(
+    config: &Config,
+    redis: &RedisConfig,
+) -> Result<Result<RedisState, String>, Error> {
     const PATIENCE: Duration = Duration::from_secs(1);
-    // The check of the home shard tells of secrets that only the daemon may read.
-    if redis.password().is_err() || redis.tls().is_err() {
-        return Ok(None);
-    }
     let client = Client::with(redis, config.job.clone())?;
     super::block_on(async {
-        Ok(match tokio::time::timeout(PATIENCE, client.redis_state(false)).await {
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("redis at {} does not answer", redis.redacted_url())),
-        })
+        let state = tokio::time::timeout(PATIENCE, client.redis_state(false)).await;
+        let silent = |_| Err(format!("redis at {} does not answer", redis.redacted_url()));
+        Ok(state.map_or_else(silent, |state| state.map_err(|error| error.to_string())))
     })
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::input::read_bounded;
-use super::job_options::priority_of;
+use super::job_options::{pair, priority_of};
 use crate::client::{Client, ClientError, GraphRetry};
 use crate::config::{Config, parse_duration};
 use crate::error::Error;
@@ -38,14 +38,6 @@ pub(super) struct GraphCorrection {
     /// takes it away; may be repeated
     #[arg(long, value_name = "JOB.NAME=VALUE", value_parser = of_job)]
     set: Vec<((String, String), String)>,
-}
-
-/// Reads `NAME=VALUE`.
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".to_owned()),
-    }
 }
 
 fn of_job(text: &str) -> Result<((String, String), String), String> {

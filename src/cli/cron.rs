@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::cron_edit::{Add, Delete, Edit, user};
+use super::author::user;
+use super::cron_edit::{Add, Delete, Edit};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};

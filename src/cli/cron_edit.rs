@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args};
 use serde_json::{Map, Value, json};
 
+use super::author::user;
 use super::given::Given;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
@@ -116,15 +117,9 @@ struct NoFiles {
 impl Add {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let (client, config) = (global.client()?, global.config()?);
-        let named = self.options.settings.given("type");
         let mut spec = self.options.spec()?;
         if spec.uses.is_none() {
-            let script_type = self.script.script_type(named, config)?;
-            spec.script = self.script.read(config.job.script_size_max)?;
-            if spec.extension.is_empty() {
-                spec.extension = self.script.extension(&script_type, config);
-            }
-            spec.script_type = Some(script_type);
+            self.script.fill(&mut spec, config)?;
         }
         if let Some(used) = &spec.uses {
             client.read_words(used, &mut spec.params, &self.options.given.words()).await?;
@@ -202,17 +197,6 @@ impl CronOptions {
             job: given.collect::<Map<_, _>>(),
         }
     }
-}
-
-/// The name of the user who calls, also through sudo.
-pub(super) fn user() -> String {
-    let sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
-    let own = || {
-        let uid = nix::unistd::getuid();
-        let user = nix::unistd::User::from_uid(uid).ok().flatten();
-        user.map_or_else(|| uid.to_string(), |user| user.name)
-    };
-    sudo.unwrap_or_else(own)
 }
 
 fn said(name: &str, done: &str, global: &Global) -> Result<(), Error> {

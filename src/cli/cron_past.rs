@@ -79,8 +79,7 @@ impl Backfill {
         let client = global.client()?;
         let now = client.now().await?;
         let since = self.zone.read("--since", &self.since, now)?;
-        let until = self.until.as_ref().map(|until| self.zone.read("--until", until, now));
-        let until = until.transpose()?.unwrap_or(now);
+        let until = self.zone.read_given("--until", self.until.as_ref(), now)?.unwrap_or(now);
         let period = BackfillPeriod { since, until, only_missing: self.only_missing };
         let crontab = global.config()?.crontab();
         if self.dry_run || !self.yes {

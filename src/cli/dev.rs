@@ -60,8 +60,7 @@ impl Dev {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let began = Instant::now();
         let config = global.config()?;
-        let mut interrupts = Interrupts::listen()
-            .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
+        let mut interrupts = Interrupts::listen()?;
         let open = async {
             let place = self.place(global, config).await?;
             Stage::open(place, config.clone(), self.verbose, true).await

@@ -11,7 +11,7 @@ use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::text::escape;
-use crate::store::{JobEvent, LogLine};
+use crate::store::JobEvent;
 
 /// Print the transitions of jobs from one state to another
 #[derive(Debug, Args)]
@@ -67,13 +67,7 @@ impl EventsCommand {
         as_json: bool,
         mut unknown: Option<ClientError>,
     ) -> Result<(), Error> {
-        let mut after = match &self.since {
-            Some(text) => {
-                let since = self.zone.read("--since", text, client.now().await?)?;
-                Some(LogLine::place_before(since))
-            }
-            None => None,
-        };
+        let mut after = self.zone.place(self.since.as_ref(), client).await?;
         let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
         let mut has_events = false;
         loop {
@@ -108,9 +102,8 @@ impl EventsCommand {
 
     async fn follow(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let now = client.now().await?;
-        let from = self.since.as_deref();
-        let from = from.map_or(Ok(now), |text| self.zone.read("--since", text, now))?;
-        let (mut events, zone) = (client.follow_events(from), local_zone());
+        let from = self.zone.read_given("--since", self.since.as_ref(), now)?;
+        let (mut events, zone) = (client.follow_events(from.unwrap_or(now)), local_zone());
         loop {
             let next = events.next().await.map_err(|error| {
                 Error::new(Exit::Unavailable, format!("cannot follow events: {error}"))

@@ -44,7 +44,14 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
-    options: JobOptions,
+    pub(super) options: JobOptions,
+    #[command(flatten)]
+    pub(super) how: ExecOptions,
+}
+
+/// The options of a job whose end is awaited.
+#[derive(Debug, Args)]
+pub(super) struct ExecOptions {
     #[command(flatten)]
     signing: Signing,
     /// Give up waiting after this time; the job goes on
@@ -57,24 +64,14 @@ pub(super) struct Exec {
 }
 
 impl Exec {
-    /// Runs the script of these options.
-    pub(super) fn of(
-        options: JobOptions,
-        signing: Signing,
-        wait: Option<Duration>,
-        explain: bool,
-    ) -> Self {
-        Self { options, signing, wait, explain }
-    }
-
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let client = self.signing.client(global.client()?)?;
+        let client = self.how.signing.client(global.client()?)?;
         let mut job = self.options.resolved_job(&client, config).await?;
         let span = SubmitSpan::begin(config, job.spec.traceparent);
         job.spec.traceparent = span.place;
         let files = self.options.files(&job, config)?;
-        if self.explain {
+        if self.how.explain {
             explain::print_allowed(config, &job)?;
         }
         client.place(&mut job).map_err(of_option)?;
@@ -89,8 +86,8 @@ impl Exec {
         let span = tokio::spawn(async move { span.end("job", &told).await });
         let view = View::of_lines(&client, &awaited.id);
         let view = if global.json { view } else { view.printing() };
-        let ended = wait(&client, &awaited, Some(view), self.wait, global.json).await;
-        if self.explain {
+        let ended = wait(&client, &awaited, Some(view), self.how.wait, global.json).await;
+        if self.how.explain {
             // The end of the job says more than a log that cannot be read.
             let _ = explain::print_refused(&client, config, &awaited.id).await;
         }
@@ -210,9 +207,7 @@ pub(super) async fn awaited(
     patience: Option<Duration>,
 ) -> Result<Awaited, Error> {
     let id = &job.id;
-    let mut interrupts = Interrupts::listen().map_err(|error| {
-        Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
-    })?;
+    let mut interrupts = Interrupts::listen()?;
     let ended = tokio::select! {
         ended = end(client, job, view.as_mut(), patience) => ended,
         never = report_hindrances(client, id) => match never {},

@@ -274,9 +274,7 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
 impl GraphWait {
     async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let id = client.graph_id(&self.id).await?;
-        let mut interrupts = Interrupts::listen().map_err(|error| {
-            Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
-        })?;
+        let mut interrupts = Interrupts::listen()?;
         let mut bar = Bar::new();
         let ended = client.await_graph(&id, self.wait, |graph| {
             let counts = &graph.counts;

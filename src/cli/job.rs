@@ -25,8 +25,9 @@ pub(super) use self::filter::States;
 pub(super) use self::list::JobList;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
-use super::correction::{Correction, of_hash, pair};
+use super::correction::{Correction, of_hash};
 use super::exec::explained;
+use super::job_options::pair;
 use super::{Global, output};
 use crate::client::{Client, ClientError, JobChange};
 use crate::error::{Error, Exit};
@@ -249,13 +250,7 @@ impl Logs {
 
     async fn run(&self, client: &Client, json: bool) -> Result<(), Error> {
         let id = client.job_id(&self.id).await?;
-        let since = match &self.since {
-            Some(text) => {
-                let since = self.zone.read("--since", text, client.now().await?)?;
-                Some(LogLine::place_before(since))
-            }
-            None => None,
-        };
+        let since = self.zone.place(self.since.as_ref(), client).await?;
         if self.follow || since.is_some() {
             // An unknown job is an error at once, not after the first wait.
             client.get_job_status(&id).await?;

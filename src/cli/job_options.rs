@@ -162,24 +162,18 @@ impl JobOptions {
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
-        let named = self.further.settings.given("type");
-        let script_type = self.source.script_type(named, config)?;
-        spec.script = self.source.read(config.job.script_size_max)?;
+        self.source.fill(spec, config)?;
         if spec.script.is_empty() {
             let message = format!("{}: it is empty: there is nothing to run", self.source.name());
             return Err(Error::new(Exit::Data, message));
         }
-        if spec.extension.is_empty() {
-            spec.extension = self.source.extension(&script_type, config);
-        }
-        if self.further.check {
+        if let Some(script_type) = spec.script_type.as_ref().filter(|_| self.further.check) {
             let (name, extension) = (self.source.name(), spec.extension.as_str());
-            script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
+            script_doc::refuse_faulty(config, script_type, &name, &spec.script, extension)?;
         }
         if spec.name.is_none() {
             spec.name = self.source.job_name();
         }
-        spec.script_type = Some(script_type);
         Ok(())
     }
 }
@@ -254,6 +248,14 @@ pub(super) fn priority_of(text: &str) -> &str {
     }
 }
 
+/// Reads `NAME=VALUE`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
 impl Args for SettingOptions {
     fn augment_args(command: Command) -> Command {
         // The sections of the help come in the order of their first options.
@@ -310,7 +312,7 @@ fn option(setting: &'static Setting) -> Arg {
         FieldKind::Time => arg.help(TIME_HELP),
         _ if setting.word == "priority" => arg.help(format!("{doc}; or one of these words")),
         FieldKind::List | FieldKind::Texts => arg.action(ArgAction::Append).help(repeated()),
-        FieldKind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
+        FieldKind::Map => arg.action(ArgAction::Append).value_parser(pair).help(repeated()),
         _ => arg,
     }
 }
@@ -328,13 +330,6 @@ fn text(setting: &Setting, matches: &ArgMatches) -> Option<String> {
             Some(Value::Object(entries.collect::<Map<_, _>>()).to_string())
         }
         _ => matches.get_one::<String>(id).cloned(),
-    }
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
@@ -469,8 +464,8 @@ mod tests {
 
     #[test]
     fn a_variable_needs_a_name_and_may_hold_an_equals_sign() {
-        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
-        assert_eq!(variable("A="), Ok(("A".to_owned(), String::new())));
-        assert!(variable("A").is_err() && variable("=a").is_err());
+        assert_eq!(pair("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert_eq!(pair("A="), Ok(("A".to_owned(), String::new())));
+        assert!(pair("A").is_err() && pair("=a").is_err());
     }
 }

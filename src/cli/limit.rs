@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Global;
 use super::sought::Sought;
-use super::table::TextTable;
+use super::table::{ColumnOf, TextTable};
 use crate::client::LimitDocument;
 use crate::error::Error;
 
@@ -39,22 +39,24 @@ impl LimitCommand {
 }
 
 fn table(limits: &[LimitDocument]) -> TextTable {
-    let mut titles = vec!["!LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
-    titles.extend(limits.iter().any(|limit| limit.shard.is_some()).then_some(">SHARD"));
-    let mut table = TextTable::new(&titles);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-    for limit in limits {
+    let of = |limit: &LimitDocument| {
         let of = limit.per.as_deref().zip(limit.value.as_deref());
-        let cells = [
-            limit.name.clone(),
-            of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default(),
-            limit.running.to_string(),
-            number(limit.running_max.map(u64::from)),
-            number(limit.started),
-            limit.rate.clone().unwrap_or_default(),
-            limit.held.to_string(),
-        ];
-        table.row(cells.into_iter().chain(limit.shard.map(|shard| shard.to_string())));
+        of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default()
+    };
+    let shard = |limit: &LimitDocument| limit.shard.map(|of| of.to_string()).unwrap_or_default();
+    let columns: [ColumnOf<'_, LimitDocument>; 7] = [
+        ("!LIMIT", &|limit| limit.name.clone()),
+        ("~OF", &of),
+        (">RUNNING", &|limit| limit.running.to_string()),
+        (">MOST", &|limit| number(limit.running_max.map(u64::from))),
+        (">STARTED", &|limit| number(limit.started)),
+        ("RATE", &|limit| limit.rate.clone().unwrap_or_default()),
+        (">HELD", &|limit| limit.held.to_string()),
+    ];
+    let mut columns = columns.to_vec();
+    if limits.iter().any(|limit| limit.shard.is_some()) {
+        columns.push((">SHARD", &shard));
     }
-    table
+    TextTable::of(limits, &columns)
 }

@@ -24,6 +24,23 @@ pub(super) enum ColorChoice {
     Never,
 }
 
+impl ColorChoice {
+    /// Returns true if an output has colours.
+    pub(super) fn is_on(self, is_terminal: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb"
+            }
+        }
+    }
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
 /// The abilities of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutputLook {
@@ -39,19 +56,14 @@ impl OutputLook {
     /// Reads it from standard output and the environment.
     pub(super) fn of_output(choice: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let variable = |name: &str| std::env::var(name).unwrap_or_default();
-        let colour = match choice {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb"
-            }
-        };
         let told = || window_size().ok().map(|size| usize::from(size.columns));
         let columns = is_terminal.then(|| told().filter(|columns| *columns > 0));
         let set = || variable("COLUMNS").parse().ok().filter(|columns| *columns > 0);
         let columns = columns.map(|columns| columns.or_else(set).unwrap_or(COLUMNS_UNKNOWN));
-        Self { columns: columns.map(|columns| columns.max(COLUMNS_MIN)), colour }
+        Self {
+            columns: columns.map(|columns| columns.max(COLUMNS_MIN)),
+            colour: choice.is_on(is_terminal),
+        }
     }
 
     /// The same for lines that are indented by so much.

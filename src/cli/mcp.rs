@@ -1,8 +1,9 @@
 //! `hero mcp`: a server of the Model Context Protocol on standard input and output; agents run
 //! scripts by it. Each message is one line of JSON-RPC.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{BufRead, Read};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -19,7 +20,7 @@ use crate::error::{Error, Exit};
 use crate::proto::audit::Author;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::object::Context as ObjectContext;
-use crate::proto::target::{Group, ScriptType};
+use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope, code};
 
 /// The longest message.
@@ -47,39 +48,25 @@ pub(super) struct Mcp {
     #[arg(conflicts_with_all = ["caller", "types", "groups", "contexts"])]
     token: Option<String>,
     /// Bind the agent to jobs of this script type; may be repeated
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
-    types: Vec<ScriptTypeName>,
+    #[arg(short = 't', long = "type", value_name = "TYPE", value_parser = legal::<ScriptType>)]
+    types: Vec<String>,
     /// Bind the agent to jobs of this group; may be repeated
-    #[arg(short, long = "group", value_name = "GROUP")]
-    groups: Vec<GroupName>,
+    #[arg(short, long = "group", value_name = "GROUP", value_parser = legal::<Group>)]
+    groups: Vec<String>,
     /// Bind the agent to jobs and objects of this context; may be repeated
-    #[arg(long = "context", value_name = "NAME")]
-    contexts: Vec<ContextName>,
+    #[arg(long = "context", value_name = "NAME", value_parser = legal::<ObjectContext>)]
+    contexts: Vec<String>,
 }
 
-/// A checked name, as text.
-macro_rules! checked {
-    ($name:ident, $of:ty) => {
-        #[derive(Debug, Clone)]
-        struct $name(String);
-
-        impl std::str::FromStr for $name {
-            type Err = crate::proto::target::IllegalName;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                text.parse::<$of>().map(|_| Self(text.to_owned()))
-            }
-        }
-    };
+/// Returns a name as it is given, if it is legal.
+fn legal<T: FromStr<Err = IllegalName>>(text: &str) -> Result<String, IllegalName> {
+    text.parse::<T>().map(|_| text.to_owned())
 }
-checked!(ScriptTypeName, ScriptType);
-checked!(GroupName, Group);
-checked!(ContextName, ObjectContext);
 
 impl Mcp {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        for ScriptTypeName(name) in &self.types {
+        for name in &self.types {
             check_configured(&parsed(name)?, config)?;
         }
         let client = global.client()?;
@@ -113,15 +100,12 @@ impl Mcp {
 
     /// The rights of the agent.
     fn caller(&self) -> Caller {
-        fn set<'a>(names: impl Iterator<Item = &'a String>) -> Option<BTreeSet<String>> {
-            let names: BTreeSet<String> = names.cloned().collect();
-            (!names.is_empty()).then_some(names)
-        }
+        let set = |names: &[String]| (!names.is_empty()).then(|| names.iter().cloned().collect());
         let bounds = Bounds {
-            types: set(self.types.iter().map(|name| &name.0)),
-            groups: set(self.groups.iter().map(|name| &name.0)),
+            types: set(&self.types),
+            groups: set(&self.groups),
             callers: None,
-            contexts: set(self.contexts.iter().map(|name| &name.0)),
+            contexts: set(&self.contexts),
         };
         let scopes = [Scope::Read, Scope::Submit].into_iter().collect();
         Caller { name: self.caller.clone(), scopes, bounds }

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::exec::parsed;
-use super::sought::Sought;
-use super::table::TextTable;
+use super::sought::{Sought, quoted};
+use super::table::{TextTable, begin};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::OsisConfig;
@@ -257,20 +257,14 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
 
 fn table(objects: &[Object]) -> TextTable {
     const SHOWN_CHARS: usize = 100;
-    let mut table = TextTable::new(&["ID", ">VERSION", "MODIFIED", "!OBJECT"]);
-    for object in objects {
-        let body = Value::Object(object.body.clone()).to_string();
-        let mut shown: String = body.chars().take(SHOWN_CHARS).collect();
-        if shown.len() < body.len() {
-            shown.push('…');
-        }
-        let modified = time_text(object.modified_ms);
-        table.row([object.id.to_string(), object.version.to_string(), modified, shown]);
-    }
-    table
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    let body = |of: &Object| Value::Object(of.body.clone()).to_string();
+    TextTable::of(
+        objects,
+        &[
+            ("ID", &|of| of.id.to_string()),
+            (">VERSION", &|of| of.version.to_string()),
+            ("MODIFIED", &|of| time_text(of.modified_ms)),
+            ("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS)),
+        ],
+    )
 }

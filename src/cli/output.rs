@@ -1,15 +1,12 @@
 //! Output of all commands: results to standard output, everything else to standard error.
 
-use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Global;
-use super::sought::Sought;
-use super::table::TextTable;
 use crate::daemon::reads_journal;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
@@ -84,64 +81,6 @@ fn note_if_cut(output: &JobOutput) {
 /// Writes bytes unchanged.
 pub(super) fn unchanged(bytes: &[u8]) -> Result<(), Error> {
     write(bytes).map_err(|error| lost(&error))
-}
-
-impl Global {
-    /// Writes a result as one JSON document, or as text with its own line ends.
-    pub(super) fn print(
-        &self,
-        document: impl FnOnce() -> Value,
-        readable: impl FnOnce() -> String,
-    ) -> Result<(), Error> {
-        if self.json { json(&document()) } else { text(&readable()) }
-    }
-
-    /// Writes a list as one JSON document, or as a table; without a row, what was looked for.
-    pub(super) fn list(
-        &self,
-        document: impl FnOnce() -> Value,
-        table: impl FnOnce() -> TextTable,
-        sought: Sought,
-    ) -> Result<(), Error> {
-        if self.json {
-            return json(&document());
-        }
-        let table = table();
-        text(&table.show(self.look()))?;
-        sought.tell(self, table.is_empty());
-        Ok(())
-    }
-
-    /// Changes each of what is named, and writes a line for each change, or one document: what was changed, under
-    /// the word `done`.
-    pub(super) async fn each<T: Display>(
-        &self,
-        names: &[T],
-        done: &str,
-        change: impl AsyncFn(&T) -> Result<(bool, String), Error>,
-    ) -> Result<(), Error> {
-        let mut changed = Vec::new();
-        for name in names {
-            let (is_new, said) = change(name).await?;
-            let name = name.to_string();
-            if !self.json {
-                line(&format!("{} {said}", escape_lines(&name)))?;
-            }
-            changed.extend(is_new.then_some(name));
-        }
-        if self.json { json(&json!({ done: changed })) } else { Ok(()) }
-    }
-
-    /// Changes each of what is named, and writes that as [`Self::each`] does.
-    pub(super) async fn each_done<T: Display>(
-        &self,
-        names: &[T],
-        done: &str,
-        change: impl AsyncFn(&T) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let change = async |name: &T| change(name).await.map(|()| (true, done.to_owned()));
-        self.each(names, done, change).await
-    }
 }
 
 /// Writes one JSON document.

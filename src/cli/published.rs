@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::cron_edit::user;
+use super::author::user;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::sought::Sought;

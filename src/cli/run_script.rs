@@ -1,16 +1,12 @@
 //! `hero run-script`: runs a published script and waits for its end, as `hero exec --uses` does.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, Args, CommandFactory};
 
-use super::exec::Exec;
+use super::exec::{Exec, ExecOptions};
 use super::job_options::{FurtherOptions, JobOptions};
-use super::sections::{LIMITS, WHEN};
-use super::signing::Signing;
 use super::{Cli, Global, output, published};
-use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::named_script::ScriptUse;
 
@@ -35,14 +31,7 @@ pub(super) struct RunScript {
     #[command(flatten)]
     further: FurtherOptions,
     #[command(flatten)]
-    signing: Signing,
-    /// Give up waiting after this time; the job goes on
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = WHEN)]
-    wait: Option<Duration>,
-    /// Print what the sandbox of the script allows on this machine, and afterwards what it refused
-    #[arg(long)]
-    #[arg(help_heading = LIMITS)]
-    explain: bool,
+    how: ExecOptions,
     /// Print help; with NAME, the parameters of the script
     #[arg(id = "help_of_script", short = 'h', long = "help", action = ArgAction::SetTrue)]
     help: bool,
@@ -75,6 +64,6 @@ impl RunScript {
             return Ok(ExitCode::SUCCESS);
         }
         let options = JobOptions::of_script(&used, self.further);
-        Box::pin(Exec::of(options, self.signing, self.wait, self.explain).run(global)).await
+        Box::pin(Exec { options, how: self.how }.run(global)).await
     }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::input;
 use super::sections::WHAT;
 use crate::config::{Config, TypeConfig, format_size};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobName;
+use crate::proto::job::{JobName, JobSpec};
 use crate::proto::target::ScriptType;
 
 /// The source of the script: a file, standard input or an argument.
@@ -43,6 +44,21 @@ impl ScriptSource {
             }
             (None, None) => read_text(io::stdin().lock(), Path::new("standard input"), bytes_max),
         }
+    }
+
+    /// Gives a job the text of the script, its type and its extension, unless it has these two.
+    ///
+    /// # Errors
+    /// The errors of [`Self::script_type`] and [`Self::read`].
+    pub(super) fn fill(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
+        let named = spec.script_type.as_ref().map(ScriptType::as_str);
+        let script_type = self.script_type(named, config)?;
+        spec.script = self.read(config.job.script_size_max)?;
+        if spec.extension.is_empty() {
+            spec.extension = self.extension(&script_type, config);
+        }
+        spec.script_type = Some(script_type);
+        Ok(())
     }
 
     /// Returns the name of the file for lists of jobs; `None` for another source, or a name that no job may have.
@@ -186,21 +202,14 @@ fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Err
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
-    let path = path.display();
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            let text = path.to_string();
-            // Nobody names a file so: it is code.
-            let is_code = text.contains(|c: char| c.is_whitespace() || "();='\"".contains(c));
-            let hint = "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
-            let hint = if is_code { hint } else { "" };
-            Error::new(Exit::NotFound, format!("no such file: {text}{hint}"))
-        }
-        io::ErrorKind::PermissionDenied => {
-            Error::new(Exit::NotPermitted, format!("cannot read {path}: permission denied"))
-        }
-        _ => bad(format!("cannot read {path}: {error}")),
+    let mut failed = input::unreadable(path, error);
+    let text = path.to_string_lossy();
+    // Nobody names a file so: it is code.
+    let is_code = text.contains(|c: char| c.is_whitespace() || "();='\"".contains(c));
+    if is_code && failed.exit == Exit::NotFound {
+        failed.message += "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
     }
+    failed
 }
 
 fn names(config: &Config) -> String {

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::Global;
 use super::script::ScriptSource;
-use super::{Global, output};
 use crate::config::Config;
 use crate::engine::rhai::{Finding, Function, Group};
 use crate::engine::scripts::{check_script, function_documents, script_groups};
@@ -60,16 +60,12 @@ impl Doc {
             Some(name) => chosen(&groups, name)?,
             None => groups,
         };
-        if global.json {
-            output::json(&json!(function_documents(&chosen)))?;
-        } else if self.definitions {
-            output::text(&pages::definitions(script_type, &chosen))?;
-        } else if self.name.is_some() {
-            output::text(&pages::in_full(&chosen))?;
-        } else {
-            output::text(&pages::overview(&chosen))?;
-        }
-        Ok(())
+        let text = || match (&self.name, self.definitions) {
+            (_, true) => pages::definitions(script_type, &chosen),
+            (Some(_), false) => pages::in_full(&chosen),
+            (None, false) => pages::overview(&chosen),
+        };
+        global.print(|| json!(function_documents(&chosen)), text)
     }
 }
 
@@ -86,13 +82,9 @@ impl ScriptCheck {
             &source,
             &extension,
         )?;
-        if global.json {
-            output::json(&json!(findings))?;
-        } else {
-            for found in &findings {
-                output::line(&said(&self.source.name(), found))?;
-            }
-        }
+        let name = self.source.name();
+        let line = |found: &FindingDocument| said(&name, found) + "\n";
+        global.print(|| json!(findings), || findings.iter().map(line).collect())?;
         Ok(if findings.is_empty() { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
 }

@@ -40,6 +40,11 @@ impl Sought {
     }
 }
 
+/// Quotes a word for a shell.
+pub(super) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,8 +66,8 @@ impl Stats {
     async fn of_period(&self, client: &Client, global: &Global, since: &str) -> Result<(), Error> {
         let now = client.now().await?;
         let from = self.zone.read("--since", since, now)?;
-        let to = self.until.as_deref().map(|text| self.zone.read("--until", text, now));
-        let Some(period) = client.stats_between(from, to.transpose()?).await? else {
+        let to = self.zone.read_given("--until", self.until.as_ref(), now)?;
+        let Some(period) = client.stats_between(from, to).await? else {
             return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
         };
         let types = documents(&period.types);

@@ -45,7 +45,8 @@ impl Status {
                 global.print(
                     || document::of(&moment),
                     || {
-                        let tables = tables::of(&moment, wrong(&moment, &rules, global), global.look());
+                        let tables =
+                            tables::of(&moment, wrong(&moment, &rules, global), global.look());
                         format!("{tables}{}", broker_lines(&moment.brokers))
                     },
                 )?;

@@ -114,14 +114,8 @@ impl CallbackFiles {
         let given = GraphCallback::ALL.into_iter().zip(files);
         let read =
             given.filter_map(|(callback, file)| Some((callback, file?))).map(|(of, file)| {
-                let source = ScriptSource::of(Some(file), None);
-                let script_type = source.script_type(None, config)?;
-                let spec = JobSpec {
-                    script: source.read(config.job.script_size_max)?,
-                    extension: source.extension(&script_type, config),
-                    script_type: Some(script_type),
-                    ..JobSpec::default()
-                };
+                let mut spec = JobSpec::default();
+                ScriptSource::of(Some(file), None).fill(&mut spec, config)?;
                 Ok((of, Job::from(spec)))
             });
         read.collect()
@@ -132,10 +126,7 @@ impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         if let Some(file) = &self.graph {
-            let named = self.options.settings_of_many()?;
-            let how = GraphSubmission { is_check: self.options.is_check(), ids: self.ids };
-            let client = self.signing.client(global.client()?)?;
-            submit_graph(&client, file, named, how, global).await?;
+            self.submit_graph(file, global).await?;
         } else if let Some(file) = &self.batch {
             let client = self.signing.client(global.client()?)?;
             let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
@@ -197,57 +188,48 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
     }
 }
 
-/// The way to submit a graph.
-struct GraphSubmission {
-    /// Only checks it.
-    is_check: bool,
-    /// Prints the ids of the jobs instead of the graph's.
-    ids: bool,
-}
-
-async fn submit_graph(
-    client: &Client,
-    file: &Path,
-    JobSpec { id, name, notify, .. }: JobSpec,
-    GraphSubmission { is_check, ids: prints_ids }: GraphSubmission,
-    global: &Global,
-) -> Result<(), Error> {
-    let config = global.config()?;
-    let text = graph::read_file(file)?;
-    let source = graph::parse(file, &text)?;
-    let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
-    if let Some(id) = id {
-        graph.set_id(id);
+impl Submit {
+    async fn submit_graph(&self, file: &Path, global: &Global) -> Result<(), Error> {
+        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
+        let (client, config) = (self.signing.client(global.client()?)?, global.config()?);
+        let text = graph::read_file(file)?;
+        let source = graph::parse(file, &text)?;
+        let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
+        if let Some(id) = id {
+            graph.set_id(id);
+        }
+        if let Some(name) = name {
+            graph.set_name(name);
+        }
+        graph.notify(notify);
+        if self.options.is_check() {
+            return check_graph(&client, &places, &graph, global);
+        }
+        let span = SubmitSpan::begin(config, trace_of_environment());
+        graph.join_trace(span.place);
+        client.resolve_graph(&mut graph).await.map_err(|error| places.explained(error))?;
+        for (_, job) in graph.jobs_and_callbacks() {
+            config
+                .check_asked(&job.spec)
+                .map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        }
+        let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
+        let text = if global.json {
+            format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
+        } else if self.ids {
+            let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
+            lines.collect()
+        } else {
+            format!("{}\n", graph.id())
+        };
+        output::accepted(&text)?;
+        job_notes::print_of_graph(&graph, config);
+        span.end("graph", graph.id().as_str()).await;
+        if !global.json {
+            output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
+        }
+        Ok(())
     }
-    if let Some(name) = name {
-        graph.set_name(name);
-    }
-    graph.notify(notify);
-    if is_check {
-        return check_graph(client, &places, &graph, global);
-    }
-    let span = SubmitSpan::begin(config, trace_of_environment());
-    graph.join_trace(span.place);
-    client.resolve_graph(&mut graph).await.map_err(|error| places.explained(error))?;
-    for (_, job) in graph.jobs_and_callbacks() {
-        config.check_asked(&job.spec).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
-    }
-    let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
-    let text = if global.json {
-        format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
-    } else if prints_ids {
-        let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
-        lines.collect()
-    } else {
-        format!("{}\n", graph.id())
-    };
-    output::accepted(&text)?;
-    job_notes::print_of_graph(&graph, config);
-    span.end("graph", graph.id().as_str()).await;
-    if !global.json {
-        output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
-    }
-    Ok(())
 }
 
 /// Checks a graph and its scripts without Redis.

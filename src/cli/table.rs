@@ -202,11 +202,44 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     part
 }
 
+/// Returns a text of at most this width: a mark stands for what is missing after its first `head` letters.
+pub(super) fn without_middle(text: &str, width: usize, head: usize, mark: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= width {
+        return text.to_owned();
+    }
+    let tail = letters.len() - width.saturating_sub(head + 1);
+    letters[..head]
+        .iter()
+        .copied()
+        .chain(mark.chars())
+        .chain(letters[tail..].iter().copied())
+        .collect()
+}
+
+/// Puts a space between the thousands of a number.
+pub(super) fn grouped(number: &str) -> String {
+    let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let mut shown = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        let left = whole.len() - place;
+        if left.is_multiple_of(3) && shown.ends_with(|c: char| c.is_ascii_digit()) {
+            shown.push(' ');
+        }
+        shown.push(digit);
+    }
+    shown + fraction
+}
+
 /// A name, cut to the width of a table cell.
 pub(super) fn shortened(name: &str) -> String {
-    const SHOWN_CHARS: usize = 32;
-    let mut shown: String = name.chars().take(SHOWN_CHARS).collect();
-    if shown.len() < name.len() {
+    begin(name, 32)
+}
+
+/// The start of a text, with a mark if more follows.
+pub(super) fn begin(text: &str, chars_max: usize) -> String {
+    let mut shown: String = text.chars().take(chars_max).collect();
+    if shown.len() < text.len() {
         shown.push('…');
     }
     shown

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Global;
+use super::author::user;
 use super::exec::parsed;
 use super::script::check_configured;
 use super::sought::Sought;
@@ -131,17 +132,10 @@ impl NewTokenCommand {
     }
 }
 
-/// Returns the user and the machine, for the list. A timer or a container sets no USER; the uid of the
-/// process then says who it is.
+/// Returns the user and the machine, for the list.
 fn creator() -> String {
-    let named = ["SUDO_USER", "USER"].into_iter().filter_map(|name| std::env::var(name).ok());
-    let user = named.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| {
-        let uid = nix::unistd::getuid();
-        let entry = nix::unistd::User::from_uid(uid).ok().flatten();
-        entry.map_or_else(|| uid.to_string(), |user| user.name)
-    });
     let host = nix::unistd::gethostname().unwrap_or_default();
-    format!("{user}@{}", host.to_string_lossy())
+    format!("{}@{}", user(), host.to_string_lossy())
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {

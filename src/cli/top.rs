@@ -94,7 +94,7 @@ impl Top {
                            hero top --once prints one frame without one";
             return Err(Error::new(Exit::Usage, message.to_owned()));
         }
-        let mut interrupts = Interrupts::listen().map_err(|error| failed(&error))?;
+        let mut interrupts = Interrupts::listen()?;
         let mut terminal = ratatui::try_init().map_err(|error| failed(&error))?;
         let (sender, mut notices) = mpsc::channel(NOTICES_MAX);
         let keyboard = sender.clone();

@@ -9,6 +9,7 @@ use futures_core::Stream;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::watch;
 
+use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 
 /// The arriving signals of some kinds. Once it is made, they no longer end the process.
@@ -34,11 +35,13 @@ impl Interrupts {
     ///
     /// # Errors
     /// The signal handlers cannot be installed.
-    pub fn listen() -> io::Result<Self> {
+    pub fn listen() -> Result<Self, Error> {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let kinds = [SIGINT, SIGTERM, SIGHUP];
         let heard = if ignores(&status, SIGHUP) { &kinds[..2] } else { &kinds[..] };
-        Signals::of(heard).map(Self)
+        Signals::of(heard).map(Self).map_err(|error| {
+            Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
+        })
     }
 
     /// Returns the number of the next signal. Cancelling the call loses no signal.

@@ -18,6 +18,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
+pub(crate) use hero::cli::{millis, per_second, quantile};
 use hero::client::{Client, JobBuilder};
 use hero::config::{Config, OsisConfig};
 use hero::proto::job::{BootId, Job, JobId};
@@ -314,27 +315,6 @@ async fn median<F: Future<Output = Done>>(times: usize, run: impl Fn() -> F) -> 
         taken.push(began.elapsed());
     }
     Ok(millis(quantile(&mut taken, 0.5)))
-}
-
-pub(crate) fn quantile(times: &mut [Duration], q: f64) -> Duration {
-    times.sort_unstable();
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the index is within a few hundred"
-    )]
-    let index = (times.len() as f64 * q) as usize;
-    times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
-pub(crate) fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn per_second(count: usize, took: Duration) -> f64 {
-    count as f64 / took.as_secs_f64()
 }
 
 #[expect(clippy::print_stdout, reason = "the result of a command line program")]

@@ -96,25 +96,24 @@ impl AmqpTopology {
             let state = if exists { "declared" } else { "not declared" };
             output::line(&format!("exchange {name} ({kind}): {state}"))?;
         }
-        let titles =
-            ["!QUEUE", "~KEY", "~BROKERS", ">MESSAGES", ">CONSUMERS", ">RETRYING", ">DEAD"];
-        let mut table = TextTable::new(&titles);
-        for one in &found {
-            let (messages, consumers) = match one.queue {
-                Some(counts) => (counts.messages.to_string(), counts.consumers.to_string()),
-                None => ("not declared".to_owned(), String::new()),
-            };
-            let key = one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
-            table.row([
-                one.work.queue.name.clone(),
-                key.unwrap_or_default(),
-                brokers_of(&config.amqp, &one.work.queue.name),
-                messages,
-                consumers,
-                one.retrying.to_string(),
-                one.dead.to_string(),
-            ]);
-        }
+        let counted = |one: &LaneCounts, number: fn(QueueCounts) -> u32| {
+            one.queue.map(|counts| number(counts).to_string())
+        };
+        let messages = |one: &LaneCounts| counted(one, |counts| counts.messages);
+        let consumers = |one: &LaneCounts| counted(one, |counts| counts.consumers);
+        let key = |one: &LaneCounts| one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
+        let table = TextTable::of(
+            &found,
+            &[
+                ("!QUEUE", &|one| one.work.queue.name.clone()),
+                ("~KEY", &|one| key(one).unwrap_or_default()),
+                ("~BROKERS", &|one| brokers_of(&config.amqp, &one.work.queue.name)),
+                (">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned())),
+                (">CONSUMERS", &|one| consumers(one).unwrap_or_default()),
+                (">RETRYING", &|one| one.retrying.to_string()),
+                (">DEAD", &|one| one.dead.to_string()),
+            ],
+        );
         output::text(&table.show(global.look()))
     }
 }
@@ -303,19 +302,17 @@ impl CheckQueues {
             }
         }
         link.close().await;
-        if global.json {
-            output::json(&json!({
+        let document = || {
+            json!({
                 "same": same,
                 "not_declared": missing,
                 "differences": all,
                 "bindings_compared": found.is_some(),
-            }))?;
-        } else {
-            for difference in &all {
-                output::line(difference)?;
-            }
-            output::line(&format!("{same} queues are as configured, {missing} not declared yet"))?;
-        }
+            })
+        };
+        let sum = format!("{same} queues are as configured, {missing} not declared yet\n");
+        let told = |difference: &String| difference.clone() + "\n";
+        global.print(document, || all.iter().map(told).chain([sum]).collect())?;
         Ok(if all.is_empty() { Exit::Ok } else { Exit::Config }.into())
     }
 }

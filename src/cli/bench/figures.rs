@@ -11,7 +11,7 @@ use crate::error::Error;
 pub(super) type Figures = BTreeMap<&'static str, f64>;
 
 /// Returns the time below which the share `q` of all times lies; zero for no times.
-pub(super) fn quantile(times: &mut [Duration], q: f64) -> Duration {
+pub fn quantile(times: &mut [Duration], q: f64) -> Duration {
     times.sort_unstable();
     #[expect(
         clippy::cast_precision_loss,
@@ -23,8 +23,15 @@ pub(super) fn quantile(times: &mut [Duration], q: f64) -> Duration {
     times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-pub(super) fn millis(time: Duration) -> f64 {
+/// Returns a time in milliseconds.
+pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
+}
+
+/// Returns how many there were in a second.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+pub fn per_second(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
 }
 
 pub(super) fn unreachable(error: crate::store::StoreError) -> Error {

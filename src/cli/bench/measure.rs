@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::figures::{Figures, millis, quantile, resident_bytes, unreachable};
+use super::figures::{Figures, millis, per_second, quantile, resident_bytes, unreachable};
 use super::load::{self, JobKind};
 use super::scripts;
 use crate::cli::dev::first_actor;
@@ -130,11 +130,6 @@ fn put_quantiles(times: &mut [Duration], figures: &mut Figures) {
     for (name, q) in [("wait_p50_ms", 0.5), ("wait_p99_ms", 0.99), ("wait_max_ms", 1.0)] {
         figures.insert(name, millis(quantile(times, q)));
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn per_second(count: usize, took: Duration) -> f64 {
-    count as f64 / took.as_secs_f64()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

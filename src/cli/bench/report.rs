@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
-use crate::cli::table::TextTable;
+use crate::cli::table::{TextTable, grouped};
 
 /// The base of a figure's ratio, measured in the same run.
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ impl BenchReport {
     }
 
     pub(super) fn table(&self) -> String {
-        let number = |of: &ReportLine, value| grouped(value, of.row.decimals);
+        let number = |of: &ReportLine, value| figure(value, of.row.decimals);
         let ratio = |of: &ReportLine| of.ratio.as_ref().map(|(it, what)| format!("{it:.2} {what}"));
         let table = TextTable::of(
             &self.lines,
@@ -167,18 +167,8 @@ fn ratio(
 }
 
 /// Writes a number with spaces between thousands.
-fn grouped(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
-    let mut shown = sign.to_owned();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(' ');
-        }
-        shown.push(digit);
-    }
-    shown + fraction
+fn figure(value: f64, decimals: usize) -> String {
+    grouped(&format!("{value:.decimals$}"))
 }
 
 #[cfg(test)]
@@ -210,8 +200,8 @@ mod tests {
 
     #[test]
     fn thousands_are_separated() {
-        assert_eq!(grouped(1_234_567.4, 0), "1 234 567");
-        assert_eq!(grouped(-1234.5, 1), "-1 234.5");
-        assert_eq!(grouped(0.0421, 3), "0.042");
+        assert_eq!(figure(1_234_567.4, 0), "1 234 567");
+        assert_eq!(figure(-1234.5, 1), "-1 234.5");
+        assert_eq!(figure(0.0421, 3), "0.042");
     }
 }

@@ -21,7 +21,10 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 /// Looks at every unit `hero@…` that systemd has loaded.
 pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
     if stage_of(global.file()).is_some() {
-        return vec![DoctorFinding::note(UNITS, "the units of this hero dev are no units of systemd")];
+        return vec![DoctorFinding::note(
+            UNITS,
+            "the units of this hero dev are no units of systemd",
+        )];
     }
     if !has_systemd() {
         let text = "systemd does not run here, so its units are not looked at";

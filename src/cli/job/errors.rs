@@ -54,10 +54,8 @@ impl JobErrors {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let query = ListQuery { script_type, dead: self.dead, ..ListQuery::default() };
         let now = client.now().await?;
-        let time = |option: &str, text: &Option<String>| {
-            text.as_deref().map(|text| self.zone.read(option, text, now)).transpose()
-        };
-        let (from, to) = (time("--since", &self.since)?, time("--until", &self.until)?);
+        let from = self.zone.read_given("--since", self.since.as_ref(), now)?;
+        let to = self.zone.read_given("--until", self.until.as_ref(), now)?;
         let is_within = |job: &JobSummary| {
             let failed = job.time("finished_at");
             from.is_none_or(|from| failed.is_some_and(|at| at >= from))

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::moment::PastZone;
 use crate::cli::exec::parsed;
+use crate::cli::sought::quoted;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::job::JobStatus;
@@ -208,9 +209,8 @@ impl JobFilters {
 
     /// Returns the search by what no index has. `now` is the time of Redis.
     pub(super) fn search(&self, now: Timestamp) -> Result<JobSearch, Error> {
-        let time = |option: &str, text: Option<&str>| {
-            text.map(|text| self.zone.read(option, text, now)).transpose()
-        };
+        let time =
+            |option: &str, text: &Option<String>| self.zone.read_given(option, text.as_ref(), now);
         Ok(JobSearch {
             caller: self.caller.clone(),
             name: self.name.clone(),
@@ -221,10 +221,10 @@ impl JobFilters {
             cancelled: self.cancelled.then_some(true),
             late: self.late.then_some(true),
             any_end: self.states()?.names_intended(),
-            since: time("--since", self.since.as_deref())?,
-            until: time("--until", self.until.as_deref())?,
-            ended_since: time("--ended-since", self.ended_since.as_deref())?,
-            ended_until: time("--ended-until", self.ended_until.as_deref())?,
+            since: time("--since", &self.since)?,
+            until: time("--until", &self.until)?,
+            ended_since: time("--ended-since", &self.ended_since)?,
+            ended_until: time("--ended-until", &self.ended_until)?,
             actor: self.actor.clone(),
             host: self.host.clone(),
             parent: self.parent.as_deref().map(parsed).transpose()?,
@@ -244,11 +244,9 @@ impl JobFilters {
         let given = given.chain(self.queue.as_deref().map(|queue| ("--queue", queue)));
         for (option, text) in given.chain(states).chain(tags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/".contains(c);
-            if !text.is_empty() && text.chars().all(is_plain) {
-                let _ = write!(words, " {option} {text}");
-            } else {
-                let _ = write!(words, " {option} '{}'", text.replace('\'', r"'\''"));
-            }
+            let is_plain = !text.is_empty() && text.chars().all(is_plain);
+            let text = if is_plain { text.to_owned() } else { quoted(text) };
+            let _ = write!(words, " {option} {text}");
         }
         let flags =
             [(self.cancelled, " --cancelled"), (self.late, " --late"), (self.dead, " --dead")];

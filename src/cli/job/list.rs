@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::filter::JobFilters;
 use crate::cli::exec::parsed;
-use crate::cli::table::{TextTable, first_line, shortened};
+use crate::cli::table::{ColumnOf, TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
 use crate::client::Client;
@@ -94,52 +94,36 @@ impl JobList {
 
 /// The table of jobs. Dead letters are all in one state: it has the age of their ends instead.
 pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextTable {
-    let mut titles = vec![
-        "#ID",
-        "~NAME",
-        if of_dead { ">DIED" } else { "*STATUS" },
-        "TYPE",
-        "?~TARGET",
-        "?>ATTEMPT",
-        ">AGE",
-        ">TOOK",
-        "?~ACTOR",
-    ];
-    let starts =
-        |job: &JobSummary| job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
-    let has_starts = jobs.iter().any(|job| starts(job).is_some());
-    if has_starts {
-        titles.push("STARTS");
-    }
+    let field = |job: &JobSummary, name: &str| job.fields.get(name).cloned().unwrap_or_default();
+    let since = |job: &JobSummary, name: &str| {
+        job.time(name).map(|time| age(time, now)).unwrap_or_default()
+    };
+    let died = |job: &JobSummary| since(job, "finished_at");
     let zone = local_zone();
-    let has_errors = jobs.iter().any(|job| job.fields.contains_key("error"));
-    if has_errors {
-        titles.push("!ERROR");
+    let starts = |job: &JobSummary| {
+        let start = job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
+        start.map(|time| local_second(time, &zone)).unwrap_or_default()
+    };
+    let error = |job: &JobSummary| first_line(&field(job, "error"));
+    let columns: [ColumnOf<'_, JobSummary>; 9] = [
+        ("#ID", &|job| job.id.to_string()),
+        ("~NAME", &|job| shortened(&field(job, "name"))),
+        if of_dead { (">DIED", &died) } else { ("*STATUS", &state) },
+        ("TYPE", &|job| field(job, "script_type")),
+        ("?~TARGET", &target),
+        ("?>ATTEMPT", &|job| field(job, "attempt")),
+        (">AGE", &|job| since(job, "created_at")),
+        (">TOOK", &|job| took(job, now).unwrap_or_default()),
+        ("?~ACTOR", &|job| field(job, "actor")),
+    ];
+    let mut columns = columns.to_vec();
+    if jobs.iter().any(|job| !starts(job).is_empty()) {
+        columns.push(("STARTS", &starts));
     }
-    let mut table = TextTable::new(&titles);
-    for job in jobs {
-        let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
-        let since = |name: &str| job.time(name).map(|time| age(time, now)).unwrap_or_default();
-        let mut row = vec![
-            job.id.to_string(),
-            shortened(&field("name")),
-            if of_dead { since("finished_at") } else { state(job) },
-            field("script_type"),
-            target(job),
-            field("attempt"),
-            since("created_at"),
-            took(job, now).unwrap_or_default(),
-            field("actor"),
-        ];
-        if has_starts {
-            row.push(starts(job).map(|time| local_second(time, &zone)).unwrap_or_default());
-        }
-        if has_errors {
-            row.push(first_line(&field("error")));
-        }
-        table.row(row);
+    if jobs.iter().any(|job| job.fields.contains_key("error")) {
+        columns.push(("!ERROR", &error));
     }
-    table
+    TextTable::of(jobs, &columns)
 }
 
 /// The state, with a mark if the job is late or slow, and what it waits for.

@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::cli::time::local_zone;
+use crate::client::Client;
 use crate::config::time_zone;
 use crate::error::{Error, Exit};
 use crate::proto::spoken_time::parse_past_time;
+use crate::store::LogLine;
 
 /// The time zone of the moments of a command.
 #[derive(Debug, Clone, Default, Args)]
@@ -28,6 +30,29 @@ impl PastZone {
         let zone = self.timezone.clone().unwrap_or_else(local_zone);
         let read = parse_past_time(text, &zone, now);
         read.map_err(|error| Error::new(Exit::Data, format!("{option}: {error}")))
+    }
+
+    /// Parses the moment of an option, if it is given.
+    pub(in crate::cli) fn read_given(
+        &self,
+        option: &str,
+        text: Option<&String>,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Error> {
+        text.map(|text| self.read(option, text, now)).transpose()
+    }
+
+    /// Returns the place in a log before the moment of `--since`, if it is given.
+    pub(in crate::cli) async fn place(
+        &self,
+        since: Option<&String>,
+        client: &Client,
+    ) -> Result<Option<String>, Error> {
+        if since.is_none() {
+            return Ok(None);
+        }
+        let since = self.read_given("--since", since, client.now().await?)?;
+        Ok(since.map(LogLine::place_before))
     }
 
     /// Returns the zone that is given.

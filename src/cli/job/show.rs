@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::list::attempt as took;
 use crate::cli::exec::report_hindrance;
 use crate::cli::look::OutputLook;
-use crate::cli::table::{TextTable, first_line};
+use crate::cli::table::{TextTable, first_line, grouped};
 use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
@@ -180,21 +180,8 @@ fn write_branches(text: &mut String, of: &Branch, level: usize) {
         write_branches(text, branch, level + 1);
     }
     if of.more > 0 {
-        let _ = writeln!(text, "{indent}… and {} more", grouped(of.more));
+        let _ = writeln!(text, "{indent}… and {} more", grouped(&of.more.to_string()));
     }
-}
-
-/// Formats a number with a space between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            shown.push(' ');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 /// Returns the text with the word of its state in colour.

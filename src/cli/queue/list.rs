@@ -72,17 +72,6 @@ impl TargetRow<'_> {
 }
 
 fn table(queues: &[QueueState]) -> TextTable {
-    let titles = [
-        "!QUEUE",
-        ">URGENT",
-        ">NORMAL",
-        ">BACKGROUND",
-        ">HELD",
-        "?>OLDEST WAIT",
-        "?>JOBS/S",
-        "*STATE",
-    ];
-    let mut table = TextTable::new(&titles);
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
     for state in queues {
         let target = &state.queue.target;
@@ -91,23 +80,26 @@ fn table(queues: &[QueueState]) -> TextTable {
             None => rows.push(TargetRow { target, queues: vec![state] }),
         }
     }
-    for row in &rows {
-        // A group has no rate of its own.
-        let is_of_type = row.target.group_name().is_none();
+    let rate = |row: &TargetRow<'_>| {
         let mut rates = row.queues.iter().filter_map(|state| state.type_throughput_per_s);
-        let rate = rates.next().filter(|_| is_of_type);
-        table.row([
-            row.target.to_string(),
-            row.depth(Priority::Urgent),
-            row.depth(Priority::Normal),
-            row.depth(Priority::Background),
-            row.queues.iter().map(|state| state.held).sum::<u64>().to_string(),
-            row.oldest_wait().map(brief).unwrap_or_default(),
-            rate.map(|rate| format!("{rate:.1}")).unwrap_or_default(),
-            row.state(),
-        ]);
-    }
-    table
+        // A group has no rate of its own.
+        let rate = rates.next().filter(|_| row.target.group_name().is_none());
+        rate.map(|rate| format!("{rate:.1}")).unwrap_or_default()
+    };
+    let held = |row: &TargetRow<'_>| row.queues.iter().map(|state| state.held).sum::<u64>();
+    TextTable::of(
+        &rows,
+        &[
+            ("!QUEUE", &|row| row.target.to_string()),
+            (">URGENT", &|row| row.depth(Priority::Urgent)),
+            (">NORMAL", &|row| row.depth(Priority::Normal)),
+            (">BACKGROUND", &|row| row.depth(Priority::Background)),
+            (">HELD", &|row| held(row).to_string()),
+            ("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default()),
+            ("?>JOBS/S", &rate),
+            ("*STATE", &TargetRow::state),
+        ],
+    )
 }
 
 #[cfg(test)]

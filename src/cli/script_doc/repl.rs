@@ -61,7 +61,7 @@ impl Repl {
         };
         let failed =
             |error| Error::new(Exit::Unavailable, format!("cannot start the prompt: {error}"));
-        let mut interrupts = Interrupts::listen().map_err(failed)?;
+        let mut interrupts = Interrupts::listen()?;
         let (done, mut ended) = oneshot::channel();
         // A thread of its own: reading lines blocks, and scripts need a large stack.
         std::thread::Builder::new()

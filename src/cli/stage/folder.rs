@@ -1,9 +1,9 @@
 //! The folder of a stage: private, with a path short enough for a socket, and a configuration.
 
-use std::fs::{OpenOptions, Permissions};
+use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
@@ -76,14 +76,18 @@ fn is_in_memory(folder: &Path) -> bool {
 pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Error> {
     let file = folder.join(CONFIG_FILE);
     let text = config.to_toml()?;
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&file)
-        .and_then(|mut open| open.write_all(text.as_bytes()))
+    write(&file, &text)
         .map_err(|error| unavailable(format!("cannot write {}: {error}", file.display())))?;
     Ok(file)
+}
+
+/// Writes a file that only this user can read, at once: a run that is killed leaves no half of it.
+pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file)?;
+    Ok(())
 }
 
 /// Sets the folders of a configuration that belong to the installed units by default: the caller may not write there,

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 
 use super::super::output;
 use super::folder::{
-    ADDRESS_FILE, CONFIG_FILE, RUN, SOCKET, is_plain, own_folders, socket_fits, stage_api,
+    ADDRESS_FILE, CONFIG_FILE, RUN, SOCKET, is_plain, own_folders, socket_fits, stage_api, write,
 };
 use super::unavailable;
 use crate::config::{ApiConfig, Config, RedisConfig, format_duration};
@@ -224,15 +224,6 @@ fn remove(file: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Writes a file that only this user can read, at once: a run that is killed leaves no half of it.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.persist(file)?;
-    Ok(())
 }
 
 fn cannot_keep(dir: &Path, reason: &str) -> Error {

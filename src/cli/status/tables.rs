@@ -6,7 +6,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 
 use super::super::look::OutputLook;
-use super::super::table::TextTable;
+use super::super::table::{TextTable, without_middle};
 use super::super::time::{age, brief};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
@@ -183,14 +183,7 @@ fn types(moment: &Moment, look: OutputLook) -> String {
 
 /// Returns a text of at most this width; a longer one loses its middle.
 fn fitted(text: &str, width: usize) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= width {
-        return text.to_owned();
-    }
-    let head = width / 2;
-    let tail = width - head - 1;
-    let (first, last) = (&letters[..head], &letters[letters.len() - tail..]);
-    first.iter().chain(&['…']).chain(last).collect()
+    without_middle(text, width, width / 2, "…")
 }
 
 /// Breaks a long text into lines of at most 80 columns, after a word.

@@ -10,6 +10,7 @@ use ratatui::widgets::{
 };
 
 use super::super::look::ColorChoice;
+use super::super::table::without_middle;
 use super::job_view::JobView;
 use super::jobs_view::JobsView;
 use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
@@ -37,14 +38,12 @@ impl Look {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
         let locale = locale.iter().find(|value| !value.is_empty());
         let is_utf8 = |value: &String| value.to_lowercase().replace('-', "").contains("utf8");
-        Self {
-            colour: match choice {
-                ColorChoice::Always => true,
-                ColorChoice::Never => false,
-                ColorChoice::Auto => variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
-            },
-            unicode: locale.is_some_and(is_utf8),
-        }
+        Self { colour: choice.is_on(true), unicode: locale.is_some_and(is_utf8) }
+    }
+
+    /// Returns the mark of a text that is cut.
+    fn mark(self) -> &'static str {
+        if self.unicode { "…" } else { "~" }
     }
 
     fn style(self, tone: Tone) -> Style {
@@ -254,7 +253,9 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     if rows.is_empty() {
         let text = match (&screen.snapshot, &screen.jobs) {
             (Some(_), Some(JobsView { found: None, .. })) if pane == Pane::Jobs => "Reading …",
-            (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => pane.about().when_empty,
+            (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => {
+                pane.about().when_empty
+            }
             (Some(_), _) => "No row has this text.",
             (None, _) => "",
         };
@@ -315,21 +316,13 @@ fn cut(text: &str, width: usize, look: Look) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    let mark = if look.unicode { "…" } else { "~" };
-    text.chars().take(width.saturating_sub(1)).chain(mark.chars()).collect()
+    text.chars().take(width.saturating_sub(1)).chain(look.mark().chars()).collect()
 }
 
 /// Cuts the middle out of a text, with a mark: its start and its end stay.
 fn cut_in_middle(text: &str, width: usize, look: Look) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= width {
-        return text.to_owned();
-    }
-    let mark = if look.unicode { "…" } else { "~" };
-    let end = width.saturating_sub(1) * 2 / 3;
-    let begin = width.saturating_sub(1) - end;
-    let parts = (&chars[..begin], &chars[chars.len() - end..]);
-    parts.0.iter().copied().chain(mark.chars()).chain(parts.1.iter().copied()).collect()
+    let room = width.saturating_sub(1);
+    without_middle(text, width, room - room * 2 / 3, look.mark())
 }
 
 #[cfg(test)]

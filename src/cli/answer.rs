@@ -1,0 +1,69 @@
+//! The answer of a command: a result, a list, or a line for each change; as JSON one document.
+
+use std::fmt::Display;
+
+use serde_json::{Value, json};
+
+use super::sought::Sought;
+use super::table::TextTable;
+use super::{Global, output};
+use crate::error::Error;
+use crate::proto::text::escape_lines;
+
+impl Global {
+    /// Writes a result as one JSON document, or as text with its own line ends.
+    pub(super) fn print(
+        &self,
+        document: impl FnOnce() -> Value,
+        readable: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        if self.json { output::json(&document()) } else { output::text(&readable()) }
+    }
+
+    /// Writes a list as one JSON document, or as a table; without a row, what was looked for.
+    pub(super) fn list(
+        &self,
+        document: impl FnOnce() -> Value,
+        table: impl FnOnce() -> TextTable,
+        sought: Sought,
+    ) -> Result<(), Error> {
+        if self.json {
+            return output::json(&document());
+        }
+        let table = table();
+        output::text(&table.show(self.look()))?;
+        sought.tell(self, table.is_empty());
+        Ok(())
+    }
+
+    /// Changes each of what is named, and writes a line for each change, or one document: what was changed, under
+    /// the word `done`.
+    pub(super) async fn each<T: Display>(
+        &self,
+        names: &[T],
+        done: &str,
+        change: impl AsyncFn(&T) -> Result<(bool, String), Error>,
+    ) -> Result<(), Error> {
+        let mut changed = Vec::new();
+        for name in names {
+            let (is_new, said) = change(name).await?;
+            let name = name.to_string();
+            if !self.json {
+                output::line(&format!("{} {said}", escape_lines(&name)))?;
+            }
+            changed.extend(is_new.then_some(name));
+        }
+        if self.json { output::json(&json!({ done: changed })) } else { Ok(()) }
+    }
+
+    /// Changes each of what is named, and writes that as [`Self::each`] does.
+    pub(super) async fn each_done<T: Display>(
+        &self,
+        names: &[T],
+        done: &str,
+        change: impl AsyncFn(&T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let change = async |name: &T| change(name).await.map(|()| (true, done.to_owned()));
+        self.each(names, done, change).await
+    }
+}
