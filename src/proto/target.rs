@@ -184,6 +184,13 @@ impl Priority {
             Self::Background => "2",
         }
     }
+
+    /// Returns the digit of a word for a priority; any other text as it is.
+    pub fn of_word(text: &str) -> &str {
+        let levels = [["urgent", "high"], ["normal", "1"], ["background", "low"]];
+        let level = levels.iter().zip(Self::ALL).find(|(words, _)| words.contains(&text));
+        level.map_or(text, |(_, level)| level.as_str())
+    }
 }
 
 impl FromStr for Priority {

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use tracing::{debug, warn};
 
 use super::caller::Caller;
@@ -244,15 +245,15 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Returns the refusal of a request: as a response of JSON-RPC, or as text.
+/// Returns the refusal of a request: as a response of JSON-RPC, or of a call by a path.
 pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
-    let mut response = if is_rpc {
-        let answers = RpcAnswers::error(error);
-        let json = HeaderValue::from_static("application/json");
-        (status, [(header::CONTENT_TYPE, json)], answers.text.unwrap_or_default()).into_response()
+    let json = HeaderValue::from_static("application/json");
+    let text = if is_rpc {
+        RpcAnswers::error(error).text.unwrap_or_default()
     } else {
-        (status, format!("{error}\n")).into_response()
+        format!("{}\n", json!({ "error": error }))
     };
+    let mut response = (status, [(header::CONTENT_TYPE, json)], text).into_response();
     if status == StatusCode::UNAUTHORIZED {
         let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);

@@ -35,7 +35,10 @@ pub(super) fn provide(
 
 /// Writes one JSON object, with null for a prerequisite that did not finish, and a list of names.
 fn write(inputs: &Inputs, scratch: &Scratch) -> io::Result<PathBuf> {
-    scratch.own_file(NAMES, serde_json::json!(inputs.prerequisites).to_string())?;
+    scratch.own_file(
+        NAMES,
+        serde_json::json!({ "names": inputs.prerequisites, "jobs": inputs.jobs }).to_string(),
+    )?;
     let by_name = inputs.by_name.iter().map(|(name, output)| (name.as_str(), output.as_deref()));
     let by_name: BTreeMap<&str, Option<&str>> = by_name.collect();
     scratch.own_file(FILE, serde_json::json!(by_name).to_string())

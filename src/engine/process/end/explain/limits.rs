@@ -91,7 +91,7 @@ impl Explainer<'_> {
                 "job_memory" if asked.job_memory.is_some() => "--job-memory",
                 _ => "--memory",
             };
-            format!("the job itself asked for no more ({option})")
+            format!("it is the job's own: {option} asks for more")
         } else {
             format!("a larger {key} in [{table}] allows more")
         };
