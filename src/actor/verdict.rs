@@ -6,7 +6,7 @@ use super::counts;
 use crate::config::{DeadLetters, JobConfig};
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{AskedWait, InvalidJob, Job, RetryDelays};
-use crate::proto::units::format_duration;
+use crate::proto::units::{brief, format_duration};
 use crate::store::{Counts, Verdict};
 
 /// The jitter of a retry's delay, as a share of it.
@@ -79,6 +79,13 @@ pub(super) fn decide(
     }
     let delay = retry_delay(job, job.attempt, config, dice);
     Some(Verdict::Retry { error, exit_code, delay })
+}
+
+/// Returns the line of the log after an attempt that failed, and is followed by another.
+pub(super) fn told(attempt: u32, error: &str, delay: Duration) -> String {
+    const CHARS_MAX: usize = 200;
+    let why: String = error.lines().next().unwrap_or_default().chars().take(CHARS_MAX).collect();
+    format!("attempt {attempt} failed: {why}; the next one in {}", brief(delay))
 }
 
 /// Returns the failure of a session: another run would be another session, without what it kept.

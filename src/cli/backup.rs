@@ -18,7 +18,9 @@ use crate::proto::text::counted;
 #[command(after_help = "Example:\n  hero backup /var/backups/hero.jsonl\n\n\
                         Only its owner can read the file, which replaces one of that name. It has \
                         the state of the periodic jobs in supervisor.cron_dir of this machine. \
-                        It has no files of jobs and no tokens: a restored job that needs an input file ends in error and says so. \
+                        It has no files of jobs and no tokens: a restored job that needs an input file ends in error and says so; \
+                        nor secrets, configuration, files of periodic jobs and scripts, or the counters of hero stats, \
+                        which begin at 0. \
                         See docs/operations.md.")]
 pub(super) struct Backup {
     /// The file

@@ -7,11 +7,11 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::input::read_bounded;
-use super::job_options::{pair, priority_of};
+use super::job_options::pair;
 use crate::client::{Client, ClientError, GraphRetry};
-use crate::config::{Config, parse_duration};
+use crate::config::Config;
 use crate::error::Error;
-use crate::proto::job::{FieldKind, JobId, Setting};
+use crate::proto::job::{JobId, Setting};
 
 /// New values of jobs.
 #[derive(Debug, Clone, Default, Args)]
@@ -57,14 +57,10 @@ pub(super) fn of_hash(name: &str, text: String) -> (String, Value) {
     if text.is_empty() {
         return (name, Value::Null);
     }
-    let value = match setting.map(|setting| setting.kind) {
-        Some(FieldKind::Duration) => {
-            parse_duration(&text).map_or(text, |duration| duration.as_secs_f64().to_string())
-        }
-        _ if name == "priority" => priority_of(&text).to_owned(),
-        _ => text,
-    };
-    (name, Value::String(value))
+    (
+        name,
+        Value::String(setting.map_or(text.clone(), |setting| setting.spoken(&text).into_owned())),
+    )
 }
 
 fn script(file: &Path, config: &Config) -> Result<(String, Value), Error> {

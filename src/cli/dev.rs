@@ -1,8 +1,12 @@
 //! `hero dev`: a supervisor and an actor per script type in one process tree, on a private Redis.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::Args;
@@ -28,7 +32,7 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
                         jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
                         made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
                         DIR continues there: jobs that wait run, those that ran are run again. A changed configuration is taken\n\
-                        over at the next start. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets, and\n\
+                        over at the next start, or as by a service that is reloaded: kill -HUP PID. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets, and\n\
                         scripts with a name in DIR/scripts."
 )]
 pub(super) struct Dev {
@@ -70,10 +74,22 @@ impl Dev {
             signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
         };
         let is_bare = self.command.is_empty();
-        let played = tokio::select! {
-            played = self.play(&mut stage, began, global.json) => played,
-            // Without a command, an interrupt is the normal end.
-            signal = interrupts.next() => Ok(if is_bare { 0 } else { 128 + signal }),
+        let reload = Arc::clone(&stage.reload);
+        let has_terminal = at_terminal();
+        let played = {
+            let mut playing = pin!(self.play(&mut stage, began, global.json));
+            loop {
+                tokio::select! {
+                    played = &mut playing => break played,
+                    // Where the terminal has gone, the signal tells of that.
+                    signal = interrupts.next() => if Interrupts::is_hangup(signal) && (!has_terminal || at_terminal()) {
+                        reload.store(true, Ordering::Relaxed);
+                    } else {
+                        // Without a command, an interrupt is the normal end.
+                        break Ok(if is_bare { 0 } else { 128 + signal });
+                    },
+                }
+            }
         };
         let down = stage.take_down(&mut interrupts).await;
         let code = played?;
@@ -163,6 +179,11 @@ impl Dev {
             access.page()
         ))
     }
+}
+
+/// Returns whether a terminal is there: one that was closed counts no more.
+fn at_terminal() -> bool {
+    std::io::stdin().is_terminal() || std::io::stderr().is_terminal()
 }
 
 /// Returns whether a type is `HeroScript` as it is without a configuration.

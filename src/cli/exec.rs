@@ -13,7 +13,7 @@ use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::{Global, explain, job_notes, output};
 use crate::client::{AwaitedJob, Client, ClientError};
-use crate::config::parse_duration;
+use crate::config::{format_duration, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
@@ -35,12 +35,12 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --param region=north --param retries:=3 report.py\n  \
                         hero exec --explain report.py\n  \
                         hero exec --uses deploy@3 --param host=web1\n  \
-                        hero exec --memory 512MiB --network 443 fetch.py\n  \
+                        hero exec --memory 512MiB --cpu-time 30s report.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
     "\n\nThe exit code of a failed job is its script's, from 1 to 63, or 128 and the\n\
-                        number of the signal that ended it; else it is 1. Hero's own codes: 2 wrong\n\
+                        number of the signal that ended it; else it is 1, also for a script's own 64 to 127. Hero's own codes: 2 wrong\n\
                         usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
@@ -116,6 +116,14 @@ pub(super) fn failed(mut error: Error, job: Option<&Job>) -> Result<ExitCode, Er
     if FailureCause::of(why) == FailureCause::Stopped {
         let by = job.extra.get("stopped_by").map(|by| format!(" by {by}")).unwrap_or_default();
         error.message = format!("job {} was stopped{by}", job.id);
+    } else if FailureCause::of(why) == FailureCause::Timeout {
+        let after = job.spec.timeout.map(|time| format!(" after {}", format_duration(time)));
+        let after = after.unwrap_or_else(|| " of job.timeout".to_owned());
+        error.message = format!("{}{after}: --timeout gives it longer", error.message);
+    }
+    if job.attempt > 1 {
+        let failed = format!(" failed after {} attempts:", job.attempt);
+        error.message = error.message.replacen(" failed:", &failed, 1);
     }
     output::print_error(&error);
     Ok(ExitCode::from(code_of(job)))

@@ -21,7 +21,9 @@ use crate::client::{
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
+use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
+use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
 use crate::store::GraphPage;
 
@@ -82,7 +84,8 @@ pub(super) struct GraphList {
 /// Show a graph or batch with its jobs: first those that failed, last those that finished
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero graph show 7f9c2ba4\n  \
-                        hero graph show --outcome failed 7f9c2ba4\n\n\
+                        hero graph show --outcome failed 7f9c2ba4\n  \
+                        hero graph show --json 7f9c2ba4 | jq -r '.jobs[].id' | xargs hero job wait   # all outputs\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(super) struct GraphShow {
     /// The graph or batch: its id, or the unique beginning of it
@@ -252,6 +255,10 @@ fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
 }
 
 fn rows(jobs: &[JobOfGraph]) -> TextTable {
+    let name_of = |id: &JobId| {
+        let of = jobs.iter().find(|of| of.member.id == *id)?.job.as_ref()?;
+        of.fields.get("name").map(|name| format!("prerequisite failed: {name}"))
+    };
     let field = |of: &JobOfGraph, name| {
         of.job.as_ref().and_then(|job| job.fields.get(name)).cloned().unwrap_or_default()
     };
@@ -260,13 +267,18 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
         // Deleted, or expired.
         None => of.member.outcome().as_str().to_owned(),
     };
+    let error = |of: &JobOfGraph| {
+        let error = field(of, "error");
+        let named = failed_prerequisite(&error).as_ref().and_then(name_of);
+        first_line(&named.unwrap_or(error))
+    };
     TextTable::of(
         jobs,
         &[
             ("#ID", &|of| of.member.id.to_string()),
             ("~NAME", &|of| shortened(&field(of, "name"))),
             ("*STATUS", &state),
-            ("!ERROR", &|of| first_line(&field(of, "error"))),
+            ("!ERROR", &error),
         ],
     )
 }

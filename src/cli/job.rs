@@ -31,7 +31,7 @@ use super::job_options::pair;
 use super::{Global, output};
 use crate::client::{Client, ClientError, JobChange};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::{Job, JobId};
 use crate::proto::text::counted;
 use crate::store::LogLine;
 
@@ -59,7 +59,8 @@ pub(super) enum JobCommand {
     /// Stop jobs, waiting or running
     #[command(after_help = "Examples:\n  hero job stop 7f9c2ba4\n  \
                             hero job stop --children 7f9c2ba4\n  \
-                            hero job stop --type python --since 1h --dry-run")]
+                            hero job stop --type python --since 1h --dry-run\n  \
+                            hero job stop --tag nightly --yes")]
     Stop(StopJobs),
     Tell(tell::TellJob),
     Retry(RetryJobs),
@@ -287,13 +288,16 @@ impl Logs {
 async fn note_without_log(client: &Client, id: &JobId, since: Option<&String>) {
     // An unknown job is no error here: its log may have outlived it.
     let job = client.get_job(id).await;
-    let has_output =
-        job.is_ok_and(|job| job.output.is_some_and(|output| !output.as_bytes().is_empty()));
+    let job = job.ok();
+    let has_output = |job: &Job| job.output.as_ref().is_some_and(|it| !it.as_bytes().is_empty());
+    let has_output = job.as_ref().is_some_and(has_output);
     let output =
         if has_output { format!("; its output: hero job output {id}") } else { String::new() };
-    let empty = match since {
-        Some(since) => format!("the log of job {id} has no line since {since}"),
-        None => format!("the log of job {id} is empty"),
+    let waiting = job.filter(|job| job.attempt == 0 && !job.status.is_terminal());
+    let empty = match (since, waiting) {
+        (_, Some(job)) => format!("job {id} has not started: it is {}", job.status),
+        (Some(since), _) => format!("the log of job {id} has no line since {since}"),
+        (None, _) => format!("the log of job {id} is empty"),
     };
     output::note(&format!("hero: {empty}{output}"));
 }

@@ -1,7 +1,5 @@
 //! The options that set a job, one for each setting that the command line takes.
 
-use std::time::Duration;
-
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -21,7 +19,6 @@ use crate::proto::job::{
 };
 use crate::proto::named_script::ScriptUse;
 use crate::proto::spoken_time::{TimeError, parse_time};
-use crate::proto::target::Priority;
 
 /// The help about the files and functions of a script.
 pub(super) const SCRIPT_HELP: &str = "\
@@ -37,7 +34,7 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
                                in Rhai params and INPUTS. A callback has the outputs
                                of all jobs, and as \"batch\" an object with id, jobs,
                                finished, failed, cancelled, ids and outputs
-  hero.result(\"orders\")        the output of one prerequisite, as a value
+  hero.result(\"orders\")        the output of one prerequisite, as a value, by its name or id
   hero.checkpoint(value)       keeps a state for the next attempt of the job
   hero.state                   the state that was kept; in Rhai state()
   hero.submit(\"1\", name=\"a\")   submits a job, of a type that may_submit of its own
@@ -74,9 +71,9 @@ pub(super) struct FurtherOptions {
     #[command(flatten)]
     given: Given,
     /// The earliest time to start, this long from now by Redis's clock
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     #[arg(conflicts_with = "at", help_heading = WHEN)]
-    delay: Option<Duration>,
+    delay: Option<String>,
     /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     #[arg(requires = "at", help_heading = WHEN)]
@@ -140,10 +137,10 @@ impl JobOptions {
         }
         config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
         let mut job = Job::from(spec);
-        if let Some(delay) = further.delay {
-            let too_late =
-                |error: InvalidJob| Error::new(Exit::Data, format!("--delay: {}", error.reason));
-            set_delay(&mut job, delay).map_err(too_late)?;
+        if let Some(delay) = &further.delay {
+            let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
+            let delay = parse_duration(delay).map_err(|error| wrong(error.to_string()))?;
+            set_delay(&mut job, delay).map_err(|error| wrong(error.reason))?;
         }
         Ok(job)
     }
@@ -214,8 +211,7 @@ impl SettingOptions {
                 FieldKind::Time => spoken_time(text, zone)
                     .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
                     .and_then(|time| setting.set(spec, &time.to_string())),
-                _ if setting.word == "priority" => setting.set(spec, priority_of(text)),
-                _ => setting.set(spec, text),
+                _ => setting.set(spec, &setting.spoken(text)),
             };
             set.map_err(|error| of_option(error.into()))?;
         }
@@ -236,16 +232,6 @@ pub(super) fn of_option(error: ClientError) -> Error {
 /// Reads a time as people say it, in a time zone or in the machine's.
 pub(super) fn spoken_time(text: &str, zone: Option<&TimeZone>) -> Result<Timestamp, TimeError> {
     parse_time(text, &zone.cloned().unwrap_or_else(local_zone), Timestamp::now())
-}
-
-/// Returns a priority as the hash has it; any other text as it is.
-pub(super) fn priority_of(text: &str) -> &str {
-    match text {
-        "urgent" | "high" => Priority::Urgent.as_str(),
-        "normal" => Priority::Normal.as_str(),
-        "background" | "low" => Priority::Background.as_str(),
-        other => other,
-    }
 }
 
 /// Reads `NAME=VALUE`.

@@ -9,7 +9,7 @@ use super::Cli;
 use crate::proto::text::nearest;
 
 /// Words that other programs have, by the command before them, with the commands of Hero.
-const MEANT: [(&str, &[&str], &[&str]); 24] = [
+const MEANT: [(&str, &[&str], &[&str]); 27] = [
     ("", &["ps", "jobs"], &["status", "top", "job list"]),
     ("", &["queues"], &["queue list"]),
     ("", &["workers", "worker", "actors"], &["actor list"]),
@@ -22,6 +22,8 @@ const MEANT: [(&str, &[&str], &[&str]); 24] = [
     ("", &["purge"], &["queue purge"]),
     ("", &["schedule"], &["cron add", "submit"]),
     ("", &["start", "enqueue", "push", "add"], &["submit", "exec"]),
+    ("", &["restart", "rerun"], &["job retry"]),
+    ("", &["log", "tail"], &["job logs"]),
     ("job", &["cancel", "kill", "abort"], &["job stop"]),
     ("job", &["rm", "remove", "purge"], &["job delete"]),
     ("job", &["ls", "ps", "search", "find"], &["job list"]),
@@ -34,6 +36,7 @@ const MEANT: [(&str, &[&str], &[&str]); 24] = [
     ("graph", &["cancel", "kill"], &["graph stop"]),
     ("graph", &["resume", "rerun"], &["graph retry"]),
     ("cron", &["rm", "remove"], &["cron delete"]),
+    ("cron", &["pause", "stop"], &["cron disable"]),
 ];
 
 /// Names the command that is meant by an unknown word, and takes tips away that have little in common with
@@ -88,11 +91,19 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
             let kept: Vec<String> = of.iter().filter(|tip| is_kept(tip)).cloned().collect();
             (!kept.is_empty()).then_some(ContextValue::Strings(kept))
         }
+        None => None,
         _ => return,
     };
     match kept {
         Some(kept) => drop(error.insert(tips, kept)),
-        None => drop(error.remove(tips)),
+        None => {
+            error.remove(tips);
+            // Without a tip, clap has an empty list, and prints an empty line for it.
+            let further = error.get(ContextKind::Suggested);
+            if matches!(further, Some(ContextValue::StyledStrs(of)) if of.is_empty()) {
+                error.remove(ContextKind::Suggested);
+            }
+        }
     }
 }
 
@@ -120,6 +131,10 @@ mod tests {
             ("hero graph info a", "'graph show'"),
             ("hero queue ls", "'queue list'"),
             ("hero version", "'--version'"),
+            ("hero restart 7f9c2ba4", "'job retry'"),
+            ("hero log 7f9c2ba4", "'job logs'"),
+            ("hero cron pause nightly", "'cron disable'"),
+            ("hero cron stop nightly", "'cron disable'"),
         ] {
             let wrong = fault(line);
             assert!(wrong.contains(meant), "{line}: {wrong}");
@@ -141,7 +156,7 @@ mod tests {
     fn wrong_tips_are_left_out() {
         for line in ["hero job confirm a", "hero job list --id a", "hero job abc a"] {
             let wrong = fault(line);
-            assert!(!wrong.contains("similar"), "{line}: {wrong}");
+            assert!(!wrong.contains("similar") && !wrong.contains("\n\n\n"), "{line}: {wrong}");
         }
     }
 }

@@ -27,14 +27,14 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
                         on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow,\n  \
                         \u{20}                                       # held, no_actor, cron_late\n  \
                         types = [\"bash\"]                         # or groups, callers, tags, crons\n  \
-                        every = \"5m\"                            # at most one message in this time: what comes\n  \
+                        every = \"5m\"                            # the default: at most one message in this time: what comes\n  \
                         \u{20}                                       # meanwhile is told together after it\n\n\
                         All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum NotifyCommand {
     /// List the notifications of this configuration, those that fail, and the latest deliveries
     #[command(after_help = "Examples:\n  hero notify list\n  hero notify list --limit 200 --json")]
     List(ListDeliveries),
-    /// Send a test by a notification, and wait for its delivery
+    /// Send a test by a notification once, and wait for its delivery
     #[command(after_help = "Examples:\n  hero notify test ops")]
     Test(TestNotification),
 }

@@ -13,6 +13,8 @@ pub(super) use kept::Kept;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -111,6 +113,8 @@ pub(super) struct Stage {
     /// The file of that configuration.
     pub(super) config_file: PathBuf,
     verbose: bool,
+    /// Set to let the units reload the configuration.
+    pub(super) reload: Arc<AtomicBool>,
     pub(super) place: StageFolder,
     /// The parent of the folders of jobs.
     of_jobs: TempDir,
@@ -159,6 +163,7 @@ impl Stage {
             config,
             config_file,
             verbose,
+            reload: Arc::default(),
             place,
             of_jobs,
         };
@@ -282,6 +287,9 @@ impl Stage {
                 return Ok(code);
             }
             self.check()?;
+            if self.reload.swap(false, Ordering::Relaxed) {
+                self.units.iter().for_each(StageChild::ask_to_reload);
+            }
             tokio::time::sleep(glance).await;
         }
     }

@@ -80,7 +80,7 @@ fn batch_members() -> String {
     const LINE_CHARS_MAX: usize = 76;
     let members = SETTINGS.iter().map(|of| of.field);
     let mut lines = vec![String::from(" ")];
-    for name in members.chain(["file", "inputs", "stdin"]) {
+    for name in members.chain(["delay", "file", "inputs", "stdin"]) {
         if lines.last().is_some_and(|line| line.len() + name.len() > LINE_CHARS_MAX) {
             lines.push(String::from(" "));
         }

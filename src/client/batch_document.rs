@@ -1,9 +1,11 @@
 //! Batches as JSON: each job an object, its members named as the fields of the hash.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::delays::set_delay;
 use crate::proto::job::{InvalidJob, Job};
 use crate::proto::json_text::{refuse_wide_integers, without_mark};
+use crate::proto::units::parse_duration;
 
 /// Reads a job to submit from a line of a batch.
 ///
@@ -14,8 +16,24 @@ pub fn job_of_line(line: &[u8]) -> Result<Job, InvalidJob> {
     refuse_wide_integers(line)
         .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
     match serde_json::from_slice(line) {
-        Ok(Value::Object(object)) => Job::from_json(&object),
+        Ok(Value::Object(object)) => job_of_members(object),
         Ok(_) => Err(InvalidJob::new("the line", "is not a JSON object")),
         Err(error) => Err(InvalidJob::new("the line", format!("is not JSON: {error}"))),
     }
+}
+
+/// Reads a job to submit from its members, with the values of the options of `hero submit`, and `delay` as there.
+///
+/// # Errors
+/// [`InvalidJob`] names the first member that is not legal.
+pub fn job_of_members(mut members: Map<String, Value>) -> Result<Job, InvalidJob> {
+    let Some(delay) = members.remove("delay") else { return Job::from_json(&members) };
+    let mut job = Job::from_json(&members)?;
+    let wrong = |why: String| InvalidJob::new("delay", why);
+    if job.spec.run_at.is_some() {
+        return Err(wrong("cannot be set beside `at`".to_owned()));
+    }
+    let delay = parse_duration(delay.as_str().unwrap_or_default());
+    set_delay(&mut job, delay.map_err(|error| wrong(error.to_string()))?)?;
+    Ok(job)
 }

@@ -83,7 +83,7 @@ pub use actors::UntoldShard;
 pub use audit::AuditFilter;
 pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
-pub use batch_document::job_of_line;
+pub use batch_document::{job_of_line, job_of_members};
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub use children::DESCENDANTS_MAX;

@@ -1,5 +1,6 @@
 //! The bounds that a job may ask for: its script type's, up to its `…_max`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::sandbox::SandboxConfig;
@@ -99,15 +100,23 @@ impl SandboxConfig {
             let is_allowed =
                 |port: &u16| may_all || self.ports.contains(port) || self.ports_max.contains(port);
             let refused = match network {
-                NetworkAccess::Open if !may_all => Some(("all".to_owned(), "network_max")),
+                NetworkAccess::Open if !may_all => {
+                    Some(("all".to_owned(), "network_max", "true".to_owned()))
+                }
                 NetworkAccess::Ports(ports) => {
                     let refused = ports.iter().find(|port| !is_allowed(port));
-                    refused.map(|port| (port.to_string(), "ports_max"))
+                    let all: BTreeSet<_> = self.ports_max.iter().chain(ports).collect();
+                    let all: Vec<_> = all.into_iter().collect();
+                    refused.map(|port| (port.to_string(), "ports_max", format!("{all:?}")))
                 }
                 _ => None,
             };
-            if let Some((what, by)) = refused {
-                let reason = format!("`{what}` is not allowed by {}", key(by));
+            if let Some((what, by, needed)) = refused {
+                let reason = format!(
+                    "`{what}` is not allowed by {}; {by} = {needed} in [type.{name}.sandbox] of hero.toml, of the \
+                     actor too, allows it",
+                    key(by)
+                );
                 return Err(InvalidJob::new("network", reason));
             }
             own.network = *network == NetworkAccess::Open;

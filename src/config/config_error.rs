@@ -254,6 +254,9 @@ fn unit_hint(name: &str, nearest: Option<&str>) -> String {
             "; its name was escaped, as systemd-escape does: the unit of systemd is hero@{plain}, with every `-` as it is"
         );
     }
+    if name.contains(['.', '/']) {
+        return format!("; a script is run by hero exec {}", shown(name));
+    }
     let forms = "; a unit is `supervisor`, `broker`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }

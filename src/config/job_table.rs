@@ -114,7 +114,8 @@ impl JobTable<'_> {
                 return self.source.wrong(Some(span), explain(error.message(), Some(&path)));
             };
             let settings = SETTINGS.iter().filter(|setting| self.reason_against(setting).is_none());
-            let known: Vec<&str> = settings.map(|setting| setting.word).chain(own).collect();
+            let words = settings.map(|setting| setting.word).filter(|word| !own.contains(word));
+            let known: Vec<&str> = words.chain(own.iter().copied()).collect();
             let span = self.table.get_key_value(key).map(|(key, _)| key.span());
             self.source.wrong(span, unknown_key(Some(&self.path.then(key)), &known))
         })
@@ -133,8 +134,11 @@ impl JobTable<'_> {
         if let Some(reason) = self.reason_against(setting) {
             return Err(wrong(reason.to_owned()));
         }
-        let text = hash_text(setting.kind, value).map_err(wrong)?;
-        setting.set(spec, &text).map_err(|error| wrong(error.reason))
+        let text = match value.get_ref() {
+            DeValue::String(word) if setting.field == "priority" => word.to_string(),
+            _ => hash_text(setting.kind, value).map_err(wrong)?,
+        };
+        setting.set(spec, &setting.spoken(&text)).map_err(|error| wrong(error.reason))
     }
 
     fn reason_against(&self, setting: &Setting) -> Option<&'static str> {

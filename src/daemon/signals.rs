@@ -44,6 +44,11 @@ impl Interrupts {
         })
     }
 
+    /// Returns true for the signal of a terminal that has gone, which asks a daemon to reload.
+    pub fn is_hangup(signal: u8) -> bool {
+        i32::from(signal) == SIGHUP
+    }
+
     /// Returns the number of the next signal. Cancelling the call loses no signal.
     pub async fn next(&mut self) -> u8 {
         match self.0.next().await.map(u8::try_from) {

@@ -88,6 +88,8 @@ pub struct Inputs {
     pub by_name: BTreeMap<String, Option<Arc<str>>>,
     /// Each prerequisite once: its name in the job's graph, else its id.
     pub prerequisites: Vec<String>,
+    /// The ids of prerequisites by the names of their jobs, for those that no other prerequisite has.
+    pub jobs: BTreeMap<String, String>,
 }
 
 /// The files that a script is given.

@@ -161,7 +161,7 @@ pub struct JobCopy {
     /// The queue where it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// Its place in that queue: the time of its dispatch, in us.
+    /// Its place in that queue, the time of its dispatch in us; its score in the index of an ended job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<i64>,
     /// Its prerequisites that had not ended; `?` precedes those that only have to end.

@@ -342,13 +342,16 @@ pub enum ObjectError {
     TooMuch(String),
     /// A query uses a field without an index.
     #[error(
-        "no index on {object_type}.{field}; declare it: [osis.index] {object_type} = [\"{field}\"]"
+        "no index on {object_type}.{}; write below [osis.index] in hero.toml: {object_type} = {all:?}, then reload",
+        missing.iter().map(Field::as_str).collect::<Vec<_>>().join(&format!(", {object_type}."))
     )]
     NotIndexed {
         /// The type.
         object_type: ObjectType,
-        /// The field.
-        field: Field,
+        /// The fields.
+        missing: Vec<Field>,
+        /// The names of these fields and those that have an index.
+        all: Vec<String>,
     },
     /// The index that a query needs is not complete yet.
     #[error(

@@ -24,6 +24,9 @@ pub enum TimeError {
          2026-12-24T18:00:00+01:00"
     )]
     Form(String),
+    /// It is a length.
+    #[error("`{0}` is a length of time: give it as the delay, --delay {0}")]
+    Length(String),
     /// It is over.
     #[error("`{text}` has passed: it is {now}; name a later day")]
     Past {
@@ -99,6 +102,9 @@ pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timesta
     }
     if let Ok(time) = text.parse() {
         return Ok(time);
+    }
+    if parse_duration(text).is_ok() {
+        return Err(TimeError::Length(shown(text)));
     }
     let today = now.to_zoned(zone.clone()).date();
     let (day, time) = local(&text.to_ascii_lowercase(), today).ok_or_else(form)?;

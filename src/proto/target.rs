@@ -161,6 +161,15 @@ words! {
     Background = "2",
 }
 
+impl Priority {
+    /// Returns the digit of a word for a priority; any other text as it is.
+    pub fn of_word(text: &str) -> &str {
+        let levels = [["urgent", "high"], ["normal", "1"], ["background", "low"]];
+        let level = levels.iter().zip(Self::ALL).find(|(words, _)| words.contains(&text));
+        level.map_or(text, |(_, level)| level.as_str())
+    }
+}
+
 words! {
     /// The farthest queue that a job may go to from a group or instance without live actors.
     #[derive(Default, serde::Deserialize)]

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use tracing::{debug, warn};
 
 use super::caller::Caller;
@@ -244,12 +245,14 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Returns the refusal of a request: as a response of JSON-RPC, or as text.
+/// Returns the refusal of a request: as a response of JSON-RPC, or of a call by a path.
 pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
-    if is_rpc {
-        return json_text(status, RpcAnswers::error(error).text.unwrap_or_default());
-    }
-    asking_for_token((status, format!("{error}\n")).into_response())
+    let text = if is_rpc {
+        RpcAnswers::error(error).text.unwrap_or_default()
+    } else {
+        format!("{}\n", json!({ "error": error }))
+    };
+    json_text(status, text)
 }
 
 /// Returns a text of JSON as a response.

@@ -50,10 +50,14 @@ impl From<Vec<JobId>> for AskedInputs {
     }
 }
 
-/// The outputs for each job; and, with the place of its job, each prerequisite that left files, and each that is
-/// gone though its job may run without it.
-pub(super) type FoundInputs =
-    (Vec<Result<Outputs, NoInputs>>, BTreeSet<(usize, JobId)>, BTreeSet<(usize, JobId)>);
+/// The outputs for each job; with the place of its job, each prerequisite that left files, and each that is
+/// gone though its job may run without it; and the names of prerequisites.
+pub(super) type FoundInputs = (
+    Vec<Result<Outputs, NoInputs>>,
+    BTreeSet<(usize, JobId)>,
+    BTreeSet<(usize, JobId)>,
+    BTreeMap<JobId, String>,
+);
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
@@ -67,7 +71,7 @@ const UNENDED: i64 = -3;
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
     /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
-    /// them the prerequisites that left files, and those that are gone, each with the place of its job.
+    /// them the prerequisites that left files, and those that are gone, each with the place of its job, and all names.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -78,7 +82,8 @@ impl Store {
     ) -> Result<FoundInputs, StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
-        let (mut with_files, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        let (mut with_files, mut gone, mut names) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let mut bytes = vec![0; prerequisites.len()];
         let all = prerequisites.iter().enumerate();
         let mut left: VecDeque<(usize, &JobId)> =
@@ -91,14 +96,14 @@ impl Store {
                 let until = prerequisites[*job].until;
                 script.arg(id.as_str()).arg(until.map(|at| at.to_string()).unwrap_or_default());
             }
-            let answers: Vec<Value> = self.invoke(DOING, &script).await?;
+            let answers: Vec<(Value, u8, String)> = self.invoke(DOING, &script).await?;
             if answers.is_empty() || answers.len() > asked {
                 return Err(StoreError::unexpected(DOING));
             }
             let answered = left.drain(..answers.len());
-            for ((job, id), answer) in answered.zip(answers) {
-                let (answer, has_files) = without_mark(answer);
-                with_files.extend(has_files.then(|| (job, id.clone())));
+            for ((job, id), (answer, has_files, name)) in answered.zip(answers) {
+                with_files.extend((has_files == 1).then(|| (job, id.clone())));
+                names.extend((!name.is_empty()).then(|| (id.clone(), name)));
                 gone.extend((answer == Value::Int(GONE)).then(|| (job, id.clone())));
                 let is_needed = prerequisites[job].finished.contains(id);
                 if let Some(why) = absent(&answer).filter(|_| is_needed) {
@@ -135,15 +140,7 @@ impl Store {
             }
             left.retain(|(job, _)| inputs[*job].is_ok());
         }
-        Ok((inputs, with_files, gone))
-    }
-}
-
-/// Returns an answer without the mark of a job that left files, and true if it had it.
-fn without_mark(answer: Value) -> (Value, bool) {
-    match answer {
-        Value::Array(mut of_files) => (of_files.pop().unwrap_or(Value::Nil), true),
-        answer => (answer, false),
+        Ok((inputs, with_files, gone, names))
     }
 }
 

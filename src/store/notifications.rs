@@ -242,7 +242,9 @@ impl Store {
         let mut script = self.scripts.notify_done.prepare_invoke();
         script.arg(&message.id).arg(message.to.as_str()).arg(&record.state);
         script.arg(text(serde_json::to_string(record)));
-        if let Some(wait_ms) = again_ms {
+        if message.is_test() {
+            script.arg("test");
+        } else if let Some(wait_ms) = again_ms {
             script.arg(wait_ms).arg(text(serde_json::to_string(message)));
         }
         let written: u8 = self.invoke("recording a delivery", &script).await?;

@@ -41,19 +41,21 @@ impl Store {
         Ok(self.object_contexts(None, 1).await?.is_empty())
     }
 
-    /// Restores a job: an ended one completely, any other as `created`. Returns false if its id is
-    /// taken.
+    /// Restores a job: an ended one completely, with its place in the index so much later, any other as
+    /// `created`. Returns false if its id is taken.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn restore_job(
         &self,
         job: &JobCopy,
+        later_us: i64,
         retention: Retention,
     ) -> Result<bool, StoreError> {
         let mut script = self.scripts.restore_job.prepare_invoke();
         let ttl = job.ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
-        script.arg(job.id.as_str()).arg(kept(retention)).arg(ttl);
+        let score = job.order.map(|order| order.saturating_add(later_us).to_string());
+        script.arg(job.id.as_str()).arg(kept(retention)).arg(ttl).arg(score.unwrap_or_default());
         for (name, value) in fields_to_restore(job) {
             script.arg(name).arg(value);
         }

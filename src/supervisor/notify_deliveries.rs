@@ -53,8 +53,11 @@ async fn attempt(round: &Round, mut message: NotifyMessage) -> Result<(), StoreE
             let again_ms = message.failed(now_ms);
             let record = message.record(at, &error, again_ms.is_some());
             if round.store.notify_done(&message, &record, again_ms).await? {
-                let then =
-                    if again_ms.is_some() { "trying again" } else { "given up after an hour" };
+                let then = match again_ms {
+                    Some(_) => "trying again",
+                    None if message.is_test() => "a test is tried once",
+                    None => "given up after an hour",
+                };
                 warn!(
                     notification = %name, message_id = %message.id,
                     "cannot deliver to {name}: {}; {then}: {title}", record.error

@@ -78,7 +78,6 @@ impl NamespaceHealth {
     pub fn problems_of_parts(moment: &Moment, rules: &HealthRules) -> Vec<Problem> {
         let mut found = Found::default();
         daemons::supervisors(moment, rules, &mut found);
-        daemons::periodic_jobs(moment, &mut found);
         crons::overdue(moment, &mut found);
         servers::all(moment, rules, &mut found);
         servers::keys(moment, &mut found);
@@ -89,6 +88,7 @@ impl NamespaceHealth {
         jobs::due(moment, &mut found);
         brokers::all(moment, rules, &mut found);
         notifications::all(moment, &mut found);
+        daemons::periodic_jobs(moment, &mut found);
         daemons::holding(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);

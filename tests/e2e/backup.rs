@@ -202,3 +202,37 @@ fn graph_is_restored_with_its_jobs_and_ends_there() {
     assert_eq!(third.field(&key, "open"), None);
     assert!(hero.run(&["graph", "list"]).stdout.contains("2 of 2 done"));
 }
+
+#[test]
+fn ended_jobs_keep_their_order_and_help_says_what_is_not_in_a_backup() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    for n in 0..6 {
+        for (id, script) in [("good", "1"), ("bad", "throw 1")] {
+            let id = format!("{id}-{n}");
+            hero.run(&["exec", "-t", "osis", "--retries", "0", "--id", &id, "-e", script]);
+        }
+    }
+    let seen = |hero: &Hero| {
+        let list = |status: &str| {
+            let listed = hero.run(&["--json", "job", "list", "--status", status]).code(0).stdout;
+            let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+            let jobs = listed["jobs"].as_array().expect("jobs").clone();
+            jobs.iter().map(|job| job["id"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let lists: Vec<Vec<String>> = ["finished", "failed"].map(list).into();
+        let errors = hero.run(&["--json", "job", "errors"]).code(0).stdout;
+        (lists, errors)
+    };
+    let before = seen(&hero);
+    assert_eq!(before.0[0][0], "good-5");
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    let other = Redis::start();
+    let there = Hero::on(&other);
+    there.run(&["restore", file]).code(0);
+    assert_eq!(seen(&there), before);
+    assert!(hero.run(&["backup", "--help"]).stdout.contains("counters of hero stats"));
+}

@@ -162,3 +162,34 @@ fn callbacks_of_a_batch_start_once_when_all_its_lines_are_submitted_and_ended() 
     }
     hero.run(&["submit", "--batch", "-", "--on-end", "none.rhai"]).code(66).says("no such file");
 }
+
+#[test]
+fn line_of_a_batch_takes_the_values_of_the_options() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let line = |id: &str, more: &str| {
+        format!(
+            r#"{{"id": "{id}", "type": "osis", "script": "1", "priority": "urgent", "tag": "b", {more}}}"#
+        )
+    };
+    let lines = [
+        line("a", r#""timeout": "5s", "delay": "10m""#),
+        line("b", r#""timeout": 5, "at": "tomorrow 03:00""#),
+        line("c", r#""delay": "10m", "at": "03:00""#),
+        line("d", r#""at": "10m""#),
+    ];
+    let done = hero.run_with_input(&["submit", "--batch", "-"], &lines.join("\n")).code(65);
+    done.says("delay cannot be set beside `at`").says("is a length of time");
+    for id in ["a", "b"] {
+        let field = |name: &str| redis.field(&crate::support::keys::job(id), name);
+        assert_eq!(field("timeout").as_deref(), Some("5"));
+        assert_eq!(field("priority").as_deref(), Some("0"));
+        assert_eq!(field("tags").as_deref(), Some(r#"["b"]"#));
+        assert_eq!(field("status").as_deref(), Some("scheduled"));
+    }
+    let graph = "[job.g]\nid = \"g\"\ntype = \"osis\"\nscript = \"1\"\npriority = \"low\"\n";
+    std::fs::write(redis.folder().join("g.toml"), graph).expect("a file");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    let field = redis.field(&crate::support::keys::job("g"), "priority");
+    assert_eq!(field.as_deref(), Some("2"));
+}

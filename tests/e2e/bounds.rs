@@ -43,7 +43,11 @@ fn job_that_asks_for_too_much_is_rejected_by_its_submitter_and_by_the_actor() {
         .code(65)
         .says("`5GiB` is more than 4GiB, the limit type.python.sandbox.memory_max");
     submit(&["-t", "python", "--network=all"]).code(65).says("type.python.sandbox.network_max");
-    submit(&["-t", "python", "--network=80"]).code(65).says("type.python.sandbox.ports_max");
+    submit(&["-t", "python", "--network=80,53"]).code(65).says(
+        "`53` is not allowed by type.python.sandbox.ports_max; ports_max = [53, 80] in [type.python.sandbox]",
+    );
+    submit(&["-t", "python", "--network=db:5432"]).code(65).says("a host cannot be named");
+    assert!(!hero.run(&["exec", "--help"]).stdout.contains("--network 443 fetch.py"));
     submit(&["-t", "osis", "--memory=1GiB"]).code(65).says("is for scripts that are processes");
     for wrong in ["--memory=1", "--memory=much", "--network=http", "--network=0", "--cpu-time=5"] {
         submit(&["-t", "python", wrong]).code(65);

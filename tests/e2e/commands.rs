@@ -53,6 +53,16 @@ fn errors_say_what_failed_and_what_to_do() {
         (vec!["job", "output", "bad"], "job bad failed: no (line 1"),
         (vec!["logs", "bad"], "a similar subcommand exists: 'job logs'"),
         (vec!["job", "cancel", "bad"], "'job stop'"),
+        (vec!["restart", "bad"], "a similar subcommand exists: 'job retry'"),
+        (vec!["cron", "pause", "a"], "'cron disable'"),
+        (vec!["run", "a.py"], "a script is run by hero exec a.py"),
+        (vec!["submit", "-t", "osis", "--at", "10m", "-e", "1"], "--delay 10m"),
+        (vec!["submit", "-t", "osis", "--delay", "never", "-e", "1"], "hero: --delay: "),
+        (
+            vec!["submit", "-t", "python", "--memory", "128M", "-e", "1"],
+            "with its unit such as 512MiB",
+        ),
+        (vec!["job", "tell", "bad", "a", "--data", "yes"], "invalid job: data is not JSON"),
         (vec!["job", "list", "--status", "done"], "unknown state `done`: expected waiting"),
         (vec!["queue", "pause", "bash"], "did you mean `type:bash`?"),
         (vec!["events", "-f", "--job", "nobody"], "no such job: nobody"),
@@ -266,4 +276,20 @@ fn no_line_of_a_help_ends_with_a_blank() {
     }
     let redis = Redis::absent(false);
     look(&Hero::on(&redis), &[]);
+}
+
+#[test]
+fn job_that_has_not_started_and_a_prerequisite_are_named_and_more_can_be_copied() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let graph = "id = \"g\"\n[job.load]\nid = \"x1\"\ntype = \"osis\"\nscript = \"1\"\n\
+                 [job.sum]\ntype = \"osis\"\nafter = [\"load\"]\nscript = \"1\"\n";
+    std::fs::write(redis.folder().join("g.toml"), graph).expect("a file");
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["job", "logs", "x1"]).code(0).says("job x1 has not started: it is dispatched");
+    hero.run(&["job", "stop", "x1"]).code(0);
+    until(&redis, "x1", "error");
+    let shown = || hero.run(&["graph", "show", "g"]).code(0).stdout;
+    wait_until("its dependent has failed", || shown().contains("prerequisite failed: load"));
+    hero.run(&["job", "list", "--limit", "1"]).code(0).says("more: hero job list --limit 1000\n");
 }

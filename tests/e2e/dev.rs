@@ -107,6 +107,12 @@ fn kept_folder_has_the_jobs_of_a_run_that_was_killed() {
     for id in [&done, &held, &queued] {
         assert!(listed.contains(id.trim()), "{id} is not in {listed}");
     }
+    second.signal(Signal::SIGHUP);
+    for unit in ["supervisor", "osis-default-1"] {
+        let log = redis.folder().join(format!("kept/{unit}.log"));
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        wait_until("each unit has reloaded", || said().contains("read the configuration again"));
+    }
     on(&["job", "edit", held.trim(), "--delay", "1ms"]).code(0);
     on(&["job", "wait", held.trim()]).code(0).stdout("ran tomorrow\n");
     second.signal(Signal::SIGINT);

@@ -181,7 +181,15 @@ fn log_of_a_retried_job_shows_where_an_attempt_begins() {
     hero.run(&words).code(0);
     until(&redis, "a", "error");
     let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
-    assert_eq!(log, "bad\nattempt 2 of 2 begins\nbad\n");
+    let told = "bad\nattempt 1 failed: exit code 3: bad; the next one in ";
+    assert!(log.starts_with(told) && log.ends_with("\nattempt 2 of 2 begins\nbad\n"), "{log}");
+    let exec = ["exec", "-t", "bash", "--retries", "1", "-e", "exit 3"];
+    hero.run(&exec)
+        .code(3)
+        .says("attempt 1 failed: exit code 3")
+        .says("failed after 2 attempts: exit code 3");
+    let slow = ["exec", "-t", "bash", "--retries", "0", "--timeout", "200ms", "-e", "sleep 60"];
+    hero.run(&slow).code(1).says("timeout after 200ms: --timeout gives it longer");
 }
 
 #[test]

@@ -319,7 +319,7 @@ fn reached_limit_is_named_with_its_key_in_the_log_that_is_kept() {
         assert!(log.contains(said), "{log}");
     }
     let asked = ["exec", "-t", "python", "--memory=64MiB", "-e", "x = bytearray(1 << 30)"];
-    hero.run(&asked).code(1).says("64MiB; the job itself asked for no more (--memory)");
+    hero.run(&asked).code(1).says("64MiB; it is the job's own: --memory asks for more");
 }
 
 #[test]
@@ -397,5 +397,5 @@ fn failure_that_a_program_hides_is_told_with_the_missing_network() {
                 files, $TMPDIR, which mktemp uses";
     assert_eq!(world.explained("bash", temporary), [note]);
     let asked = ["exec", "-t", "bash", "--network", "none", "-e", &world.filled(quiet)];
-    world.hero.run(&asked).code(3).says("the job itself asked for no more (--network)");
+    world.hero.run(&asked).code(3).says("the job's own --network has no more: --network ");
 }

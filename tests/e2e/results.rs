@@ -136,3 +136,26 @@ fn output_that_is_not_utf8_comes_back_unchanged() {
     hero.run(&["submit", "-t", "sal", "--id", "waits", "-e", "1"]).code(0);
     hero.run(&["job", "output", "waits"]).code(65).says("job waits has no output yet");
 }
+
+#[test]
+fn result_of_a_prerequisite_is_found_by_the_name_of_the_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    let first = hero.run(&["submit", "-t", "osis", "--name", "orders", "-e", "7"]).code(0).stdout;
+    let first = first.trim();
+    let has = format!("it has orders, {first}");
+    for (kind, script, wrong) in [
+        ("osis", "result(\"orders\") + 1", "result(\"order\")"),
+        (
+            "python",
+            "import hero; print(hero.result(\"orders\") + 1)",
+            "import hero; hero.result(\"order\")",
+        ),
+    ] {
+        let run = |script: &str| hero.run(&["exec", "-t", kind, "--after", first, "-e", script]);
+        assert_eq!(run(script).code(0).stdout.trim(), "8");
+        let names = run(wrong).code(1).stderr;
+        assert!(names.contains("does not wait for") && names.contains(&has), "{names}");
+    }
+}

@@ -236,7 +236,9 @@ fn lists_pages_and_commands_tell_what_a_job_waits_for() {
     let healthy = hero.run(&["status", "--check"]);
     assert!(!healthy.stdout.contains("scheduled job"), "{}", healthy.stdout);
     // An event of another name is kept, and the job waits on.
-    hero.run(&["job", "tell", "a", "other"]).code(0).stdout("a keeps other for its next wait\n");
+    hero.run(&["job", "tell", "a", "other"])
+        .code(0)
+        .stdout("a keeps other for its next wait; now it waits for the event approved\n");
     let mistaken = hero.run(&["job", "tell", "a", "two words"]);
     assert!(mistaken.stderr.contains("characters of A-Z"), "{}", mistaken.stderr);
     let missing = hero.run(&["job", "tell", "none", "approved"]);

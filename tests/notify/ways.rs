@@ -101,6 +101,16 @@ fn failing_notification_is_listed_is_a_problem_and_is_shown_on_the_page() {
     wanted(&redis, &["failed"]);
     receiver.answers("500");
     hero.run(&["notify", "test", "ops"]).code(1).says("the answer is 500");
+    let tried = hero.run(&["notify", "list", "--json"]).code(0).stdout;
+    let tried: Value = serde_json::from_str(&tried).expect("JSON");
+    assert_eq!(tried["failing"], serde_json::json!([]), "a test is tried once: {tried}");
+    assert_eq!(
+        (&tried["deliveries"][0]["state"], &tried["deliveries"][0]["attempts"]),
+        (&"failed".into(), &1.into())
+    );
+    let _osis = hero.actor("osis-default-1").start();
+    fail(hero, &["--id", "bad"]);
+    wait_until("it fails", || hero.run(&["notify", "list"]).stdout.contains("Failing:"));
     let listed = hero.run(&["notify", "list"]).code(0).stdout;
     assert!(listed.contains("Failing:") && listed.contains("retrying"), "{listed}");
     let status = hero.run(&["status"]).stdout;

@@ -165,8 +165,11 @@ async fn field_without_an_index_is_rejected_with_the_setting_to_add() {
     osis.set("a", json!({ "n": 1, "m": 1 })).await;
     for query in ["m = 1", "n = 1 or m = 1", "order by m"] {
         let rejected = osis.find(query).await.expect_err(query).to_string();
-        assert_eq!(rejected, "no index on thing.m; declare it: [osis.index] thing = [\"m\"]");
+        let told = "no index on thing.m; write below [osis.index] in hero.toml: thing = [\"n\", \"m\"], then reload";
+        assert_eq!(rejected, told);
     }
+    let both = osis.find("k = 1 order by m").await.expect_err("two").to_string();
+    assert!(both.contains("thing.k, thing.m") && both.contains("[\"n\", \"k\", \"m\"]"), "{both}");
 }
 
 #[tokio::test]

@@ -212,7 +212,7 @@ async fn output_that_is_not_utf8_is_kept_and_its_reply_is_base64() {
     );
     let reply = Reply::parse(replies[0].as_bytes()).expect("a legible reply");
     assert_eq!(reply.ending, Ended::Finished(output));
-    let (inputs, with_files, _) =
+    let (inputs, with_files, ..) =
         world.store.inputs(&[vec![own.clone()].into()], 100).await.expect("reading");
     assert!(with_files.is_empty());
     assert_eq!(inputs[0].as_ref().expect("small")[&own].as_deref(), Some("/2EACg=="));

@@ -25,7 +25,26 @@ fn page_shows_what_was_delivered_and_what_fails_until_it_is_delivered() {
     assert!(empty.body.contains("No notification was delivered yet."), "{}", empty.body);
     receiver.answers("500");
     site.hero.run(&["notify", "test", "ops"]).code(1);
-    site.hero.run(&["notify", "test", "hostile"]).code(1);
+    let _osis = site.hero.actor("osis-default-1").start();
+    let fails = [
+        "exec",
+        "-t",
+        "osis",
+        "--retries",
+        "0",
+        "--notify",
+        "ops",
+        "--notify",
+        "hostile",
+        "-e",
+        "throw 1",
+    ];
+    site.hero.run(&fails).code(1);
+    wait_until("both have failed", || {
+        let body = page().body;
+        let rows = body.split("id=\"failing\"").nth(1).unwrap_or_default();
+        rows.contains("the answer is 500") && rows.contains("the template names nothing")
+    });
     let failing = page();
     is_safe(&failing, "/notifications");
     let rows = failing.body.split("id=\"failing\"").nth(1).expect("the notifications that fail");

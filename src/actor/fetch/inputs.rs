@@ -84,11 +84,12 @@ async fn outputs_of(
         until: job.prerequisites_at,
     };
     let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
-    let (found, with_files, gone) = store.inputs(&prerequisites, config.inputs_size_max).await?;
+    let (found, with_files, gone, names) =
+        store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).enumerate().map(|(place, (job, outputs))| {
         let gone = gone.iter().filter(|(of, _)| *of == place).map(|(_, id)| id.clone()).collect();
         let given = outputs.map(|outputs| JobInputs {
-            outputs: named(job, outputs),
+            outputs: named(job, outputs, &names),
             gone,
             ..JobInputs::default()
         });
@@ -110,8 +111,12 @@ fn message_of(job: &Job) -> Option<(JobId, ReadInputs)> {
     Some((job.id.clone(), Ok(JobInputs { outputs, ..JobInputs::default() })))
 }
 
-/// Names the outputs by job id and, in a graph, by name as well.
-fn named(job: &Job, outputs: Outputs) -> Inputs {
+/// Names the outputs by job id and, in a graph, by name as well; and has the jobs by their own names.
+fn named(job: &Job, outputs: Outputs, names_of_jobs: &BTreeMap<JobId, String>) -> Inputs {
+    let mut holders: BTreeMap<&str, Vec<&JobId>> = BTreeMap::new();
+    for (id, name) in names_of_jobs.iter().filter(|(id, _)| outputs.contains_key(*id)) {
+        holders.entry(name).or_default().push(id);
+    }
     let names = &job.spec.prerequisite_names;
     let name_of = |id: &JobId| names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
     let prerequisites =
@@ -123,7 +128,10 @@ fn named(job: &Job, outputs: Outputs) -> Inputs {
             by_name.insert(name.clone(), output);
         }
     }
-    Inputs { by_name, prerequisites }
+    let is_new = |name: &str, ids: &[&JobId]| ids.len() == 1 && !by_name.contains_key(name);
+    let alone = holders.into_iter().filter(|(name, ids)| is_new(name, ids));
+    let jobs = alone.map(|(name, ids)| (name.to_owned(), ids[0].to_string())).collect();
+    Inputs { by_name, prerequisites, jobs }
 }
 
 fn without_inputs(config: &JobConfig, reason: NoInputs) -> InvalidJob {
@@ -155,17 +163,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prerequisite_of_a_graph_is_named_by_id_and_by_name() {
+    fn prerequisite_is_named_by_id_by_its_name_in_the_graph_and_by_its_own() {
         let id = |text: &str| -> JobId { text.parse().expect("legal") };
         let mut job = Job::new(id("j"), "1");
         job.spec.prerequisite_names.insert("first".to_owned(), id("a"));
         job.spec.prerequisite_names.insert("a lie".to_owned(), id("elsewhere"));
         let outputs = Outputs::from([(id("a"), Some("1".to_owned())), (id("b"), None)]);
-        let inputs = named(&job, outputs);
+        let name = |of: &str, name: &str| (id(of), name.to_owned());
+        let names = [name("a", "own"), name("b", "first"), name("c", "of another job")].into();
+        let inputs = named(&job, outputs, &names);
         let one: Option<Arc<str>> = Some("1".into());
         let expected = [("a", one.clone()), ("b", None), ("first", one)];
         let expected = expected.map(|(name, output)| (name.to_owned(), output));
         assert_eq!(inputs.by_name, expected.into());
         assert_eq!(inputs.prerequisites, ["first", "b"], "each once");
+        assert_eq!(inputs.jobs, [("own".to_owned(), "a".to_owned())].into());
     }
 }

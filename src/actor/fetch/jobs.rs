@@ -176,6 +176,9 @@ impl Jobs {
         let dead_letters = settings.dead_letters(&slots.id.script_type);
         let verdict =
             verdict::decide(&run.job, result, &settings.job, dead_letters, fastrand::f64());
+        if let Some(Verdict::Retry { error, delay, .. }) = &verdict {
+            run.log.mark(&verdict::told(run.job.attempt, error, *delay));
+        }
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
         if let (Some(tracer), Some(traced)) = (&self.boot.process.of.tracer, &run.traced) {
             traced.end(tracer, &run, &slots.id, failure.as_ref(), took);

@@ -11,12 +11,13 @@ use super::bulk::JobChoice;
 use crate::cli::Global;
 use crate::cli::correction::{Correction, check};
 use crate::cli::exec::parsed;
-use crate::cli::job_options::{TIME_HELP, priority_of, spoken_time};
+use crate::cli::job_options::{TIME_HELP, spoken_time};
 use crate::cli::time::{local, local_zone};
 use crate::client::{Client, JobChange, JobValues};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobStatus;
+use crate::proto::target::Priority;
 use crate::store::JobEdit;
 
 /// Change jobs that have not started: priority, group, earliest time, script and other settings
@@ -82,7 +83,11 @@ impl EditJob {
         let group = self.group.as_deref();
         let group = group.map(|name| (!name.is_empty()).then(|| parsed(name)).transpose());
         Ok(JobEdit {
-            priority: self.priority.as_deref().map(|text| parsed(priority_of(text))).transpose()?,
+            priority: self
+                .priority
+                .as_deref()
+                .map(|text| parsed(Priority::of_word(text)))
+                .transpose()?,
             group: group.transpose()?,
             run_at: match &self.at {
                 Some(text) => Some(

@@ -57,7 +57,7 @@ impl JobList {
             }
             (found.items, found.next)
         } else if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
-            (self.latest(client).await?, None)
+            return self.print_latest(client, global).await;
         } else {
             let page = client.list_jobs(&query).await?;
             (page.items, page.next)
@@ -71,20 +71,24 @@ impl JobList {
         Ok(())
     }
 
-    /// Returns the latest jobs of all states together, the newest first.
-    async fn latest(&self, client: &Client) -> Result<Vec<JobSummary>, Error> {
+    /// Prints the latest jobs of all states together, the newest first.
+    async fn print_latest(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let mut jobs = Vec::new();
         for status in JobStatus::ALL {
-            let mut query = self.filter.query(self.limit.into())?;
+            let mut query = self.filter.query(usize::from(self.limit) + 1)?;
             query.statuses = vec![status];
             jobs.extend(client.list_jobs(&query).await?.items);
         }
         jobs.sort_by_key(|job| std::cmp::Reverse(job.time("created_at")));
-        if jobs.len() > usize::from(self.limit) {
-            jobs.truncate(self.limit.into());
-            output::note("more: hero job list --status waiting, or running, finished, failed");
+        let has_more = jobs.len() > usize::from(self.limit);
+        jobs.truncate(self.limit.into());
+        output::text(&table(&jobs, Timestamp::now(), false).show(global.look()))?;
+        self.filter.sought().tell(global, jobs.is_empty());
+        if has_more {
+            let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
+            output::note(&format!("more: hero job list {more}"));
         }
-        Ok(jobs)
+        Ok(ExitCode::SUCCESS)
     }
 
     fn command_for(&self, cursor: &str) -> String {
@@ -130,7 +134,9 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
 fn state(job: &JobSummary) -> String {
     let mark = job.delay().map(|word| format!(", {word}")).unwrap_or_default();
     let wait = job.awaited().map(|wait| format!(", waits for {wait}")).unwrap_or_default();
-    format!("{}{mark}{wait}", job.state())
+    let held = job.fields.get("held_by").filter(|_| job.status == JobStatus::Dispatched);
+    let held = held.map(|limit| format!(", held by limit {limit}")).unwrap_or_default();
+    format!("{}{mark}{wait}{held}", job.state())
 }
 
 /// The target below the type, with the priority unless it is the default.
@@ -211,6 +217,13 @@ mod tests {
         let shown = table(&waits, now, false).render();
         assert!(shown.contains(" scheduled, waits for the event approved "), "{shown}");
         assert_eq!(shown.matches("approved").count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn held_job_names_the_limit() {
+        let jobs = [job(JobStatus::Dispatched, &[("held_by", "gpu")])];
+        let shown = table(&jobs, Timestamp::UNIX_EPOCH, false).render();
+        assert!(shown.contains(" dispatched, held by limit gpu "), "{shown}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cli::Global;
 use crate::client::Client;
 use crate::error::{Error, Exit};
+use crate::store::Hindrance;
 
 /// Tell a job an event that its script waits for
 ///
@@ -32,6 +33,11 @@ impl TellJob {
         let data = self.data.map(read).transpose()?;
         let id = client.job_id(&self.id).await?;
         let waited = client.tell_job(&id, &self.event, data.as_deref()).await?;
+        let hindrance = if waited { None } else { client.hindrance(&id).await? };
+        let now = match hindrance {
+            Some(Hindrance::Wait(wait)) => format!("; now it waits for {}", wait.words()),
+            _ => String::new(),
+        };
         let result = if waited { "told" } else { "kept" };
         global.print(
             || json!({ "id": id, "result": result }),
@@ -39,7 +45,7 @@ impl TellJob {
                 if waited {
                     format!("{id} told {}\n", self.event)
                 } else {
-                    format!("{id} keeps {} for its next wait\n", self.event)
+                    format!("{id} keeps {} for its next wait{now}\n", self.event)
                 }
             },
         )

@@ -91,6 +91,10 @@ impl StageChild {
         self.service.ask_to_end();
     }
 
+    pub(super) fn ask_to_reload(&self) {
+        self.service.ask_to_reload();
+    }
+
     pub(super) fn kill(&mut self) -> Result<(), Error> {
         let ended = self.service.terminate(Duration::ZERO);
         self.status =

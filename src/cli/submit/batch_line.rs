@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::cli::given_files::{folder_of, named};
+use crate::cli::job_options::spoken_time;
 use crate::cli::script::ScriptSource;
-use crate::client::job_of_line;
+use crate::client::{job_of_line, job_of_members};
 use crate::config::Config;
 use crate::error::Error;
 use crate::proto::job::{InvalidJob, Job};
@@ -44,17 +45,22 @@ pub(super) fn read(
         return job_of_line(text).map(|job| (job, LineFiles::default()));
     };
     let files = files_of(&mut line)?;
+    for key in ["at", "run_at"] {
+        let Some(Value::String(text)) = line.get_mut(key) else { continue };
+        let time = spoken_time(text, None);
+        *text = time.map_err(|error| InvalidJob::new(key, error.to_string()))?.to_string();
+    }
     let from = match line.remove("file") {
         Some(Value::String(file)) => ScriptSource::of(Some(folder_of(batch).join(file)), None),
         Some(_) => return Err(InvalidJob::new("file", "is not the path of a script")),
-        None => return Ok((Job::from_json(&line)?, files)),
+        None => return Ok((job_of_members(line)?, files)),
     };
     if line.contains_key("script") {
         return Err(InvalidJob::new("file", "cannot be set beside script"));
     }
     let script = from.read(config.job.script_size_max).map_err(|error| of_file(&error))?;
     line.insert("script".to_owned(), script.into());
-    let mut job = Job::from_json(&line)?;
+    let mut job = job_of_members(line)?;
     set_type(&mut job, &from, config)?;
     Ok((job, files))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
+use jiff::Timestamp;
+
 use super::{BackupError, BackupReader};
 use crate::client::Client;
 use crate::proto::backup::{BackupLine, DeadCopy, IndexesCopy, JobCopy, ObjectCopy, ScriptCopy};
@@ -52,6 +54,8 @@ struct RestoreRun<'a> {
     waiting: Vec<Waiting>,
     graphs: Vec<JobId>,
     log_ttl_ms: u64,
+    /// The time from the backup to its restore.
+    later_us: i64,
     indexed: Option<IndexesCopy>,
     objects: Vec<ObjectCopy>,
     /// The bytes of their lines.
@@ -83,6 +87,10 @@ pub async fn restore<R: BufRead>(
             "the namespace {namespace} has jobs or objects; choose another with --into NAMESPACE"
         )));
     }
+    let now = client.now().await?;
+    let later_us =
+        head.time.parse().map_or(0, |taken: Timestamp| now.duration_since(taken).as_micros());
+    let later_us = i64::try_from(later_us).unwrap_or_default();
     let mut restore = RestoreRun {
         client,
         store: &client.store,
@@ -90,6 +98,7 @@ pub async fn restore<R: BufRead>(
         waiting: Vec::new(),
         graphs: Vec::new(),
         log_ttl_ms: LOG_TTL_MS,
+        later_us,
         indexed: None,
         objects: Vec::new(),
         objects_bytes: 0,
@@ -208,7 +217,7 @@ impl RestoreRun<'_> {
 
     async fn job(&mut self, job: JobCopy) -> Result<(), BackupError> {
         let kept = self.client.job.kept();
-        if !self.client.of(&job.id)?.restore_job(&job, kept).await? {
+        if !self.client.of(&job.id)?.restore_job(&job, self.later_us, kept).await? {
             let message = format!("the id of job {} is taken: it was submitted meanwhile", job.id);
             return Err(BackupError::Rejected(message));
         }

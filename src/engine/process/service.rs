@@ -112,6 +112,13 @@ impl Service {
         self.signal(Signal::SIGTERM);
     }
 
+    /// Sends SIGHUP to the process alone, unless it has ended.
+    pub fn ask_to_reload(&self) {
+        if self.status.is_none() {
+            let _ = kill(self.pid, Signal::SIGHUP);
+        }
+    }
+
     /// Sends SIGTERM, and SIGKILL after `grace`; reaps it.
     ///
     /// # Errors

@@ -102,9 +102,16 @@ data.mail
 
 /// Returns the result of a prerequisite as a value.
 fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
-    let output = with(|run| run.script.inputs.by_name.get(prerequisite).cloned()).flatten();
-    let output = output.ok_or_else(|| {
-        format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
+    let found = with(|run| {
+        let of = &run.script.inputs;
+        let by_job = || of.by_name.get(of.jobs.get(prerequisite)?);
+        let names = || of.jobs.keys().chain(of.by_name.keys()).take(20).cloned();
+        let names = || names().collect::<Vec<_>>().join(", ");
+        of.by_name.get(prerequisite).or_else(by_job).cloned().ok_or_else(names)
+    });
+    let output = found.unwrap_or_else(|| Err(String::new())).map_err(|names| {
+        let has = if names.is_empty() { "no prerequisite" } else { &names };
+        format!("the job does not wait for `{}`: it has {has}", shown(prerequisite))
     })?;
     let Some(text) = output else { return Ok(Dynamic::UNIT) };
     value_of(&text, limits)

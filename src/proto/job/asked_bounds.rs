@@ -51,7 +51,8 @@ impl AskedBounds {
 
 impl MemorySize {
     /// The legal form, for messages.
-    pub const FORM: &'static str = "a size from 16MiB to 1PiB such as 512MiB";
+    pub const FORM: &'static str =
+        "a size from 16MiB to 1PiB with its unit such as 512MiB or 500MB";
 
     /// Returns the bytes.
     pub fn bytes(self) -> u64 {
@@ -79,7 +80,8 @@ impl fmt::Display for MemorySize {
 
 impl NetworkAccess {
     /// The legal form, for messages.
-    pub const FORM: &'static str = "none, all, or at most 64 TCP ports such as 443,5432";
+    pub const FORM: &'static str =
+        "none, all, or at most 64 TCP ports such as 443,53; a host cannot be named";
 }
 
 impl FromStr for NetworkAccess {

@@ -50,7 +50,7 @@ impl Job {
                     return Err(InvalidJob::new(setting.field, why));
                 }
                 Some(_) if text.is_empty() && *name != "id" => {}
-                Some(setting) => setting.set(&mut spec, text)?,
+                Some(setting) => setting.set(&mut spec, &setting.spoken(text))?,
                 None if legacy.take(name, text) => {}
                 None => return Err(not_a_setting(name)),
             }

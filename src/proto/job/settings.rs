@@ -123,8 +123,8 @@ macro_rules! job_settings {
             job_memory as job_memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
             /// The limit of processor time of each process of the script, such as 30s; its type sets the upper bound
             cpu as cpu_time(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
-            /// The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of
-            /// its type does not allow it
+            /// The network of the script: none, all, or TCP ports of any host such as 443,53, where 53 looks up names;
+            /// rejected unless `ports_max` or `network_max` of its type's sandbox allows it
             network as network(text: &str): Option<NetworkAccess> = None => {
                 value_name: "none|all|PORTS",
             }
@@ -152,8 +152,8 @@ macro_rules! job_settings {
                     (Entrance::Script, "they are declared, by name, with a type"),
                 ],
             }
-            /// A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable
-            /// NAME, VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone
+            /// A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets, that `[secrets.allow]` of
+            /// hero.toml gives its type: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone
             secrets as secret(text: &str): Vec<SecretUse> = Vec::<SecretUse>::new() => {
                 value_name: "[VARIABLE=]NAME",
             }

@@ -1,5 +1,6 @@
 //! The settings that a submitter gives a job, as one type and as a table.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
-use crate::proto::units::format_duration;
+use crate::proto::units::{format_duration, parse_duration};
 
 /// A way for settings to come in from people. The builder, the hash and JSON know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +144,22 @@ impl Setting {
     /// [`InvalidJob`] if the text cannot be read.
     pub fn set(&self, spec: &mut JobSpec, text: &str) -> Result<(), InvalidJob> {
         (self.read)(spec, text).map_err(|reason| InvalidJob::new(self.field, reason))
+    }
+
+    /// Returns a value as people write it, as the hash has it: a duration with its unit, a priority by its word, a list
+    /// of one text. Any other text stays as it is.
+    pub fn spoken<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.kind {
+            FieldKind::Duration => match parse_duration(text) {
+                Ok(time) => time.as_secs_f64().to_string().into(),
+                Err(_) => text.into(),
+            },
+            FieldKind::List | FieldKind::Texts if !text.trim_start().starts_with('[') => {
+                serde_json::json!([text]).to_string().into()
+            }
+            FieldKind::Number if self.field == "priority" => Priority::of_word(text).into(),
+            _ => text.into(),
+        }
     }
 
     /// Returns the error of a value that no job may have.

@@ -138,11 +138,10 @@ pub fn check_event(name: &str) -> Result<(), String> {
 /// The reason why it is refused.
 pub fn event_data(json: &str) -> Result<String, String> {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(json);
-    let json = is_json
-        .and_then(|_| compact(json))
-        .map_err(|error| format!("the data of the event is not JSON: {error}"))?;
+    let json =
+        is_json.and_then(|_| compact(json)).map_err(|error| format!("is not JSON: {error}"))?;
     if json.len() > EVENT_BYTES_MAX {
-        return Err(format!("the data of the event has more than {EVENT_BYTES_MAX} bytes of JSON"));
+        return Err(format!("has more than {EVENT_BYTES_MAX} bytes of JSON"));
     }
     Ok(json)
 }

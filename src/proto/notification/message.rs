@@ -146,6 +146,11 @@ impl NotifyMessage {
         })
     }
 
+    /// Returns true for a test and nothing else: its sender waits for the outcome of the one attempt.
+    pub fn is_test(&self) -> bool {
+        self.counts.keys().all(|kind| kind == NotifyKind::Test.as_str())
+    }
+
     /// Notes a failed attempt. Returns the time until the next one in ms; `None` if there is none.
     pub fn failed(&mut self, now_ms: u64) -> Option<u64> {
         self.attempts = self.attempts.saturating_add(1);
@@ -153,7 +158,8 @@ impl NotifyMessage {
             self.tried_ms = now_ms;
         }
         let wait = BACKOFF_MS.saturating_mul(1 << (self.attempts - 1).min(16)).min(BACKOFF_MAX_MS);
-        (now_ms.saturating_sub(self.tried_ms) + wait <= PATIENCE_MS).then_some(wait)
+        let is_over = now_ms.saturating_sub(self.tried_ms) + wait > PATIENCE_MS;
+        (!is_over && !self.is_test()).then_some(wait)
     }
 
     /// Returns the record of an attempt. Without an error it was delivered.

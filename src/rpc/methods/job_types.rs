@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use crate::client::job_of_members;
 use crate::proto::job::{
     FieldKind, InvalidJob, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
 };
@@ -35,7 +36,7 @@ impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
     pub(super) async fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
         let members = by_fields(&self.0)?;
-        let mut job = Job::from_json(&members)?;
+        let mut job = job_of_members(members.into_owned())?;
         context.resolve(&mut job).await?;
         context.adopt(&mut job)?;
         Ok(job)
@@ -160,6 +161,8 @@ fn given_settings() -> Map<String, Value> {
         schema["description"] = json!(format!("Another name of {name}"));
         all.insert(other.to_owned(), schema);
     }
+    let doc = "The time from its submission until it may start, such as 10m; not beside run_at";
+    all.insert("delay".to_owned(), field(doc, FieldKind::Text));
     all
 }
 

@@ -131,16 +131,21 @@ impl Objects<'_> {
     ) -> Result<bool> {
         let (count, states) = self.states(object_type, fields).await?;
         let until = Instant::now() + QUERY_BUILDS_MAX;
+        let is_declared = |field: &Field| self.config.indexes(object_type).any(|one| one == field);
+        let missing: Vec<Field> = fields
+            .iter()
+            .zip(&states)
+            .filter(|(field, state)| **state == IndexState::Absent && !is_declared(field))
+            .map(|(field, _)| (*field).clone())
+            .collect();
+        if !missing.is_empty() {
+            let all = self.config.indexes(object_type).chain(&missing).map(Field::to_string);
+            let (object_type, all) = (object_type.clone(), all.collect());
+            return Err(ObjectError::NotIndexed { object_type, missing, all });
+        }
         for (field, mut state) in fields.iter().zip(states) {
-            let is_declared = self.config.indexes(object_type).any(|known| known == *field);
-            if state == IndexState::Absent {
-                if !is_declared {
-                    let (object_type, field) = (object_type.clone(), (*field).clone());
-                    return Err(ObjectError::NotIndexed { object_type, field });
-                }
-                if count > 0 {
-                    state = self.index(object_type, field, "begin", &[]).await?;
-                }
+            if state == IndexState::Absent && count > 0 {
+                state = self.index(object_type, field, "begin", &[]).await?;
             }
             while let IndexState::UpTo(last) = state {
                 if Instant::now() >= until {

@@ -3,10 +3,10 @@
 -- ARGV: 1 id  2 the queue where it was found, or ''  3 limit on the bytes of the hash
 --       4 limit on the bytes of log entries, exceeded by one portion at most
 -- returns {} if the job does not exist; its size if that exceeds the limit; or
---       { fields and values, TTL in ms or -1, queue or '', time of its dispatch or '',
+--       { fields and values, TTL in ms or -1, queue or '', its score in its index or '',
 --         pending prerequisites, TTL of the log in ms or less than 0, id of the last log entry or '',
 --         log entries }
--- needs: wrong_type names routing job
+-- needs: wrong_type time names routing job index
 
 local id, size_max, log_max = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local LOG_PORTION = 10
@@ -23,11 +23,14 @@ local size = 0
 for _, text in ipairs(hash) do size = size + #text end
 if size > size_max then return size end
 
-local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority')
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'actor')
 local queue, order = '', ''
 if f[1] == 'dispatched' then
   queue = present(ARGV[2]) or queue_of(f[2], f[3], f[4], f[5]) or ''
   order = redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id) or ''
+elseif f[1] == 'finished' or f[1] == 'error' then
+  order = redis.pcall('ZSCORE', index_of(f[1], type_of_job(f[2], f[6])), id)
+  order = type(order) == 'string' and order or ''
 end
 
 local pending = redis.pcall('SMEMBERS', PENDING .. id)

@@ -2,9 +2,9 @@
 --
 -- ARGV: 1 limit on the bytes of one output, then for each its id, and a time or '': a job of this id
 --       that was created later is another one
--- returns for each the output; its size if it exceeds the limit; -1 if it has a key of its own, where the
---         caller reads it; false if the job failed; -2 if it is gone; or -3 if it has not ended. What is said of a
---         job that left files is in an array. If the answer gets too long it ends early: call again for the other jobs
+-- returns for each an array of the output; its size if it exceeds the limit; -1 if it has a key of its own, where
+--         the caller reads it; false if the job failed; -2 if it is gone; or -3 if it has not ended; of 1 if the job left
+--         files, else 0; and of its name or ''. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job later_owner
 
 local BYTES_PER_STEP = 1048576
@@ -16,17 +16,17 @@ for number = 2, #ARGV, 2 do
   local is_too_large = size > output_max
   if not is_too_large then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at')
-    or read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'output')
-  local output = is_too_large and size or f[5] or f[3] and -1 or ''
+  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'name')
+    or read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'name', 'output')
+  local output = is_too_large and size or f[6] or f[3] and -1 or ''
   if not f[1] or is_later_owner(f[4], ARGV[number + 1]) then
-    outputs[#outputs + 1] = -2
+    outputs[#outputs + 1] = { -2, 0, '' }
   elseif f[1] == 'error' then
-    outputs[#outputs + 1] = false
+    outputs[#outputs + 1] = { false, 0, f[5] or '' }
   elseif f[1] ~= 'finished' then
-    outputs[#outputs + 1] = -3
+    outputs[#outputs + 1] = { -3, 0, f[5] or '' }
   else
-    outputs[#outputs + 1] = f[2] and { output } or output
+    outputs[#outputs + 1] = { output, f[2] and 1 or 0, f[5] or '' }
   end
 end
 return outputs

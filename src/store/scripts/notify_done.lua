@@ -1,7 +1,7 @@
 -- Records what became of an attempt to deliver a message.
 --
 -- ARGV: 1 id  2 notification  3 'delivered' | 'failed' | 'retrying'  4 JSON of the record  5 for 'retrying' the wait
---       in ms until the next attempt  6 for 'retrying' the JSON of the message
+--       in ms until the next attempt; 'test' for a test, whose failure is no problem of the notification  6 for 'retrying' the JSON of the message
 -- returns 1, or 0 if the end of this message was recorded before
 -- needs: wrong_type time
 
@@ -20,7 +20,7 @@ else
 end
 if state == 'delivered' then
   redis.call('HDEL', NOTIFY_TROUBLE, name)
-else
+elseif ARGV[5] ~= 'test' then
   redis.call('HSET', NOTIFY_TROUBLE, name, record)
   redis.call('EXPIRE', NOTIFY_TROUBLE, TTL_S)
 end

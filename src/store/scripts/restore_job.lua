@@ -2,14 +2,14 @@
 -- restore_place.lua sends it on its way once all jobs are there.
 --
 -- ARGV: 1 id  2 retention, for an ended job without a TTL  3 its TTL in ms, or ''
---       4... fields and values
+--       4 its score in the index of an ended job, or '' if the backup has none  5... fields and values
 -- returns 'ok'; 'exists' if the id is taken
 -- needs: wrong_type time names job index unique ending
 
 local id, at = ARGV[1], now_us()
 if redis.call('EXISTS', JOB .. id) == 1 then return 'exists' end
 
-for first = 4, #ARGV, 1000 do
+for first = 5, #ARGV, 1000 do
   redis.call('HSET', JOB .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))
 end
 local f = read(id, 'status', 'script_type', 'actor', 'unique_key', 'retention', 'unique_scope')
@@ -21,7 +21,7 @@ if f[1] == 'finished' or f[1] == 'error' then
   else
     for_ms = set_expiry(id, f[1], f[5], ARGV[2])
   end
-  enter(f[1], script_type, id, at + for_ms * 1000)
+  enter(f[1], script_type, id, tonumber(ARGV[4]) or at + for_ms * 1000)
 else
   enter('created', script_type, id, at)
   local key = present(f[4]) and unique_name(f[4], f[6])

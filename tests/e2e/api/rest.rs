@@ -86,6 +86,18 @@ fn curl_submits_a_job_reads_it_and_fails_with_the_error() {
     }
     let refused = document(&curl(&site, &token, &[], "/jobs/none"));
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    let unknown = document(&curl(&site, "wrong", &[], "/jobs/a"));
+    assert_eq!(unknown["error"]["code"], -32001, "{unknown}");
+    // Values are taken as the options of the command line take them.
+    let spoken = json!({ "type": "bash", "script": "true", "id": "c", "timeout": "5s", "delay": "10m",
+        "priority": "urgent", "tag": "b" });
+    post("/jobs", &["-f"], spoken);
+    let job = document(&curl(&site, &token, &["-f"], "/jobs/c"));
+    assert_eq!(
+        (&job["timeout"], &job["priority"], &job["tags"]),
+        (&json!(5), &json!(0), &json!(["b"]))
+    );
+    assert_eq!(job["status"], "scheduled");
 }
 
 #[test]

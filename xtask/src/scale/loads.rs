@@ -176,7 +176,7 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
         let attempt = claimed.first().ok_or("the last job was not claimed")?;
         let job = attempt.job.as_ref().map_err(ToString::to_string)?;
         let ids: Vec<JobId> = job.spec.waits_for().cloned().collect();
-        let (inputs, _, _) = on.store.inputs(&[ids.into()], on.config.job.inputs_size_max).await?;
+        let (inputs, ..) = on.store.inputs(&[ids.into()], on.config.job.inputs_size_max).await?;
         let number = inputs.first().and_then(|of| of.as_ref().ok()).map_or(0, BTreeMap::len);
         if number == size { Ok(()) } else { Err(format!("{number} inputs of {size}").into()) }
     };

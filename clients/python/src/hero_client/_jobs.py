@@ -61,7 +61,7 @@ class JobSpec:
     cpu: Optional[Duration] = None
     """The processor time of each process, as far as its type allows."""
     network: Optional[str] = None
-    """`none`, `all`, or TCP ports such as `443,5432`, as far as its type allows."""
+    """`none`, `all`, or TCP ports such as `443,53`, as far as its type allows."""
     concurrent: Optional[bool] = None
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)

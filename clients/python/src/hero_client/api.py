@@ -436,8 +436,8 @@ class Job(_JobRequired, total=False):
     """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
     seconds."""
     network: str
-    """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
-    type does not allow it."""
+    """The network of the script: none, all, or TCP ports of any host such as 443,53, where 53 looks up names;
+    rejected unless `ports_max` or `network_max` of its type's sandbox allows it."""
     concurrent: bool
     """Runs beside other jobs of its instance."""
     log_path: str
@@ -450,8 +450,9 @@ class Job(_JobRequired, total=False):
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
     secrets: List[str]
-    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable NAME,
-    VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone."""
+    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets, that `[secrets.allow]` of
+    hero.toml gives its type: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
     after_any: List[str]
@@ -740,8 +741,8 @@ class JobSettings(TypedDict, total=False):
     """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
     seconds."""
     network: str
-    """The network of the script: none, all, or TCP ports such as 443,5432; rejected if the configuration of its
-    type does not allow it."""
+    """The network of the script: none, all, or TCP ports of any host such as 443,53, where 53 looks up names;
+    rejected unless `ports_max` or `network_max` of its type's sandbox allows it."""
     concurrent: bool
     """Runs beside other jobs of its instance."""
     log_path: str
@@ -754,8 +755,9 @@ class JobSettings(TypedDict, total=False):
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     `HERO_PARAMS`."""
     secrets: List[str]
-    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets: NAME in the variable NAME,
-    VARIABLE=NAME, or `file:NAME` in the folder `HERO_SECRET_DIR`; the job holds the name alone."""
+    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets, that `[secrets.allow]` of
+    hero.toml gives its type: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     prerequisites: List[str]
     """A job that must finish before this one starts."""
     after_any: List[str]
@@ -824,6 +826,8 @@ class JobSettings(TypedDict, total=False):
     """Another name of context_id."""
     after: List[str]
     """Another name of prerequisites."""
+    delay: str
+    """The time from its submission until it may start, such as 10m; not beside run_at."""
 
 
 class LastFiringDocument(TypedDict):

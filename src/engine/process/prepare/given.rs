@@ -45,7 +45,8 @@ pub(super) fn provide(
 
 /// Writes one JSON object, with null for a prerequisite that did not finish, and a list of names.
 fn write_inputs(inputs: &Inputs, scratch: &Scratch) -> io::Result<PathBuf> {
-    scratch.own_file(NAMES, serde_json::json!(inputs.prerequisites).to_string())?;
+    let of_jobs = serde_json::json!({ "names": inputs.prerequisites, "jobs": inputs.jobs });
+    scratch.own_file(NAMES, of_jobs.to_string())?;
     let by_name = inputs.by_name.iter().map(|(name, output)| (name.as_str(), output.as_deref()));
     let by_name: BTreeMap<&str, Option<&str>> = by_name.collect();
     scratch.own_file("inputs.json", serde_json::json!(by_name).to_string())

@@ -84,7 +84,7 @@ impl Explainer<'_> {
         let is_certain = ending.ended != Ended::Itself || by_signal || counted;
         let how = if is_certain { "reached" } else { "probably reached" };
         let opens = match option {
-            Some(option) => format!("the job itself asked for no more ({option})"),
+            Some(option) => format!("it is the job's own: {option} asks for more"),
             None => format!("a larger {key} in [{}] allows more", self.table),
         };
         Some(format!("sandbox: the job {how} its limit for the {what}, {value}; {opens}"))

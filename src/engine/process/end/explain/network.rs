@@ -2,6 +2,7 @@
 
 use super::words::SaidError;
 use super::{Explainer, has_word};
+use crate::proto::job::NetworkAccess;
 use crate::sandbox::Network;
 
 /// The port of name resolution.
@@ -191,8 +192,20 @@ impl Explainer<'_> {
         let Some((config, asked)) = self.of_type else {
             return format!("sandbox: {what}; [{table}] network = true would allow it");
         };
-        if asked.network.is_some() {
-            return format!("sandbox: {what}; the job itself asked for no more (--network)");
+        if let Some(network) = &asked.network {
+            let port = match wanted {
+                NetworkUse::Name => Some(DNS),
+                NetworkUse::Connection(port) => port,
+                NetworkUse::Listening | NetworkUse::UnixSocket => None,
+            };
+            let more = match (network, port) {
+                (_, None) => "all".to_owned(),
+                (NetworkAccess::Ports(_), Some(port)) => format!("{network},{port}"),
+                (_, Some(port)) => port.to_string(),
+            };
+            return format!(
+                "sandbox: {what}; the job's own --network has no more: --network {more} adds it"
+            );
         }
         let mut ports = config.ports.clone();
         match wanted {

@@ -242,9 +242,11 @@ fn other_port_than_those_of_the_type_is_explained() {
     assert!(found.concat().contains(said), "{found:?}");
     assert!(world.text("Error: connect EACCES 127.0.0.1:443").is_empty());
     assert!(world.text("Could not resolve host: example.com").is_empty(), "53 is open");
-    world.asked.network = "none".parse().ok();
-    let found = world.text("Could not resolve host: example.com");
-    assert!(found.concat().contains("the job itself asked for no more (--network)"), "{found:?}");
+    for (asked, more) in [("none", "53"), ("443", "443,53")] {
+        world.asked.network = asked.parse().ok();
+        let found = world.text("Could not resolve host: example.com").concat();
+        assert!(found.contains(&format!("--network {more} adds it")), "{found}");
+    }
 }
 
 #[test]
@@ -322,7 +324,7 @@ fn limit_is_explained_with_its_value_and_who_set_it() {
     }
     world.asked.memory = "64MiB".parse().ok();
     let told = of(&world, Ended::TooMuchMemory, 9, Some(Limit::Memory));
-    assert!(told.ends_with("64MiB; the job itself asked for no more (--memory)"), "{told}");
+    assert!(told.ends_with("64MiB; it is the job's own: --memory asks for more"), "{told}");
 }
 
 #[test]

@@ -139,11 +139,18 @@ def _seconds(delay):
 
 
 def result(prerequisite):
-    """Returns what a prerequisite returned, by its id or its name in a graph.
+    """Returns what a prerequisite returned, by its id, its name in a graph, or the name of the job.
 
     That is the value of an output that is JSON, the text of any other, None if it did not finish.
     """
-    return _value(_texts()[prerequisite])
+    texts = _texts()
+    if prerequisite not in texts:
+        jobs = _read("prerequisites.json").get("jobs", {})
+        if prerequisite in jobs:
+            return _value(texts[jobs[prerequisite]])
+        has = ", ".join([*jobs, *texts][:20]) or "no prerequisite"
+        raise KeyError(f"the job does not wait for {prerequisite}: it has {has}")
+    return _value(texts[prerequisite])
 
 
 class _Inputs(dict):
@@ -154,7 +161,7 @@ class _Inputs(dict):
     """
 
     def __missing__(self, prerequisite):
-        return _value(_texts()[prerequisite])
+        return result(prerequisite)
 
     def __call__(self, job):
         found = _ask({"inputs": job})
@@ -234,7 +241,7 @@ def __getattr__(name):
         return json.loads(os.environ.get("HERO_PARAMS") or "{}")
     if name != "inputs":
         raise AttributeError(f"module 'hero' has no attribute {name!r}")
-    texts, names = _texts(), list(_read("prerequisites.json"))
+    texts, names = _texts(), _read("prerequisites.json").get("names")
     if not names:
         # The message of a queue: a text, as it came.
         return _Inputs(texts)
