@@ -83,7 +83,7 @@ impl ScriptCheck {
             &extension,
         )?;
         let name = self.source.name();
-        let line = |found: &FindingDocument| said(&name, found) + "\n";
+        let line = |found: &Finding| said(&name, found) + "\n";
         global.print(|| json!(findings), || findings.iter().map(line).collect())?;
         Ok(if findings.is_empty() { ExitCode::SUCCESS } else { Exit::Data.into() })
     }

@@ -159,7 +159,7 @@ mod tests {
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
-        let shown = table(&[osis(&counters)], None).render();
+        let shown = table(&documents(&[osis(&counters)]), None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells, ["osis", "5", "3", "1", "3", "25.0", "-", "-", "50ms", "96ms"]);
     }
@@ -168,7 +168,7 @@ mod tests {
     fn what_happened_in_a_time_is_shown_per_second() {
         let (before, after) = ([("submitted", 5)], [("submitted", 25), ("finished", 10)]);
         let grown = grown(vec![osis(&after)], &[osis(&before)]);
-        let shown = table(&grown, Some(Duration::from_secs(4))).render();
+        let shown = table(&documents(&grown), Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells[..6], ["osis", "5.0", "2.5", "0.0", "0.0", "0.0"]);

@@ -72,7 +72,7 @@ impl JobList {
     }
 
     /// Prints the latest jobs of all states together, the newest first.
-    async fn print_latest(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    async fn print_latest(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let mut jobs = Vec::new();
         for status in JobStatus::ALL {
             let mut query = self.filter.query(usize::from(self.limit) + 1)?;
@@ -88,7 +88,7 @@ impl JobList {
             let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
             output::note(&format!("more: hero job list {more}"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     fn command_for(&self, cursor: &str) -> String {
