@@ -176,6 +176,7 @@ fmt: ## format the sources
 
 docs: rust ## write what is made from tables: docs of functions and methods, etc/hero.toml, its page and schema, hero(7)
 	$(CARGO) xtask docs
+	python3 clients/python/tools/api_types.py
 
 screenshots: rust deps ## make the pictures of the page again, in docs/images/
 	$(call package,chromium,command -v chromium,it takes the pictures)

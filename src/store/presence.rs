@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-
 use super::attempts::millis;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};

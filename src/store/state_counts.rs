@@ -1,6 +1,5 @@
 //! Counts the jobs of each state.
 
-
 use super::{Store, StoreError};
 use crate::proto::job::JobStatus;
 

@@ -165,6 +165,7 @@ fn is_for(spec: &JobSpec, actor: &ActorId) -> bool {
 mod tests {
     use super::*;
     use crate::proto::job::{Setting, SigningKey};
+    use std::collections::BTreeSet;
 
     /// The first key of RFC 8032, as OpenSSL writes it.
     const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
@@ -329,7 +330,12 @@ mod tests {
     }
 
     #[test]
-    fn every_unsigned_name_is_a_setting() {
+    fn every_unsigned_name_is_a_setting_that_the_page_of_the_protocol_lists() {
+        let page = include_str!("../../../docs/protocol.md");
+        let list = page.split_once("who is told: ").expect("the list of what no signature signs").1;
+        let list = list.split_once(".\n").expect("its end").0;
+        let listed: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+        assert_eq!(listed, BTreeSet::from(UNSIGNED));
         assert!(UNSIGNED.iter().all(|name| Setting::of_field(name).is_some()));
     }
 }
