@@ -20,6 +20,16 @@ pub enum GraphKind {
     Batch,
 }
 
+impl GraphKind {
+    /// Returns its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Batch => "batch",
+        }
+    }
+}
+
 /// The outcome of a job of a graph.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

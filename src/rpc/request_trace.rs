@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::method::MethodResult;
 use super::rpc_error::RpcError;
 use crate::proto::job::TraceParent;
 use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
@@ -49,8 +50,8 @@ pub(super) fn trace_of_request() -> Option<TraceParent> {
 pub(super) async fn traced(
     tracer: &Tracer,
     method: &'static str,
-    call: impl Future<Output = Result<Value, RpcError>>,
-) -> Result<Value, RpcError> {
+    call: impl Future<Output = Result<Box<dyn MethodResult>, RpcError>>,
+) -> Result<Box<dyn MethodResult>, RpcError> {
     let above = TRACE.try_with(|trace| trace.place).ok().flatten();
     let own = above.or_else(|| tracer.new_trace()).map(|place| place.below(new_span()));
     let (begin, clock) = (Timestamp::now(), Instant::now());
@@ -60,7 +61,8 @@ pub(super) async fn traced(
     };
     let (result, is_used) = TRACE.scope(own.into(), answered).await;
     if let Some(own) = own.filter(|own| is_used && own.is_sampled()) {
-        let submitted = result.as_ref().ok().and_then(id_of);
+        let submitted =
+            result.as_ref().ok().and_then(|result| id_of(&result.as_ref().json().ok()?));
         tracer.send(JobSpan {
             own,
             parent: above.map(|above| above.span_id()),

@@ -133,9 +133,9 @@ struct RunNew {
 
 /// The id of a job.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Id {
+pub(crate) struct Id {
     /// The id of the job.
-    pub(super) id: String,
+    pub(crate) id: String,
 }
 
 async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
@@ -325,9 +325,9 @@ struct ClearJobs {
 
 /// A number of deleted things.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Deleted {
+pub(crate) struct Deleted {
     /// The number of those that were deleted.
-    pub(super) deleted: u64,
+    pub(crate) deleted: u64,
 }
 
 async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {

@@ -61,9 +61,9 @@ pub(super) fn methods() -> [Method; 6] {
 
 /// The published scripts.
 #[derive(Serialize, JsonSchema)]
-struct ScriptList {
+pub(crate) struct ScriptList {
     /// The latest version of each, by name.
-    scripts: Vec<ScriptDocument>,
+    pub(crate) scripts: Vec<ScriptDocument>,
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<ScriptList, RpcError> {
@@ -110,9 +110,9 @@ struct NamedScript {
 
 /// The versions of a script.
 #[derive(Serialize, JsonSchema)]
-struct ScriptVersions {
+pub(crate) struct ScriptVersions {
     /// The versions that are kept, the newest first.
-    versions: Vec<ScriptDocument>,
+    pub(crate) versions: Vec<ScriptDocument>,
 }
 
 async fn history(context: CallContext, given: NamedScript) -> Result<ScriptVersions, RpcError> {
