@@ -8,7 +8,7 @@ use crate::config::{CronEntry, CronPlace};
 use crate::store::PeriodicJobState;
 
 /// A periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct PeriodicJobDocument {
     /// Its name.
     pub name: String,

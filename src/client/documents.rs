@@ -81,7 +81,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 }
 
 /// A limit, or one of the values that it counts separately.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct LimitDocument {
     /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor.
     pub name: String,

@@ -17,7 +17,7 @@ use crate::store::{ScriptEdit, ScriptEdited};
 const BY_CHARS_MAX: usize = 200;
 
 /// A version of a published script.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ScriptDocument {
     /// Its name.
     pub name: String,

@@ -1,5 +1,6 @@
 //! A method of the API: its name, its types and its function.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -33,10 +34,40 @@ pub struct CallContext {
     pub files: Arc<JobFiles>,
 }
 
-pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send>>;
+pub(super) type Answer =
+    Pin<Box<dyn Future<Output = Result<Box<dyn MethodResult>, RpcError>> + Send>>;
 pub(super) type Call = Box<dyn Fn(CallContext, Value) -> Answer + Send + Sync>;
 type Opening = Pin<Box<dyn Future<Output = Result<Following, RpcError>> + Send>>;
 type Open = Box<dyn Fn(CallContext, Value) -> Opening + Send + Sync>;
+
+/// The result of a method: of its own type for the page, JSON for everybody else.
+pub trait MethodResult: Any + Send {
+    /// Returns it as JSON.
+    ///
+    /// # Errors
+    /// [`serde_json::Error`] if it is no JSON.
+    fn json(&self) -> serde_json::Result<Value>;
+}
+
+impl dyn MethodResult {
+    /// Returns it as a value of its own type.
+    ///
+    /// # Errors
+    /// [`RpcError`] if it is of another type.
+    pub fn typed<R: 'static>(self: Box<Self>) -> Result<R, RpcError> {
+        let result: Box<dyn Any> = self;
+        result.downcast().map(|result| *result).map_err(|_| {
+            let message = format!("the result is no {}", std::any::type_name::<R>());
+            RpcError::new(code::INTERNAL, message)
+        })
+    }
+}
+
+impl<R: Serialize + Send + 'static> MethodResult for R {
+    fn json(&self) -> serde_json::Result<Value> {
+        serde_json::to_value(self)
+    }
+}
 
 /// A method of the API.
 pub struct Method {
@@ -73,7 +104,7 @@ impl Method {
     ) -> Self
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
-        R: Serialize + JsonSchema,
+        R: Serialize + JsonSchema + Send + 'static,
         F: Fn(CallContext, P) -> A + Send + Sync + Clone + 'static,
         A: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
@@ -81,10 +112,7 @@ impl Method {
             let function = function.clone();
             Box::pin(async move {
                 let result = function(context, read(name, params)?).await?;
-                serde_json::to_value(result).map_err(|error| {
-                    let message = format!("the result of {name} cannot be written: {error}");
-                    RpcError::new(code::INTERNAL, message)
-                })
+                Ok(Box::new(result) as Box<dyn MethodResult>)
             })
         };
         Self {

@@ -49,6 +49,25 @@ use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 
+/// The results that the page reads.
+pub(crate) mod results {
+    pub(crate) use super::audit::AuditList;
+    pub(crate) use super::cron::{FiringList, PeriodicJobList};
+    pub(crate) use super::graph::{ListedGraphs, ShownGraph};
+    pub(crate) use super::job::{Deleted, Id};
+    pub(crate) use super::job_files::{FileContent, ListedFiles};
+    pub(crate) use super::job_many::ManyChangedDocument;
+    pub(crate) use super::job_types::JobDocument;
+    pub(crate) use super::limit::LimitList;
+    pub(crate) use super::notify::DeliveryList;
+    pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
+    pub(crate) use super::published::{ScriptList, ScriptVersions};
+    pub(crate) use super::queue::Purged;
+    pub(crate) use super::repeats::SubmittedId;
+    pub(crate) use super::script::{Documented, Findings};
+    pub(crate) use super::told_job::ToldJob;
+}
+
 /// All methods.
 pub(super) fn all() -> Vec<Method> {
     [

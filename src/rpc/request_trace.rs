@@ -5,6 +5,7 @@ use std::cell::Cell;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
+use super::method::MethodResult;
 use super::rpc_error::RpcError;
 use crate::proto::job::TraceParent;
 use crate::trace::{OpenSpan, SpanKind, Tracer};
@@ -47,8 +48,8 @@ pub(super) fn trace_of_request() -> Option<TraceParent> {
 pub(super) async fn traced(
     tracer: &Tracer,
     method: &'static str,
-    call: impl Future<Output = Result<Value, RpcError>>,
-) -> Result<Value, RpcError> {
+    call: impl Future<Output = Result<Box<dyn MethodResult>, RpcError>>,
+) -> Result<Box<dyn MethodResult>, RpcError> {
     let above = TRACE.try_with(|trace| trace.place).ok().flatten();
     let open = OpenSpan::begin(tracer, above);
     let own = open.as_ref().map(|open| open.own);
@@ -58,7 +59,7 @@ pub(super) async fn traced(
     };
     let (result, is_used) = TRACE.scope(own.into(), answered).await;
     if let Some(open) = open.filter(|_| is_used) {
-        let submitted = result.as_ref().ok().and_then(id_of);
+        let submitted = result.as_ref().ok().and_then(|result| id_of(&result.as_ref().json().ok()?));
         let attributes = submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect();
         let error = result.as_ref().err().map(ToString::to_string);
         open.end(tracer, (SpanKind::Server, method.to_owned()), error, attributes);

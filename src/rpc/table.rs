@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::follow::Following;
-use super::method::{CallContext, Method};
+use super::method::{CallContext, Method, MethodResult};
 use super::rest_paths::PATHS;
 use super::rpc_error::{RpcError, code, shown};
 use super::{methods, openapi, openrpc, request_trace};
@@ -75,6 +75,23 @@ impl MethodTable {
         if name == Self::DISCOVER {
             return Ok(self.document().clone());
         }
+        let result = self.answer(context, name, params).await?;
+        result.json().map_err(|error| {
+            let message = format!("the result of {name} cannot be written: {error}");
+            RpcError::new(code::INTERNAL, message)
+        })
+    }
+
+    /// Calls a method as [`MethodTable::call`] does, for a result of its own type.
+    ///
+    /// # Errors
+    /// As [`MethodTable::call`].
+    pub async fn answer(
+        &self,
+        context: CallContext,
+        name: &str,
+        params: Value,
+    ) -> Result<Box<dyn MethodResult>, RpcError> {
         let method = self.permitted(&context, name)?;
         let call = (method.call)(context, method.named(params)?);
         match &self.tracer {

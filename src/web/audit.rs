@@ -5,14 +5,17 @@ use std::collections::HashMap;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::html;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::doc::JobDoc;
 use super::layout::{Nav, WebPage, head};
-use super::parts::{columns, empty, was};
+use super::parts::{data_table, empty, was_at};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
+use crate::rpc::results::AuditList;
+
+const HEADS: [(&str, &str); 5] =
+    [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
 /// Lists the changes.
 pub(super) async fn list(
@@ -27,11 +30,19 @@ pub(super) async fn list(
             params[name] = json!(text);
         }
     }
-    let mut answer = site.ask(&visitor, "audit.list", params).await?;
-    let records = answer.get_mut("records").map(Value::take);
-    let records = records.and_then(|records| records.as_array().cloned()).unwrap_or_default();
-    let records: Vec<JobDoc> = records.into_iter().map(JobDoc::from).collect();
+    let AuditList { records } = site.ask(&visitor, "audit.list", params).await?;
     let line = html! { "Changes by people and programs, kept for 90 days. " code { "hero audit" } " has all of them." };
+    let rows = html! {
+        @for record in &records {
+            tr role="row" {
+                td.dim role="cell" { (was_at(&record.at, now.moment.at)) }
+                td role="cell" { (record.who) }
+                td role="cell" { (record.what) }
+                td role="cell" { (record.to) }
+                td.dim role="cell" { (record.from) " by " (record.through) }
+            }
+        }
+    };
     let text = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let main = html! {
         (head("Audit", &line, &html! {}))
@@ -45,27 +56,7 @@ pub(super) async fn list(
         } @else if records.is_empty() {
             (empty(&html! { "No change matches. " a href=(site.links().to("/audit")) { "Clear the filters." } }))
         } @else {
-            table.stack.nopick #audit role="table" {
-                caption.sr { "Changes" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        (columns(&[("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")]))
-                    }
-                }
-                tbody role="rowgroup" {
-                    @for record in &records {
-                        tr role="row" {
-                            td.dim role="cell" {
-                                @if let Some(at) = record.time("at") { (was(at, now.moment.at)) }
-                            }
-                            td role="cell" { (record.text("who")) }
-                            td role="cell" { (record.text("what")) }
-                            td role="cell" { (record.text("to")) }
-                            td.dim role="cell" { (record.text("from")) " by " (record.text("through")) }
-                        }
-                    }
-                }
-            }
+            div #audit { (data_table("nopick", "Changes", &HEADS, &rows)) }
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Audit", Nav::Audit, main)))

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::parts::{Paged, ago, columns, count, empty, sign, things};
+use super::parts::{Paged, ago, count, data_table, empty, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -103,18 +103,10 @@ fn whole(now: &SiteSnapshot, paged: Paged) -> Markup {
 
 fn table(brokers: &[BrokerPresence], at: Timestamp) -> Markup {
     html! {
-        table.stack.nopick role="table" {
-            caption.sr { "Brokers" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[
-                        ("", "Broker"), ("", "State"), ("", "Machine"), ("num", "Dispatchers"), ("num", "In work"),
-                        ("num", "In the spool"), ("num", "Events lost"), ("num", "Heartbeat"),
-                    ]))
-                }
-            }
-            tbody role="rowgroup" { @for of in brokers { (row(of, at)) } }
-        }
+        (data_table("nopick", "Brokers", &[
+            ("", "Broker"), ("", "State"), ("", "Machine"), ("num", "Dispatchers"), ("num", "In work"),
+            ("num", "In the spool"), ("num", "Events lost"), ("num", "Heartbeat"),
+        ], &html! { @for of in brokers { (row(of, at)) } }))
     }
 }
 
@@ -177,26 +169,18 @@ fn ends(brokers: &[BrokerPresence]) -> Markup {
     html! {
         section aria-labelledby="messages-title" {
             div.bar { h2 #messages-title { "Messages " small { "since the brokers started" } } }
-            table.stack.nopick role="table" {
-                caption.sr { "Messages by key and end" }
-                thead role="rowgroup" {
+            (data_table("nopick", "Messages by key and end", &[
+                ("", "Key"), ("num", "Jobs"), ("num", "Done"), ("num", "Retried"), ("num", "Dead"),
+            ], &html! {
+                @for (key, sums) in keys {
                     tr role="row" {
-                        (columns(&[
-                            ("", "Key"), ("num", "Jobs"), ("num", "Done"), ("num", "Retried"), ("num", "Dead"),
-                        ]))
-                    }
-                }
-                tbody role="rowgroup" {
-                    @for (key, sums) in keys {
-                        tr role="row" {
-                            td.m1 role="cell" { span.id { (key) } }
-                            @for (sum, word) in sums.into_iter().zip(words) {
-                                td.num.m4 role="cell" { (count(sum)) span.only-n.faint { (word) } }
-                            }
+                        td.m1 role="cell" { span.id { (key) } }
+                        @for (sum, word) in sums.into_iter().zip(words) {
+                            td.num.m4 role="cell" { (count(sum)) span.only-n.faint { (word) } }
                         }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -206,21 +190,17 @@ fn dead_letters(now: &SiteSnapshot) -> Markup {
     html! {
         section aria-labelledby="letters-title" {
             div.bar { h2 #letters-title { "Dead letters of RabbitMQ " small { "hero amqp dlq list" } } }
-            table.stack.nopick role="table" {
-                caption.sr { "Dead letters by queue" }
-                thead role="rowgroup" { tr role="row" { (columns(&[("", "Queue"), ("num", "Dead letters")])) } }
-                tbody role="rowgroup" {
-                    @for (queue, number) in letters {
-                        tr role="row" {
-                            td.m1 role="cell" { span.id { (queue) } }
-                            td.num.mr role="cell" {
-                                @if number > 0 { span.err { (count(number)) } } @else { "0" }
-                                span.only-n.faint { " dead letters" }
-                            }
+            (data_table("nopick", "Dead letters by queue", &[("", "Queue"), ("num", "Dead letters")], &html! {
+                @for (queue, number) in letters {
+                    tr role="row" {
+                        td.m1 role="cell" { span.id { (queue) } }
+                        td.num.mr role="cell" {
+                            @if number > 0 { span.err { (count(number)) } } @else { "0" }
+                            span.only-n.faint { " dead letters" }
                         }
                     }
                 }
-            }
+            }))
         }
     }
 }

@@ -10,7 +10,6 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::doc::JobDoc;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::encoded;
@@ -18,6 +17,7 @@ use super::site::Site;
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
+use crate::client::PeriodicJobHistoryDocument;
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;
 use crate::rpc::{RpcError, Scope};
@@ -74,20 +74,24 @@ impl CronDraft {
     }
 
     /// Takes the periodic job that the API shows.
-    fn of_document(document: &JobDoc) -> Self {
-        let texts = ["name", "schedule", "time_zone", "catch_up", "overlap", "calendar"];
-        let mut own: BTreeMap<&'static str, String> =
-            texts.map(|name| (name, document.text(name).to_owned())).into();
-        let most = document.get("spread").and_then(|spread| spread.get("most_s")?.as_u64());
-        let most = most.map(|seconds| format_duration(Duration::from_secs(seconds)));
-        own.insert("spread", most.unwrap_or_default());
-        let mut settings = document.get("settings").cloned().unwrap_or_default();
-        settings["script"] = document.text("script").into();
-        settings["script_type"] = document.text("script_type").into();
-        let mut job = JobDraft::of_settings(&JobDoc::from(settings));
+    fn of_document(document: PeriodicJobHistoryDocument) -> Self {
+        let PeriodicJobHistoryDocument { job: of, mut settings, script, .. } = document;
+        let spread = of.spread.map(|spread| format_duration(Duration::from_secs(spread.most_s)));
+        let own = BTreeMap::from([
+            ("name", of.name.clone()),
+            ("schedule", of.schedule),
+            ("time_zone", of.time_zone),
+            ("catch_up", of.catch_up),
+            ("overlap", of.overlap),
+            ("spread", spread.unwrap_or_default()),
+            ("calendar", of.calendar.unwrap_or_default()),
+        ]);
+        settings["script"] = script.into();
+        settings["script_type"] = of.script_type.into();
+        let mut job = JobDraft::of_settings(&settings);
         // The field of its jobs, which the form does not change.
         job.remove("name");
-        Self { of: document.text("name").to_owned(), own, job }
+        Self { of: of.name, own, job }
     }
 
     fn text(&self, name: &str) -> &str {
@@ -163,8 +167,8 @@ pub(super) async fn change(
     };
     let error = match draft.call(before.as_ref(), now.moment.at) {
         Err(error) => error,
-        Ok((method, params)) => match site.call_or_why(&visitor, method, params).await {
-            Ok(_) => {
+        Ok((method, params)) => match site.call(&visitor, method, params).await {
+            Ok(()) => {
                 site.snapshots_are_old();
                 let name = draft.text("name");
                 let done = if before.is_some() { "Changed" } else { "Added" };
@@ -180,16 +184,15 @@ pub(super) async fn change(
 }
 
 async fn read(site: &Site, visitor: &Visitor, name: &str) -> Result<CronDraft, PageError> {
-    let document = site.ask(visitor, "cron.get", json!({ "name": name })).await?;
-    let document = JobDoc::from(document);
-    if document.text("added_by").is_empty() {
-        let text = format!(
-            "{name} is in the file {}: change that file, and reload the supervisor.",
-            document.text("file")
-        );
+    let asked = json!({ "name": name });
+    let document: PeriodicJobHistoryDocument = site.ask(visitor, "cron.get", asked).await?;
+    if document.job.added_by.is_none() {
+        let file = document.job.file;
+        let text =
+            format!("{name} is in the file {file}: change that file, and reload the supervisor.");
         return Err(PageError::wrong(text));
     }
-    Ok(CronDraft::of_document(&document))
+    Ok(CronDraft::of_document(document))
 }
 
 fn title(draft: &CronDraft) -> &'static str {

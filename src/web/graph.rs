@@ -20,7 +20,7 @@ use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::parts::{ShownState, columns, duration, glyph, was};
+use super::parts::{ShownState, data_table, duration, glyph, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -213,19 +213,11 @@ fn table(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Mark
         a.layer.cmp(&b.layer).then(a.y.total_cmp(&b.y))
     });
     html! {
-        table #graph-table .stack.nopick.fix role="table" {
-            caption.sr { "Jobs of the graph" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[
-                        ("c-tg", "Job"), ("c-st", "State"), ("c-ca", "Type"), ("c-wf", "Waits for"),
-                        ("", "What it is at"), ("num c-tk", "Took"),
-                    ]))
-                }
-            }
-            tbody role="rowgroup" {
-                @for place in order { (row(graph, place, id, links, now)) }
-            }
+        div #graph-table {
+            (data_table("nopick fix", "Jobs of the graph", &[
+                ("c-tg", "Job"), ("c-st", "State"), ("c-ca", "Type"), ("c-wf", "Waits for"), ("", "What it is at"),
+                ("num c-tk", "Took"),
+            ], &html! { @for place in order { (row(graph, place, id, links, now)) } }))
         }
     }
 }

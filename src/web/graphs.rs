@@ -9,13 +9,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::doc::JobDoc;
 use super::layout::{Nav, WebPage, head};
 use super::links::{SiteLinks, encoded};
-use super::parts::{ShownState, columns, count, empty, pager, short_id, things, was};
+use super::parts::{ShownState, count, data_table, empty, pager, short_id, things, was_at};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
+use crate::client::GraphDocument;
+use crate::proto::graph::GraphState;
+use crate::rpc::results::ListedGraphs;
 
 /// The rows of a page.
 const ROWS: usize = 100;
@@ -46,8 +48,8 @@ pub(super) async fn list(
     Query(query): Query<GraphsQuery>,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
-    let mut answer = site.ask(&visitor, "graph.list", query.params(json!({}))).await?;
-    let graphs = docs(&mut answer, "graphs");
+    let ListedGraphs { graphs, next } =
+        site.ask(&visitor, "graph.list", query.params(json!({}))).await?;
     let line = html! { "Jobs that were submitted together, and what became of them." };
     let main = html! {
         (head("Graphs", &line, &html! {}))
@@ -56,94 +58,82 @@ pub(super) async fn list(
         } @else {
             (graphs_table(&graphs, site.links(), now.moment.at))
         }
-        (pages(site.links(), "/graphs", &answer, &query, &things(graphs.len() as u64, "graph")))
+        (pages(site.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Graphs", Nav::Graphs, main)))
 }
 
-/// Takes a list of an answer.
-pub(super) fn docs(answer: &mut Value, field: &str) -> Vec<JobDoc> {
-    match answer.get_mut(field).map(Value::take) {
-        Some(Value::Array(found)) => found.into_iter().map(JobDoc::from).collect(),
-        _ => Vec::new(),
-    }
-}
-
 /// Returns the path of its page.
-pub(super) fn address(graph: &JobDoc) -> String {
-    format!("/graphs/{}", encoded(graph.text("id")))
+pub(super) fn address(graph: &GraphDocument) -> String {
+    format!("/graphs/{}", encoded(&graph.id))
 }
 
-fn pages(
+/// Returns its name, or its id as lists show it.
+pub(super) fn label(graph: &GraphDocument) -> &str {
+    graph.name.as_deref().unwrap_or(short_id(&graph.id))
+}
+
+/// Returns the line below a list. `after` is the place of this page, `next` the place of the next one.
+pub(super) fn pages(
     links: &SiteLinks,
     path: &str,
-    answer: &Value,
-    query: &GraphsQuery,
+    (after, next): (&str, Option<u64>),
     shown: &str,
 ) -> Markup {
-    let next =
-        answer["next"].as_u64().map(|next| links.with(path, &[("after", &next.to_string())]));
-    let first = (!query.after.is_empty()).then(|| links.to(path));
+    let next = next.map(|next| links.with(path, &[("after", &next.to_string())]));
+    let first = (!after.is_empty()).then(|| links.to(path));
     pager(shown, first.as_deref(), next.as_deref())
 }
 
 /// Returns the state in the words for a job's state.
-pub(super) fn state(graph: &JobDoc) -> Markup {
-    let word = match graph.text("state") {
-        "failed" => "error",
-        word => word,
-    };
-    html! { @if let Some(state) = ShownState::parse(word) { (state.shown()) } @else { (word) } }
+pub(super) fn state(graph: &GraphDocument) -> Markup {
+    match graph.state {
+        GraphState::Running => ShownState::Running,
+        GraphState::Finished => ShownState::Finished,
+        GraphState::Failed => ShownState::Error,
+        GraphState::Cancelled => ShownState::Cancelled,
+    }
+    .shown()
 }
 
 /// Returns `137 of 200 done, 2 failed, 61 not ended`.
-pub(super) fn counts(graph: &JobDoc) -> String {
-    let number = |field| graph.whole(field).unwrap_or_default();
-    let mut text = format!("{} of {} done", count(number("finished")), count(number("jobs")));
+pub(super) fn counts(graph: &GraphDocument) -> String {
+    let mut text = format!("{} of {} done", count(graph.finished), count(graph.jobs));
     // Those that wait in a graph may run: they have no outcome yet.
-    for (field, word) in
-        [("failed", "failed"), ("cancelled", "cancelled"), ("waiting", "not ended")]
-    {
-        if number(field) > 0 {
-            let _ = write!(text, ", {} {word}", count(number(field)));
-        }
+    let others =
+        [(graph.failed, "failed"), (graph.cancelled, "cancelled"), (graph.waiting, "not ended")];
+    for (number, word) in others.into_iter().filter(|(number, _)| *number > 0) {
+        let _ = write!(text, ", {} {word}", count(number));
     }
     text
 }
 
-fn graphs_table(graphs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
-    html! {
-        table.stack.nopick.fix role="table" {
-            caption.sr { "Graphs" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[
-                        ("c-wf", "Graph"), ("c-st", "State"), ("", "Jobs"), ("c-n", "Kind"),
-                        ("c-ca", "Caller"), ("num c-tk", "Created"),
-                    ]))
+const HEADS: [(&str, &str); 6] = [
+    ("c-wf", "Graph"),
+    ("c-st", "State"),
+    ("", "Jobs"),
+    ("c-n", "Kind"),
+    ("c-ca", "Caller"),
+    ("num c-tk", "Created"),
+];
+
+fn graphs_table(graphs: &[GraphDocument], links: &SiteLinks, now: Timestamp) -> Markup {
+    let rows = html! {
+        @for graph in graphs {
+            tr role="row" {
+                td.cut.m1 role="cell" {
+                    a.id href=(links.to(&address(graph))) title=(graph.id) { (label(graph)) }
+                    @if graph.name.is_some() { " " span.faint { (short_id(&graph.id)) } }
                 }
-            }
-            tbody role="rowgroup" {
-                @for graph in graphs {
-                    tr role="row" {
-                        td.cut.m1 role="cell" {
-                            a.id href=(links.to(&address(graph))) title=(graph.id()) { (graph.label()) }
-                            @if !graph.text("name").is_empty() {
-                                " " span.faint { (short_id(graph.id())) }
-                            }
-                        }
-                        td.m4 role="cell" { (state(graph)) }
-                        td.m5.cut role="cell" { (counts(graph)) }
-                        td.dim.wide role="cell" { (graph.text("kind")) }
-                        td.dim.wide.cut role="cell" { (graph.text("caller_id")) }
-                        td.num.mr role="cell" {
-                            @if let Some(at) = graph.time("created_at") { (was(at, now)) }
-                        }
-                    }
-                }
+                td.m4 role="cell" { (state(graph)) }
+                td.m5.cut role="cell" { (counts(graph)) }
+                td.dim.wide role="cell" { (graph.kind.as_str()) }
+                td.dim.wide.cut role="cell" { (graph.caller_id) }
+                td.num.mr role="cell" { (was_at(&graph.created_at, now)) }
             }
         }
-    }
+    };
+    data_table("nopick fix", "Graphs", &HEADS, &rows)
 }
 
 #[cfg(test)]
@@ -152,10 +142,22 @@ mod tests {
 
     #[test]
     fn graph_shows_its_counts_without_zeros_and_hostile_names_as_text() {
-        let graph = JobDoc::from(json!({
-            "id": "g", "name": "<b>night", "kind": "batch", "state": "failed", "jobs": 200,
-            "finished": 137, "failed": 2, "cancelled": 0, "waiting": 61, "caller_id": "ann",
-        }));
+        let graph = GraphDocument {
+            id: "g".to_owned(),
+            name: Some("<b>night".to_owned()),
+            kind: crate::proto::graph::GraphKind::Batch,
+            state: GraphState::Failed,
+            jobs: 200,
+            finished: 137,
+            failed: 2,
+            cancelled: 0,
+            waiting: 61,
+            caller_id: "ann".to_owned(),
+            created_at: String::new(),
+            ended_at: None,
+            callbacks: std::collections::BTreeMap::new(),
+            callback_jobs: Vec::new(),
+        };
         let now = Timestamp::UNIX_EPOCH;
         let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();
         assert!(text.contains("137 of 200 done, 2 failed, 61 not ended"), "{text}");

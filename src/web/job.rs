@@ -35,6 +35,7 @@ use super::visitor::Visitor;
 use super::web_error::PageError;
 use crate::proto::job::{JobId, JobStatus};
 use crate::rpc::Scope;
+use crate::rpc::results::JobDocument;
 use crate::store::LogLine;
 
 pub(super) use change::{ask_delete, change};
@@ -52,7 +53,8 @@ const LOG_PORTION: usize = 1_000;
 /// Returns a job that the visitor may see.
 pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
     parsed(id)?;
-    Ok(JobDoc::from(site.ask(visitor, "job.get", json!({ "id": id })).await?))
+    let JobDocument(job) = site.ask(visitor, "job.get", json!({ "id": id })).await?;
+    Ok(JobDoc::from(job))
 }
 
 /// Returns the same with its words on other jobs.

@@ -24,6 +24,7 @@ use super::visitor::Visitor;
 use super::web_error::PageError;
 use crate::proto::job::JobId;
 use crate::rpc::Scope;
+use crate::rpc::results::JobDocument;
 
 pub(super) use beside::{of_actor, of_queue};
 pub(super) use bulk::{change, change_dead};
@@ -87,8 +88,8 @@ fn nav(filter: &JobFilter) -> Nav {
 /// Returns the job whose whole id was asked for.
 async fn named(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Option<JobId> {
     let id: JobId = filter.q.trim().parse().ok()?;
-    let answer = site.ask(visitor, "job.get", json!({ "id": id.as_str() })).await;
-    answer.is_ok().then_some(id)
+    let asked = json!({ "id": id.as_str() });
+    site.ask::<JobDocument>(visitor, "job.get", asked).await.is_ok().then_some(id)
 }
 
 /// Returns true if the list costs little to read each second.

@@ -3,22 +3,21 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::doc::JobDoc;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{columns, count, empty};
+use super::parts::{count, data_table, empty};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
+use crate::client::LimitDocument;
+use crate::rpc::results::LimitList;
 
-async fn read(site: &Site, visitor: &Visitor) -> Result<Vec<JobDoc>, PageError> {
-    let mut answer = site.ask(visitor, "limit.list", json!({})).await?;
-    let limits = answer.get_mut("limits").map(Value::take);
-    let limits = limits.and_then(|limits| limits.as_array().cloned()).unwrap_or_default();
-    Ok(limits.into_iter().map(JobDoc::from).collect())
+async fn read(site: &Site, visitor: &Visitor) -> Result<Vec<LimitDocument>, PageError> {
+    let LimitList { limits } = site.ask(visitor, "limit.list", json!({})).await?;
+    Ok(limits)
 }
 
 /// Lists the limits.
@@ -40,43 +39,35 @@ pub(super) async fn live(site: &Site, visitor: &Visitor) -> Result<Vec<LivePart>
     Ok(vec![LivePart::whole("limits", table(&limits, site.links()))])
 }
 
-fn table(limits: &[JobDoc], links: &SiteLinks) -> Markup {
+const HEADS: [(&str, &str); 5] =
+    [("", "Limit"), ("", "Of"), ("num", "Running"), ("num", "Held"), ("num", "Started")];
+
+fn table(limits: &[LimitDocument], links: &SiteLinks) -> Markup {
+    let rows = html! { @for limit in limits { (row(limit, links)) } };
     html! {
         div #limits {
             @if limits.is_empty() {
                 (empty(&html! { "No limits. " code { "[limit.NAME]" } " of hero.toml sets one." }))
             } @else {
-                table.stack.nopick role="table" {
-                    caption.sr { "Limits" }
-                    thead role="rowgroup" {
-                        tr role="row" {
-                            (columns(&[
-                                ("", "Limit"), ("", "Of"), ("num", "Running"), ("num", "Held"),
-                                ("num", "Started"),
-                            ]))
-                        }
-                    }
-                    tbody role="rowgroup" { @for limit in limits { (row(limit, links)) } }
-                }
+                (data_table("nopick", "Limits", &HEADS, &rows))
             }
         }
     }
 }
 
-fn row(limit: &JobDoc, links: &SiteLinks) -> Markup {
-    let number = |field: &str| limit.whole(field).unwrap_or_default();
-    let held = number("held");
+fn row(limit: &LimitDocument, links: &SiteLinks) -> Markup {
+    let held = limit.held;
     html! {
         tr role="row" {
             td.m1 role="cell" {
-                span.id { (limit.text("name")) }
-                @if !limit.text("value").is_empty() { " " span.faint { (limit.text("value")) } }
-                @if let Some(shard) = limit.whole("shard") { " " span.faint { "shard " (shard) } }
+                span.id { (limit.name) }
+                @if let Some(value) = &limit.value { " " span.faint { (value) } }
+                @if let Some(shard) = limit.shard { " " span.faint { "shard " (shard) } }
             }
             td.dim.m4 role="cell" { (scope(limit)) }
             td.num.m5 role="cell" {
-                (count(number("running")))
-                @if let Some(most) = limit.whole("running_max") { " of " (count(most)) }
+                (count(limit.running))
+                @if let Some(most) = limit.running_max { " of " (count(most.into())) }
                 span.only-n.faint { " running" }
             }
             td.num.mr role="cell" {
@@ -85,9 +76,9 @@ fn row(limit: &JobDoc, links: &SiteLinks) -> Markup {
                 span.only-n.faint { " held" }
             }
             td.num.wide role="cell" {
-                @match limit.whole("started") {
-                    Some(started) => { (count(started)) " of " (limit.text("rate")) }
-                    None => { span.faint { "–" } }
+                @match (limit.started, &limit.rate) {
+                    (Some(started), Some(rate)) => { (count(started)) " of " (rate) }
+                    _ => { span.faint { "–" } }
                 }
             }
         }
@@ -95,16 +86,16 @@ fn row(limit: &JobDoc, links: &SiteLinks) -> Markup {
 }
 
 /// Returns the jobs that a limit counts.
-fn scope(limit: &JobDoc) -> String {
-    let named = [("type", "type"), ("group", "group"), ("caller", "caller"), ("key", "key")];
-    let mut parts: Vec<String> = named
-        .into_iter()
-        .filter(|(field, _)| !limit.text(field).is_empty())
-        .map(|(field, word)| format!("{word} {}", limit.text(field)))
-        .collect();
-    if !limit.text("per").is_empty() {
-        parts.push(format!("each {}", limit.text("per")));
-    }
+fn scope(limit: &LimitDocument) -> String {
+    let named = [
+        ("type", &limit.script_type),
+        ("group", &limit.group),
+        ("caller", &limit.caller),
+        ("key", &limit.key),
+        ("each", &limit.per),
+    ];
+    let told = |(word, value): (&str, &Option<String>)| Some(format!("{word} {}", value.as_ref()?));
+    let parts: Vec<String> = named.into_iter().filter_map(told).collect();
     if parts.is_empty() { "all jobs".to_owned() } else { parts.join(", ") }
 }
 
@@ -114,10 +105,15 @@ mod tests {
 
     #[test]
     fn limit_shows_what_runs_what_it_holds_and_of_whom() {
-        let limit = JobDoc::from(json!({
-            "name": "<b>gpu", "type": "python", "per": "caller", "running_max": 4, "running": 4,
-            "held": 2,
-        }));
+        let limit = LimitDocument {
+            name: "<b>gpu".to_owned(),
+            per: Some("caller".to_owned()),
+            script_type: Some("python".to_owned()),
+            running_max: Some(4),
+            running: 4,
+            held: 2,
+            ..LimitDocument::default()
+        };
         let text = table(&[limit], &SiteLinks::new("/")).into_string();
         assert!(text.contains("type python, each caller") && text.contains("4 of 4"), "{text}");
         assert!(text.contains("state=held") && !text.contains("<b>"), "{text}");

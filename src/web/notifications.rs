@@ -3,15 +3,16 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::doc::JobDoc;
 use super::layout::{Nav, WebPage, head};
-use super::parts::{columns, empty, was};
+use super::parts::{data_table, empty, was_at};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 use super::web_error::PageError;
+use crate::proto::notification::DeliveryRecord;
+use crate::rpc::results::DeliveryList;
 
 /// Lists the deliveries.
 pub(super) async fn list(
@@ -19,13 +20,8 @@ pub(super) async fn list(
     visitor: Visitor,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
-    let mut answer = site.ask(&visitor, "notify.list", json!({ "limit": 200 })).await?;
-    let mut records = |name: &str| -> Vec<JobDoc> {
-        let found = answer.get_mut(name).map(Value::take);
-        let found = found.and_then(|found| found.as_array().cloned()).unwrap_or_default();
-        found.into_iter().map(JobDoc::from).collect()
-    };
-    let (failing, recent) = (records("failing"), records("deliveries"));
+    let asked = json!({ "limit": 200 });
+    let DeliveryList { failing, deliveries, .. } = site.ask(&visitor, "notify.list", asked).await?;
     let line = html! { "Messages of " code { "[notify.NAME]" } ". " code { "hero notify test NAME" } " sends a test." };
     let main = html! {
         (head("Notifications", &line, &html! {}))
@@ -33,38 +29,30 @@ pub(super) async fn list(
             h2 { "Failing" }
             (table("failing", "Notifications that fail", &failing, &now))
         }
-        @if recent.is_empty() {
+        @if deliveries.is_empty() {
             (empty(&html! { "No notification was delivered yet." }))
         } @else {
             @if !failing.is_empty() { h2 { "Latest deliveries" } }
-            (table("deliveries", "Latest deliveries", &recent, &now))
+            (table("deliveries", "Latest deliveries", &deliveries, &now))
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still("Notifications", Nav::Notifications, main)))
 }
 
-fn table(id: &str, caption: &str, records: &[JobDoc], now: &SiteSnapshot) -> Markup {
-    html! {
-        table.stack.nopick id=(id) role="table" {
-            caption.sr { (caption) }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[("", "When"), ("", "Notification"), ("", "State"), ("", "Told"), ("", "Error")]))
-                }
-            }
-            tbody role="rowgroup" {
-                @for record in records {
-                    tr role="row" {
-                        td.dim role="cell" {
-                            @if let Some(at) = record.time("at") { (was(at, now.moment.at)) }
-                        }
-                        td role="cell" { (record.text("notification")) }
-                        td role="cell" { (record.text("state")) }
-                        td role="cell" { (record.text("title")) }
-                        td role="cell" { (record.text("error")) }
-                    }
-                }
+const HEADS: [(&str, &str); 5] =
+    [("", "When"), ("", "Notification"), ("", "State"), ("", "Told"), ("", "Error")];
+
+fn table(id: &str, caption: &str, records: &[DeliveryRecord], now: &SiteSnapshot) -> Markup {
+    let rows = html! {
+        @for record in records {
+            tr role="row" {
+                td.dim role="cell" { (was_at(&record.at, now.moment.at)) }
+                td role="cell" { (record.notification) }
+                td role="cell" { (record.state) }
+                td role="cell" { (record.title) }
+                td role="cell" { (record.error) }
             }
         }
-    }
+    };
+    html! { div id=(id) { (data_table("nopick", caption, &HEADS, &rows)) } }
 }

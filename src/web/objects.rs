@@ -9,11 +9,14 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{Confirm, bulk, columns, count, empty, pager, pick, pick_all, things};
+use super::parts::{
+    Confirm, bulk, columns, count, data_table, empty, pager, pick, pick_all, things,
+};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
 use crate::rpc::Scope;
+use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
 
 /// The longest text of an object in a row, in characters.
 const SHOWN_MAX: usize = 400;
@@ -43,23 +46,14 @@ pub(super) async fn list(
     Ok(site.page(&visitor, &now, &WebPage::still("Objects", Nav::Objects, main)))
 }
 
-fn array(answer: &Value, name: &str) -> Vec<Value> {
-    answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
-}
-
-fn text<'a>(of: &'a Value, name: &str) -> &'a str {
-    of.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 async fn types(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
-    let mut params = Map::new();
+    let mut params = json!({});
     if !query.after.is_empty() {
-        params.insert("after".to_owned(), json!(query.after));
+        params["after"] = json!(query.after);
     }
-    let answer = site.ask(visitor, "object.types", Value::Object(params)).await?;
-    let (types, links) = (array(&answer, "types"), site.links());
-    let next = text(&answer, "next");
-    let next = (!next.is_empty()).then(|| links.with("/objects", &[("after", next)]));
+    let TypeCounts { types, next } = site.ask(visitor, "object.types", params).await?;
+    let links = site.links();
+    let next = next.map(|next| links.with("/objects", &[("after", &next)]));
     let line = html! { "Maps that osis scripts store, with an id, a type and a version." };
     Ok(html! {
         (head("Objects", &line, &html! {}))
@@ -68,33 +62,22 @@ async fn types(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Ma
     })
 }
 
-fn type_table(types: &[Value], links: &SiteLinks) -> Markup {
-    html! {
-        table.stack.nopick role="table" {
-            caption.sr { "Types of objects by context" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[("", "Type"), ("", "Context"), ("num", "Objects")]))
+fn type_table(types: &[TypeCount], links: &SiteLinks) -> Markup {
+    let rows = html! {
+        @for TypeCount { context, object_type, objects } in types {
+            tr role="row" {
+                td.m1 role="cell" {
+                    a.id href=(links.with("/objects", &address(object_type, context))) { (object_type) }
                 }
-            }
-            tbody role="rowgroup" {
-                @for of in types {
-                    @let (name, context) = (text(of, "type"), text(of, "context"));
-                    tr role="row" {
-                        td.m1 role="cell" {
-                            a.id href=(links.with("/objects", &[("type", name), ("context", context)])) { (name) }
-                        }
-                        td.dim.m4 role="cell" {
-                            @if context.is_empty() { span.faint { "no context" } } @else { (context) }
-                        }
-                        td.num.mr role="cell" {
-                            (count(of.get("objects").and_then(Value::as_u64).unwrap_or_default()))
-                        }
-                    }
+                td.dim.m4 role="cell" {
+                    @if context.is_empty() { span.faint { "no context" } } @else { (context) }
                 }
+                td.num.mr role="cell" { (count(*objects)) }
             }
         }
-    }
+    };
+    let heads = [("", "Type"), ("", "Context"), ("num", "Objects")];
+    data_table("nopick", "Types of objects by context", &heads, &rows)
 }
 
 async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
@@ -103,13 +86,10 @@ async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<
     if !query.after.is_empty() {
         params["after"] = json!(query.after);
     }
-    let answer = site.ask(visitor, "object.list", params).await?;
-    let (objects, links) = (array(&answer, "objects"), site.links());
-    let own = address(name, context);
+    let ObjectPage { objects, next } = site.ask(visitor, "object.list", params).await?;
+    let (links, own) = (site.links(), address(name, context));
     let picks = visitor.may(Scope::Operate);
-    let next = text(&answer, "next");
-    let next = (!next.is_empty())
-        .then(|| links.with("/objects", &[&own[..], &[("after", next)]].concat()));
+    let next = next.map(|next| links.with("/objects", &[&own[..], &[("after", &next)]].concat()));
     let first = (!query.after.is_empty()).then(|| links.with("/objects", &own));
     let line = html! { @if context.is_empty() { "without a context" } @else { "of the context " (context) } };
     Ok(html! {
@@ -136,7 +116,7 @@ fn address<'a>(object_type: &'a str, context: &'a str) -> [(&'static str, &'a st
     [("type", object_type), ("context", context)]
 }
 
-fn object_table(objects: &[Value], picks: bool) -> Markup {
+fn object_table(objects: &[Map<String, Value>], picks: bool) -> Markup {
     html! {
         table.stack.fix.nopick[!picks] role="table" {
             caption.sr { "Objects by id" }
@@ -170,14 +150,10 @@ fn plain(value: Option<&Value>) -> String {
 }
 
 /// Returns the fields of an object that its scripts wrote, cut.
-fn fields(object: &Value) -> String {
+fn fields(object: &Map<String, Value>) -> String {
     const OWN: [&str; 4] = ["id", "version", "created_at", "modified_at"];
-    let Some(all) = object.as_object() else { return String::new() };
-    let others: Map<String, Value> = all
-        .iter()
-        .filter(|(name, _)| !OWN.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let mut others = object.clone();
+    others.retain(|name, _| !OWN.contains(&name.as_str()));
     Value::Object(others).to_string().chars().take(SHOWN_MAX).collect()
 }
 
@@ -212,8 +188,7 @@ pub(super) async fn change(
         return site.question(&visitor, Nav::Objects, &question).await;
     }
     let params = json!({ "type": name, "context": context, "ids": ids });
-    let answer = site.call(&visitor, "object.delete", params).await?;
-    let deleted = answer.get("deleted").and_then(Value::as_u64).unwrap_or_default();
+    let Deleted { deleted } = site.call_for(&visitor, "object.delete", params).await?;
     Ok(site.done(&back(&SiteLinks::default()), &format!("Deleted {}.", things(deleted, "object"))))
 }
 
@@ -225,12 +200,13 @@ mod tests {
     fn hostile_objects_are_escaped_and_cut() {
         let hostile = "<script>alert(1)</script>";
         let object = json!({ "id": hostile, "version": 2, hostile: hostile.repeat(100) });
-        let types = [json!({ "type": hostile, "context": hostile, "objects": 3 })];
+        let object = object.as_object().expect("an object");
+        let [context, object_type] = [hostile; 2].map(str::to_owned);
+        let types = [TypeCount { context, object_type, objects: 3 }];
         let links = SiteLinks::new("/");
-        let tables =
-            [object_table(std::slice::from_ref(&object), true), type_table(&types, &links)];
+        let tables = [object_table(std::slice::from_ref(object), true), type_table(&types, &links)];
         let text = tables.map(Markup::into_string).concat();
         assert!(!text.contains("<script"), "{text}");
-        assert_eq!(fields(&object).chars().count(), SHOWN_MAX);
+        assert_eq!(fields(object).chars().count(), SHOWN_MAX);
     }
 }

@@ -18,6 +18,7 @@ use super::visitor::Visitor;
 use super::web_error::PageError;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
+use crate::rpc::results::Purged;
 use crate::store::QueueState;
 use crate::view::health::lacks_actor;
 use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_of};
@@ -141,20 +142,20 @@ async fn change_one(
     // Without a priority the method takes the queues of all priorities.
     let exact = format!("{}:prio:{}", queue.target, queue.priority);
     let (method, params) = (format!("queue.{verb}"), json!({ "queue": exact, "force": true }));
-    let answer = site.call(visitor, &method, params).await?;
-    let said = match verb {
-        "pause" => format!("Paused {queue}. Running jobs go on."),
-        "resume" => format!("Resumed {queue}."),
-        _ => format!("Purged {queue}: {} stopped.", stopped(&answer)),
+    let said = if verb == "purge" {
+        let Purged { purged } = site.call_for(visitor, &method, params).await?;
+        format!("Purged {queue}: {} stopped.", things(purged, "job"))
+    } else {
+        site.call(visitor, &method, params).await?;
+        let is_paused = verb == "pause";
+        if is_paused {
+            format!("Paused {queue}. Running jobs go on.")
+        } else {
+            format!("Resumed {queue}.")
+        }
     };
     site.snapshots_are_old();
     Ok(site.done(back, &said))
-}
-
-/// Returns the number of stopped jobs of an answer.
-fn stopped(answer: &serde_json::Value) -> String {
-    let number = answer.get("purged").and_then(serde_json::Value::as_u64);
-    number.map_or_else(|| "its jobs".to_owned(), |number| things(number, "job"))
 }
 
 /// Finds a queue by its name.

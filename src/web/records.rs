@@ -2,7 +2,7 @@
 
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{columns, empty, instant, pager, things};
+use super::parts::{data_table, empty, instant, pager, things};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
@@ -190,15 +190,9 @@ fn time(record: &LogRecord) -> Markup {
 
 fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
     html! {
-        table.stack.nopick role="table" {
-            caption.sr { "Log records" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[("", "Time"), ("", "Level"), ("", "Message"), ("", "Root"), ("", "Chain")]))
-                }
-            }
-            tbody role="rowgroup" { @for record in records { (row(record, links)) } }
-        }
+        (data_table("nopick", "Log records", &[
+            ("", "Time"), ("", "Level"), ("", "Message"), ("", "Root"), ("", "Chain"),
+        ], &html! { @for record in records { (row(record, links)) } }))
     }
 }
 

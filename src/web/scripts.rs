@@ -9,16 +9,18 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::doc::JobDoc;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
-use super::parts::{columns, count, empty, first_line, things, was};
+use super::parts::{count, data_table, empty, first_line, things, was_at};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
+use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
+use crate::proto::job::JobFiles;
 use crate::proto::line_diff::shown_diff;
-use crate::rpc::Scope;
+use crate::rpc::results::{ScriptList, ScriptVersions, SubmittedId};
+use crate::rpc::{RpcError, Scope};
 use form::{FIELD, RunDraft, given, run_form};
 
 fn address(links: &SiteLinks, name: &str) -> String {
@@ -29,18 +31,13 @@ fn own_path(name: &str) -> String {
     format!("/scripts/{}", encoded(name))
 }
 
-fn documents(answer: &Value, name: &str) -> Vec<JobDoc> {
-    let all = answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    all.into_iter().map(JobDoc::from).collect()
-}
-
 /// Lists the published scripts.
 pub(super) async fn list(
     State(site): State<Site>,
     visitor: Visitor,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
-    let scripts = documents(&site.ask(&visitor, "script.list", json!({})).await?, "scripts");
+    let ScriptList { scripts } = site.ask(&visitor, "script.list", json!({})).await?;
     let line = html! { (things(scripts.len() as u64, "script")) };
     let main = html! {
         (head("Scripts", &line, &html! {}))
@@ -53,42 +50,34 @@ pub(super) async fn list(
     Ok(site.page(&visitor, &now, &WebPage::still("Scripts", Nav::Scripts, main)))
 }
 
-fn table(scripts: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
-    html! {
-        table.stack.nopick role="table" {
-            caption.sr { "Published scripts" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[
-                        ("", "Name"), ("num", "Version"), ("", "Type"), ("num", "Published"), ("", "By"),
-                        ("", "Description"),
-                    ]))
-                }
-            }
-            tbody role="rowgroup" {
-                @for script in scripts {
-                    tr role="row" {
-                        td.m1 role="cell" {
-                            a.id href=(address(links, script.text("name"))) { (script.text("name")) }
-                        }
-                        td.num.m4 role="cell" { (count(script.whole("version").unwrap_or_default())) }
-                        td.dim.wide role="cell" { (script.text("script_type")) }
-                        td.num.mr role="cell" {
-                            @if let Some(at) = script.time("published_at") { (was(at, now)) }
-                        }
-                        td.dim.wide role="cell" { (publisher(script)) }
-                        td.m5 role="cell" { (first_line(script.text("description"))) }
-                    }
-                }
+const HEADS: [(&str, &str); 6] = [
+    ("", "Name"),
+    ("num", "Version"),
+    ("", "Type"),
+    ("num", "Published"),
+    ("", "By"),
+    ("", "Description"),
+];
+
+fn table(scripts: &[ScriptDocument], links: &SiteLinks, now: Timestamp) -> Markup {
+    let rows = html! {
+        @for script in scripts {
+            tr role="row" {
+                td.m1 role="cell" { a.id href=(address(links, &script.name)) { (script.name) } }
+                td.num.m4 role="cell" { (count(script.version.into())) }
+                td.dim.wide role="cell" { (script.script_type) }
+                td.num.mr role="cell" { (was_at(&script.published_at, now)) }
+                td.dim.wide role="cell" { (publisher(script)) }
+                td.m5 role="cell" { (first_line(&script.description)) }
             }
         }
-    }
+    };
+    data_table("nopick", "Published scripts", &HEADS, &rows)
 }
 
 /// Returns the file that declares a version, or who published it.
-fn publisher(script: &JobDoc) -> &str {
-    let file = script.text("file");
-    if file.is_empty() { script.text("published_by") } else { file }
+fn publisher(script: &ScriptDocument) -> &str {
+    script.file.as_deref().unwrap_or(&script.published_by)
 }
 
 /// The query of a script: the version that is shown, and an older one that it is compared with.
@@ -117,9 +106,9 @@ async fn version(
     visitor: &Visitor,
     name: &str,
     version: &str,
-) -> Result<JobDoc, PageError> {
+) -> Result<ScriptTextDocument, RpcError> {
     let used = if version.is_empty() { name.to_owned() } else { format!("{name}@{version}") };
-    Ok(JobDoc::from(site.ask(visitor, "script.get", json!({ "name": used })).await?))
+    site.ask(visitor, "script.get", json!({ "name": used })).await
 }
 
 async fn page(
@@ -131,47 +120,47 @@ async fn page(
     now: Timestamp,
 ) -> Result<Markup, PageError> {
     let script = version(site, visitor, name, &query.version).await?;
-    let versions = site.ask(visitor, "script.history", json!({ "name": name })).await?;
-    let versions = documents(&versions, "versions");
+    let of = &script.of;
+    let asked = json!({ "name": name });
+    let ScriptVersions { versions } = site.ask(visitor, "script.history", asked).await?;
     let older = match query.from.as_str() {
         "" => None,
         from => Some(version(site, visitor, name, from).await?),
     };
     let links = site.links();
-    let number = script.whole("version").unwrap_or_default();
     let line = html! {
-        "version " (count(number)) ", type " (script.text("script_type")) ", by " (publisher(&script))
+        "version " (count(of.version.into())) ", type " (of.script_type) ", by " (publisher(of))
     };
     Ok(html! {
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
-        @if !script.text("description").is_empty() { p { (script.text("description")) } }
-        @if visitor.may(Scope::Submit) { (run_form(&script, &address(links, name), visitor, draft)) }
+        @if !of.description.is_empty() { p { (of.description) } }
+        @if visitor.may(Scope::Submit) { (run_form(of, &address(links, name), visitor, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
-            (bar("Script", script.text("digest"), None))
-            pre tabindex="0" { (script.text("script")) }
+            (bar("Script", &of.digest, None))
+            pre tabindex="0" { (script.script) }
         }
-        (history(name, &versions, number, links, visitor, now))
+        (history(name, &versions, of.version, links, visitor, now))
     })
 }
 
 /// Returns the lines in which two versions differ.
-fn difference(older: &JobDoc, newer: &JobDoc) -> Markup {
-    let parts = |of: &JobDoc| {
-        let settings = ["script_type", "description", "settings", "parameters"];
-        let settings = settings.map(|name| {
-            let value = of.get(name).cloned().unwrap_or_default();
-            format!("{name}: {}\n", serde_json::to_string_pretty(&value).unwrap_or_default())
-        });
-        (settings.concat(), of.text("script").to_owned())
+fn difference(older: &ScriptTextDocument, newer: &ScriptTextDocument) -> Markup {
+    let settings = |ScriptTextDocument { of, .. }: &ScriptTextDocument| {
+        let settings = [
+            ("script_type", json!(of.script_type)),
+            ("description", json!(of.description)),
+            ("settings", json!(of.settings)),
+            ("parameters", json!(of.parameters)),
+        ];
+        settings.map(|(name, value)| format!("{name}: {value:#}\n")).concat()
     };
-    let ((old_settings, old_text), (settings, text)) = (parts(older), parts(newer));
-    let lines = [shown_diff(&old_settings, &settings), shown_diff(&old_text, &text)].concat();
-    let number = |of: &JobDoc| of.whole("version").unwrap_or_default();
+    let settings = shown_diff(&settings(older), &settings(newer));
+    let lines = [settings, shown_diff(&older.script, &newer.script)].concat();
     html! {
         section {
-            (bar(&format!("Version {} to {}", number(older), number(newer)), "", None))
+            (bar(&format!("Version {} to {}", older.of.version, newer.of.version), "", None))
             @if lines.is_empty() { p.dim { "They are the same." } }
             @else { pre tabindex="0" { @for line in &lines { (line) "\n" } } }
         }
@@ -180,66 +169,59 @@ fn difference(older: &JobDoc, newer: &JobDoc) -> Markup {
 
 fn history(
     name: &str,
-    versions: &[JobDoc],
-    shown: u64,
+    versions: &[ScriptDocument],
+    shown: u32,
     links: &SiteLinks,
     visitor: &Visitor,
     now: Timestamp,
 ) -> Markup {
     let own = own_path(name);
-    let latest = versions.first().and_then(|of| of.whole("version")).unwrap_or_default();
+    let latest = versions.first().map(|of| of.version);
     let may_publish = visitor.may(Scope::Admin) && !visitor.is_bound();
-    html! {
-        section {
-            (bar("Versions", "", None))
-            table.stack.nopick role="table" {
-                caption.sr { "Versions" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        (columns(&[("num", "Version"), ("num", "Published"), ("", "By"), ("", "Digest"), ("", "Compare")]))
-                        @if may_publish { th role="columnheader" scope="col" { span.sr { "Roll back" } } }
+    let rows = html! {
+        @for of in versions {
+            @let text = of.version.to_string();
+            tr role="row" {
+                td.num.m1 role="cell" { a href=(links.with(&own, &[("version", &text)])) { (text) } }
+                td.num.mr role="cell" { (was_at(&of.published_at, now)) }
+                td.dim.m4 role="cell" {
+                    (publisher(of))
+                    @if let Some(back) = of.rolled_back_to { ", rolled back to " (back) }
+                }
+                td.mono.wide role="cell" { (of.digest.chars().take(12).collect::<String>()) }
+                td.m5 role="cell" {
+                    @if of.version != shown {
+                        @let shown = shown.to_string();
+                        a href=(links.with(&own, &[("version", &shown), ("from", &text)])) { "with " (shown) }
                     }
                 }
-                tbody role="rowgroup" {
-                    @for of in versions {
-                        @let number = of.whole("version").unwrap_or_default();
-                        @let text = number.to_string();
-                        tr role="row" {
-                            td.num.m1 role="cell" { a href=(links.with(&own, &[("version", &text)])) { (text) } }
-                            td.num.mr role="cell" {
-                                @if let Some(at) = of.time("published_at") { (was(at, now)) }
-                            }
-                            td.dim.m4 role="cell" {
-                                (publisher(of))
-                                @if let Some(back) = of.whole("rolled_back_to") { ", rolled back to " (back) }
-                            }
-                            td.mono.wide role="cell" { (of.text("digest").chars().take(12).collect::<String>()) }
-                            td.m5 role="cell" {
-                                @if number != shown {
-                                    @let shown = shown.to_string();
-                                    a href=(links.with(&own, &[("version", &shown), ("from", &text)])) {
-                                        "with " (shown)
-                                    }
-                                }
-                            }
-                            @if may_publish {
-                                td.mr role="cell" {
-                                    @if number != latest {
-                                        form method="post" action=(links.to(&own)) {
-                                            (visitor.forgery_field())
-                                            input type="hidden" name="version" value=(text);
-                                            button name="do" value="rollback" aria-label={ "Roll back to " (text) } { "Roll back" }
-                                        }
-                                    }
-                                }
+                @if may_publish {
+                    td.mr role="cell" {
+                        @if Some(of.version) != latest {
+                            form method="post" action=(links.to(&own)) {
+                                (visitor.forgery_field())
+                                input type="hidden" name="version" value=(text);
+                                button name="do" value="rollback" aria-label={ "Roll back to " (text) } { "Roll back" }
                             }
                         }
                     }
                 }
             }
         }
-    }
+    };
+    let heads = &VERSION_HEADS[..if may_publish { 6 } else { 5 }];
+    html! { section { (bar("Versions", "", None)) (data_table("nopick", "Versions", heads, &rows)) } }
 }
+
+/// The last is for those who may publish.
+const VERSION_HEADS: [(&str, &str); 6] = [
+    ("num", "Version"),
+    ("num", "Published"),
+    ("", "By"),
+    ("", "Digest"),
+    ("", "Compare"),
+    ("sr", "Roll back"),
+];
 
 /// Runs a version of a script with the parameters of the form, or rolls back to it.
 pub(super) async fn change(
@@ -254,8 +236,8 @@ pub(super) async fn change(
             visitor.needs(Scope::Admin, "publish scripts")?;
             let params =
                 json!({ "name": name, "version": number.parse::<u32>().unwrap_or_default() });
-            let done = site.call(&visitor, "script.rollback", params).await?;
-            let version = done.get("version").and_then(Value::as_u64).unwrap_or_default();
+            let done = site.call_for(&visitor, "script.rollback", params).await?;
+            let PublishedDocument { version, .. } = done;
             Ok(site.done(&own_path(&name), &format!("Version {version} is {number} again.")))
         }
         "run" => run(&site, &visitor, &name, number, &fields).await,
@@ -277,13 +259,12 @@ async fn run(
         .filter(|(_, text)| !text.is_empty())
         .map(|(field, text)| (field.to_owned(), text.replace("\r\n", "\n").into()))
         .collect();
-    let params = given(&script, &texts);
+    let params = given(&script.of, &texts);
     let job = json!({ "job": { "uses": format!("{name}@{number}"), "params": params } });
-    match site.call_or_why(visitor, "job.submit", job).await {
-        Ok(answer) => {
+    match site.submit(visitor, job, JobFiles::default()).await {
+        Ok(SubmittedId { id, .. }) => {
             site.snapshots_are_old();
-            let id = answer.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(site.done(&format!("/jobs/{}", encoded(id)), "Submitted."))
+            Ok(site.done(&format!("/jobs/{}", encoded(&id)), "Submitted."))
         }
         Err(error) => {
             let page_error = PageError::from(error.clone());
@@ -306,13 +287,21 @@ mod tests {
     #[test]
     fn texts_of_a_script_are_escaped() {
         let evil = "<script>alert(1)</script>";
-        let script = JobDoc::from(json!({
-            "name": "evil", "version": 1, "description": evil, "published_by": evil, "script_type": evil,
-            "digest": evil, "script": evil,
-        }));
+        let [name, description, published_by, script_type, digest, script] =
+            [evil; 6].map(str::to_owned);
+        let of = ScriptDocument {
+            name,
+            description,
+            published_by,
+            script_type,
+            digest,
+            ..ScriptDocument::default()
+        };
+        let script = ScriptTextDocument { of, script };
+        let older = ScriptTextDocument { of: ScriptDocument::default(), script: String::new() };
         let text = [
-            difference(&JobDoc::default(), &script).into_string(),
-            table(&[script], &SiteLinks::new("/"), Timestamp::UNIX_EPOCH).into_string(),
+            difference(&older, &script).into_string(),
+            table(&[script.of], &SiteLinks::new("/"), Timestamp::UNIX_EPOCH).into_string(),
         ]
         .concat();
         assert!(text.contains("&lt;script&gt;") && !text.contains("<script"), "{text}");

@@ -23,7 +23,8 @@ use super::web_error::PageError;
 use crate::client::Client;
 use crate::config::Config;
 use crate::proto::job::JobFiles;
-use crate::rpc::{CallContext, Caller, MethodTable, RpcError, TokenCheck, author};
+use crate::rpc::results::SubmittedId;
+use crate::rpc::{CallContext, Caller, MethodResult, MethodTable, RpcError, TokenCheck, author};
 
 /// Settings of the pages.
 pub struct SiteSettings {
@@ -152,27 +153,27 @@ impl Site {
     /// the journal.
     ///
     /// # Errors
-    /// [`PageError`] if the visitor may not, or the method fails.
+    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn call(
         &self,
         visitor: &Visitor,
         method: &str,
         params: Value,
-    ) -> Result<Value, PageError> {
-        Ok(self.call_or_why(visitor, method, params).await?)
+    ) -> Result<(), RpcError> {
+        self.call_by(self.context(visitor), method, params).await.map(drop)
     }
 
-    /// Calls a method as [`Site::call`] does, for a form that shows the reason of a failure itself.
+    /// Calls a method as [`Site::call`] does, for its result.
     ///
     /// # Errors
     /// [`RpcError`] if the visitor may not, or the method fails.
-    pub(super) async fn call_or_why(
+    pub(super) async fn call_for<R: 'static>(
         &self,
         visitor: &Visitor,
         method: &str,
         params: Value,
-    ) -> Result<Value, RpcError> {
-        self.call_by(self.context(visitor), method, params).await
+    ) -> Result<R, RpcError> {
+        self.call_by(self.context(visitor), method, params).await?.typed()
     }
 
     /// Submits a job with files that are kept already.
@@ -184,9 +185,9 @@ impl Site {
         visitor: &Visitor,
         params: Value,
         files: JobFiles,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<SubmittedId, RpcError> {
         let context = CallContext { files: Arc::new(files), ..self.context(visitor) };
-        self.call_by(context, "job.submit", params).await
+        self.call_by(context, "job.submit", params).await?.typed()
     }
 
     async fn call_by(
@@ -194,10 +195,10 @@ impl Site {
         context: CallContext,
         method: &str,
         params: Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Box<dyn MethodResult>, RpcError> {
         let name = context.caller.name.clone();
         let about = about(&params);
-        let result = self.parts.table.call(context, method, params).await;
+        let result = self.parts.table.answer(context, method, params).await;
         match &result {
             Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
             Err(error) => {
@@ -210,27 +211,14 @@ impl Site {
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
     ///
     /// # Errors
-    /// [`PageError`] if the visitor may not, or the method fails.
-    pub(super) async fn ask(
-        &self,
-        visitor: &Visitor,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, PageError> {
-        Ok(self.ask_or_why(visitor, method, params).await?)
-    }
-
-    /// Reads as [`Site::ask`] does, for a page that shows the reason of a failure itself.
-    ///
-    /// # Errors
     /// [`RpcError`] if the visitor may not, or the method fails.
-    pub(super) async fn ask_or_why(
+    pub(super) async fn ask<R: 'static>(
         &self,
         visitor: &Visitor,
         method: &str,
         params: Value,
-    ) -> Result<Value, RpcError> {
-        self.parts.table.call(self.context(visitor), method, params).await
+    ) -> Result<R, RpcError> {
+        self.parts.table.answer(self.context(visitor), method, params).await?.typed()
     }
 
     fn context(&self, visitor: &Visitor) -> CallContext {

@@ -8,16 +8,15 @@ use axum::response::Response;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::doc::JobDoc;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{columns, count, duration, empty, percent};
+use super::parts::{count, data_table, duration, empty, percent, time_of};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::PageError;
-use crate::client::PeriodStats;
+use crate::client::{PeriodStats, StatsDocument, TypeStatsDocument};
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};
 
@@ -74,7 +73,7 @@ pub(super) async fn show(
     }
     let stats = match &mistake {
         Some(_) => None,
-        None => match site.ask_or_why(&visitor, "stats.get", params).await {
+        None => match site.ask::<StatsDocument>(&visitor, "stats.get", params).await {
             Ok(stats) => Some(stats),
             Err(RpcError { code: code::NOT_FOUND, .. }) => None,
             Err(error) => return Err(error.into()),
@@ -94,12 +93,11 @@ pub(super) async fn show(
     Ok(site.page(&visitor, &now, &WebPage::still("Statistics", Nav::Nowhere, main)))
 }
 
-fn line(stats: Option<&Value>) -> Markup {
-    let time = |name: &str| {
-        stats.and_then(|stats| stats[name].as_str()).and_then(|at| at.parse::<Timestamp>().ok())
-    };
+fn line(stats: Option<&StatsDocument>) -> Markup {
+    let period = stats.and_then(|of| of.from.as_deref().zip(of.to.as_deref()));
+    let period = period.and_then(|(from, to)| time_of(from).zip(time_of(to)));
     html! {
-        @if let (Some(from), Some(to)) = (time("from"), time("to")) {
+        @if let Some((from, to)) = period {
             "From " (moment(from)) " to " (moment(to)) ", UTC. "
         }
         "A period begins and ends at a sample: of every minute of the last hour, of every hour of the last 30 days."
@@ -138,66 +136,61 @@ fn form(links: &SiteLinks, period: &AskedPeriod, mistake: Option<&str>) -> Marku
     }
 }
 
-fn table(links: &SiteLinks, stats: &Value) -> Markup {
-    let types = stats["types"].as_array().into_iter().flatten().cloned().map(JobDoc::from);
-    let types: Vec<JobDoc> = types.filter(has_jobs).collect();
-    let time = |name: &str| stats[name].as_str().unwrap_or_default();
-    let period = (time("from"), time("to"));
+const HEADS: [(&str, &str); 10] = [
+    ("", "Type"),
+    ("num", "Submitted"),
+    ("num", "Finished"),
+    ("num", "Failed"),
+    ("num", "Cancelled"),
+    ("num", "Errors"),
+    ("num", "Waited"),
+    ("num", "95 % below"),
+    ("num", "Ran"),
+    ("num", "95 % below"),
+];
+
+fn table(links: &SiteLinks, stats: &StatsDocument) -> Markup {
+    let types: Vec<_> = stats.types.iter().filter(|of| has_jobs(of)).collect();
+    let [from, to] = [&stats.from, &stats.to].map(|time| time.as_deref().unwrap_or_default());
+    let rows = html! { @for of in &types { (row(links, of, (from, to))) } };
     html! {
         @if types.is_empty() {
             (empty(&html! { "No job came or ended in this period." }))
         } @else {
-            table.stack.nopick #stats role="table" {
-                caption.sr { "Jobs by script type" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        (columns(&[
-                            ("", "Type"), ("num", "Submitted"), ("num", "Finished"), ("num", "Failed"),
-                            ("num", "Cancelled"), ("num", "Errors"), ("num", "Waited"), ("num", "95 % below"),
-                            ("num", "Ran"), ("num", "95 % below"),
-                        ]))
-                    }
-                }
-                tbody role="rowgroup" { @for of in &types { (row(links, of, period)) } }
-            }
+            div #stats { (data_table("nopick", "Jobs by script type", &HEADS, &rows)) }
         }
     }
 }
 
-fn has_jobs(of: &JobDoc) -> bool {
-    ["submitted", "finished", "failed", "cancelled", "replaced"]
-        .iter()
-        .any(|name| of.whole(name).is_some_and(|number| number > 0))
+fn has_jobs(of: &TypeStatsDocument) -> bool {
+    of.submitted + of.finished + of.failed + of.cancelled + of.replaced > 0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
-fn row(links: &SiteLinks, of: &JobDoc, (from, to): (&str, &str)) -> Markup {
-    let number = |name: &str| of.whole(name).unwrap_or_default();
-    let name = of.text("script_type");
-    let (finished, failed) = (number("finished"), number("failed"));
+fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> Markup {
+    let (name, finished, failed) = (of.script_type.as_str(), of.finished, of.failed);
     let ended = [("type", name), ("ended_since", from), ("ended_until", to)];
     let failures = links.with("/jobs", &[&[("state", "error")], &ended[..]].concat());
-    let times = |part: &str, name: &str| {
-        let seconds = of.get(part).and_then(|times| times[name].as_f64());
-        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(duration)
+    let time = |seconds: Option<f64>| {
+        let text = seconds.and_then(|of| Duration::try_from_secs_f64(of).ok()).map(duration);
+        html! { @match text { Some(text) => (text), None => span.faint { "–" } } }
     };
-    let or_none = |text: Option<String>| html! { @match text { Some(text) => (text), None => span.faint { "–" } } };
     html! {
         tr role="row" {
             td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
-            td.num.m4 role="cell" { (count(number("submitted"))) span.only-n.faint { " submitted" } }
+            td.num.m4 role="cell" { (count(of.submitted)) span.only-n.faint { " submitted" } }
             td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
             td.num.mr role="cell" {
                 @if failed == 0 { span.faint { "0" } }
                 @else { a.err href=(failures) { (count(failed)) } }
                 span.only-n.faint { " failed" }
             }
-            td.num.wide role="cell" { (count(number("cancelled") + number("replaced"))) }
+            td.num.wide role="cell" { (count(of.cancelled + of.replaced)) }
             td.num.wide role="cell" { (percent(failed as f64, (finished + failed) as f64)) }
-            td.num.wide role="cell" { (or_none(times("wait", "mean_s"))) }
-            td.num.wide role="cell" { (or_none(times("wait", "p95_s"))) }
-            td.num.wide role="cell" { (or_none(times("run", "mean_s"))) }
-            td.num.wide role="cell" { (or_none(times("run", "p95_s"))) }
+            td.num.wide role="cell" { (time(of.wait.mean_s)) }
+            td.num.wide role="cell" { (time(of.wait.p95_s)) }
+            td.num.wide role="cell" { (time(of.run.mean_s)) }
+            td.num.wide role="cell" { (time(of.run.p95_s)) }
         }
     }
 }
@@ -205,6 +198,7 @@ fn row(links: &SiteLinks, of: &JobDoc, (from, to): (&str, &str)) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::TimesDocument;
 
     fn period(since: &str, until: &str) -> AskedPeriod {
         let of = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
@@ -226,20 +220,24 @@ mod tests {
 
     #[test]
     fn failures_of_a_period_lead_to_its_jobs() {
-        let times = json!({ "number": 3, "mean_s": 0.25, "p95_s": null });
-        let of = |name: &str, failed| {
-            json!({
-                "script_type": name, "submitted": failed + 2, "finished": failed + 1, "failed": failed,
-                "cancelled": 0, "replaced": 0, "wait": times, "run": times,
-            })
+        let times = || TimesDocument { number: 3, mean_s: Some(0.25), p95_s: None };
+        let of = |name: &str, finished, failed| TypeStatsDocument {
+            script_type: name.to_owned(),
+            submitted: finished + failed,
+            finished,
+            failed,
+            cancelled: 0,
+            replaced: 0,
+            failed_percent: None,
+            wait: times(),
+            run: times(),
         };
-        let mut idle = of("idle", 0);
-        idle["submitted"] = json!(0);
-        idle["finished"] = json!(0);
-        let stats = json!({
-            "from": "2026-01-30T00:00:00.000Z", "to": "2026-01-31T00:00:00.000Z",
-            "types": [of("python", 1), of("bash", 0), idle],
-        });
+        let stats = StatsDocument {
+            seconds: None,
+            from: Some("2026-01-30T00:00:00.000Z".to_owned()),
+            to: Some("2026-01-31T00:00:00.000Z".to_owned()),
+            types: vec![of("python", 2, 1), of("bash", 1, 0), of("idle", 0, 0)],
+        };
         let text = table(&SiteLinks::new("/hero"), &stats).into_string();
         let address =
             "/hero/jobs?state=error&amp;type=python&amp;ended_since=2026-01-30T00:00:00.000Z";

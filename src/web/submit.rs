@@ -18,7 +18,9 @@ use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
 use crate::config::{Config, JobConfig, format_size};
+use crate::engine::scripts::{FindingDocument, FunctionDocument};
 use crate::proto::job::JobFiles;
+use crate::rpc::results::{Documented, Findings, SubmittedId};
 use crate::rpc::{RpcError, Scope};
 
 pub(super) use choice::DraftError;
@@ -98,10 +100,9 @@ pub(super) async fn change(
     let refused = match params {
         Err(error) => error,
         Ok(params) => match site.submit(&visitor, params, files).await {
-            Ok(answer) => {
+            Ok(SubmittedId { id, .. }) => {
                 site.snapshots_are_old();
-                let id = answer.get("id").and_then(Value::as_str).unwrap_or_default();
-                return Ok(site.done(&format!("/jobs/{}", encoded(id)), "Submitted."));
+                return Ok(site.done(&format!("/jobs/{}", encoded(&id)), "Submitted."));
             }
             Err(error) => refusal(error)?,
         },
@@ -157,34 +158,30 @@ async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Respo
         "script": draft.text("script"), "script_type": draft.text("script_type").trim(),
         "extension": draft.text("extension").trim(),
     });
-    let (error, note) = match site.call_or_why(visitor, "script.check", params).await {
+    let (error, note) = match site.call_for(visitor, "script.check", params).await {
         Err(error) => {
             let text = sentence(&error.message);
             (DraftError::default(), html! { div.note-err #why role="alert" { pre { (text) } } })
         }
-        Ok(answer) => {
-            let found = answer.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
-            let field = if found.is_empty() { "" } else { "script" };
+        Ok(Findings { errors }) => {
+            let field = if errors.is_empty() { "" } else { "script" };
             let error = DraftError { field: field.to_owned(), message: String::new() };
-            (error, findings(&found))
+            (error, findings(&errors))
         }
     };
     let main = page(site, visitor, draft, &error, &note).await;
     Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
 }
 
-fn findings(found: &[Value]) -> Markup {
-    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or_default();
+fn findings(found: &[FindingDocument]) -> Markup {
     html! {
         @if found.is_empty() {
             p role="status" { "No mistakes were found." }
         } @else {
             div.note-err #why role="alert" {
                 @for of in found {
-                    @if number(of, "line") > 0 {
-                        p { "Line " (number(of, "line")) ", column " (number(of, "column")) }
-                    }
-                    pre { (of.get("message").and_then(Value::as_str).unwrap_or_default()) }
+                    @if of.line > 0 { p { "Line " (of.line) ", column " (of.column) } }
+                    pre { (of.message) }
                 }
             }
         }
@@ -246,15 +243,14 @@ async fn functions(site: &Site, visitor: &Visitor, script_type: &str) -> Markup 
         return html! {};
     }
     let answer = site.ask(visitor, "script.functions", json!({ "script_type": script_type })).await;
-    let Ok(answer) = answer else { return html! {} };
-    let all = answer.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let small = all.len().to_string();
+    let Ok(Documented { functions }) = answer else { return html! {} };
+    let small = functions.len().to_string();
     html! {
         aside aria-label="Functions" {
             (bar(&format!("Functions of {script_type}"), &small, None))
-            @for group in all.chunk_by(|a, b| a.get("group") == b.get("group")) {
+            @for group in functions.chunk_by(|a, b| a.group == b.group) {
                 details {
-                    summary { (text(group.first(), "group")) }
+                    summary { (group[0].group) }
                     ul.fn { @for function in group { (documented(function)) } }
                 }
             }
@@ -262,20 +258,12 @@ async fn functions(site: &Site, visitor: &Visitor, script_type: &str) -> Markup 
     }
 }
 
-fn text<'a>(of: Option<&'a Value>, name: &str) -> &'a str {
-    of.and_then(|of| of.get(name)).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn documented(function: &Value) -> Markup {
-    let signatures = function.get("signatures").and_then(Value::as_array);
-    let example = text(Some(function), "example");
+fn documented(function: &FunctionDocument) -> Markup {
     html! {
         li {
-            @for signature in signatures.into_iter().flatten().filter_map(Value::as_str) {
-                code { (signature) } " "
-            }
-            p { (text(Some(function), "says")) }
-            @if !example.is_empty() { pre { (example) } }
+            @for signature in &function.signatures { code { (signature) } " " }
+            p { (function.says) }
+            @if !function.example.is_empty() { pre { (function.example) } }
         }
     }
 }

@@ -37,9 +37,9 @@ struct ListAudit {
 
 /// Changes.
 #[derive(Serialize, JsonSchema)]
-struct AuditList {
+pub(crate) struct AuditList {
     /// The changes, the newest first.
-    records: Vec<AuditRecord>,
+    pub(crate) records: Vec<AuditRecord>,
 }
 
 async fn list(context: CallContext, given: ListAudit) -> Result<AuditList, RpcError> {

@@ -48,11 +48,11 @@ methods! {
 
 /// The periodic jobs.
 #[derive(Serialize, JsonSchema)]
-struct PeriodicJobList {
+pub(crate) struct PeriodicJobList {
     /// The periodic jobs, by name.
-    cron: Vec<PeriodicJobDocument>,
+    pub(crate) cron: Vec<PeriodicJobDocument>,
     /// The mistakes of the files whose jobs are left out.
-    problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 async fn crontab(context: &CallContext) -> Result<Crontab, RpcError> {
@@ -112,9 +112,9 @@ struct LatestFirings {
 
 /// Firings of a periodic job.
 #[derive(Serialize, JsonSchema)]
-struct FiringList {
+pub(crate) struct FiringList {
     /// The firings, the newest first.
-    firings: Vec<FiringDocument>,
+    pub(crate) firings: Vec<FiringDocument>,
 }
 
 async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList, RpcError> {

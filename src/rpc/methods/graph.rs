@@ -160,12 +160,12 @@ struct ListGraphs {
 
 /// A page of graphs and batches.
 #[derive(Serialize, JsonSchema)]
-struct ListedGraphs {
+pub(crate) struct ListedGraphs {
     /// The graphs and batches. A caller with bounds gets its own alone; there may be less than a page with
     /// more to come.
-    graphs: Vec<GraphDocument>,
+    pub(crate) graphs: Vec<GraphDocument>,
     /// The cursor of the next page, if there may be one.
-    next: Option<u64>,
+    pub(crate) next: Option<u64>,
 }
 
 async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs, RpcError> {
@@ -222,13 +222,13 @@ struct GetGraph {
 
 /// A graph or batch with a page of its jobs.
 #[derive(Serialize, JsonSchema)]
-struct ShownGraph {
+pub(crate) struct ShownGraph {
     /// The graph or batch.
-    graph: GraphDocument,
+    pub(crate) graph: GraphDocument,
     /// Its jobs: those that failed, the cancelled, those that have not ended, the finished.
-    jobs: Vec<JobOfGraphDocument>,
+    pub(crate) jobs: Vec<JobOfGraphDocument>,
     /// The cursor of the next page, if there may be one.
-    next: Option<u64>,
+    pub(crate) next: Option<u64>,
 }
 
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {

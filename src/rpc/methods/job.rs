@@ -87,9 +87,9 @@ struct RunNew {
 
 /// The id of a job.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Id {
+pub(crate) struct Id {
     /// The id of the job.
-    pub(super) id: String,
+    pub(crate) id: String,
 }
 
 impl From<JobSettings> for SubmitNew {
@@ -258,9 +258,9 @@ struct ClearJobs {
 
 /// A number of deleted things.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Deleted {
+pub(crate) struct Deleted {
     /// The number of those that were deleted.
-    pub(super) deleted: u64,
+    pub(crate) deleted: u64,
 }
 
 async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {

@@ -49,11 +49,11 @@ fn wrong(field: &str, why: &str) -> RpcError {
 
 /// The files of a job.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ListedFiles {
+pub(crate) struct ListedFiles {
     /// The id of the job.
-    id: String,
+    pub(crate) id: String,
     /// Its files, those that its script left first.
-    files: Vec<JobFile>,
+    pub(crate) files: Vec<JobFile>,
 }
 
 pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles, RpcError> {
@@ -74,11 +74,11 @@ pub(super) struct OneFile {
 
 /// The content of a file.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct FileContent {
+pub(crate) struct FileContent {
     /// The name of the file.
-    name: String,
+    pub(crate) name: String,
     /// The content in Base64.
-    content: String,
+    pub(crate) content: String,
 }
 
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {

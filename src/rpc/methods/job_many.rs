@@ -69,18 +69,18 @@ pub(super) struct ChangeMany {
 
 /// The result of a change of many jobs.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ManyChangedDocument {
+pub(crate) struct ManyChangedDocument {
     /// The number of jobs that were changed.
-    done: u64,
+    pub(crate) done: u64,
     /// The number of jobs that stay as they are.
-    left: u64,
+    pub(crate) left: u64,
     /// Why the first of these does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// The jobs that stay as they are, with their reasons; at most 1000.
-    problems: Vec<UnchangedJob>,
+    pub(crate) problems: Vec<UnchangedJob>,
     /// True if more jobs match.
-    more: bool,
+    pub(crate) more: bool,
     /// With `dry_run`: the jobs that would be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     jobs: Option<Vec<ListedJob>>,

@@ -22,7 +22,7 @@ pub(super) struct JobSettings(Map<String, Value>);
 /// A job with all its fields.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(super) struct JobDocument(Value);
+pub(crate) struct JobDocument(pub(crate) Value);
 
 /// A job in a list.
 #[derive(Serialize)]

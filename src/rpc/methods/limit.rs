@@ -19,9 +19,9 @@ methods! {
 
 /// The limits.
 #[derive(Serialize, JsonSchema)]
-struct LimitList {
+pub(crate) struct LimitList {
     /// Each limit, and each value that it counts separately.
-    limits: Vec<LimitDocument>,
+    pub(crate) limits: Vec<LimitDocument>,
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<LimitList, RpcError> {

@@ -46,15 +46,15 @@ struct ConfiguredNotification {
 
 /// The notifications and their latest deliveries.
 #[derive(Serialize, JsonSchema)]
-struct DeliveryList {
+pub(crate) struct DeliveryList {
     /// The notifications that are configured here.
     configured: Vec<ConfiguredNotification>,
     /// Messages that are held until the `every` of a notification has passed.
     held: Vec<HeldMessage>,
     /// The ends of deliveries, the newest first.
-    deliveries: Vec<DeliveryRecord>,
+    pub(crate) deliveries: Vec<DeliveryRecord>,
     /// The latest attempt of each notification whose latest attempt failed.
-    failing: Vec<DeliveryRecord>,
+    pub(crate) failing: Vec<DeliveryRecord>,
 }
 
 async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryList, RpcError> {

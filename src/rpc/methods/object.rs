@@ -41,23 +41,23 @@ struct Types {
 
 /// Numbers of objects.
 #[derive(Serialize, JsonSchema)]
-struct TypeCounts {
+pub(crate) struct TypeCounts {
     /// Each type of each context.
-    types: Vec<TypeCount>,
+    pub(crate) types: Vec<TypeCount>,
     /// The value of `after` for the next page, if there may be one.
-    next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 /// The objects of one type in one context.
 #[derive(Serialize, JsonSchema)]
-struct TypeCount {
+pub(crate) struct TypeCount {
     /// The context.
-    context: String,
+    pub(crate) context: String,
     /// The type.
     #[serde(rename = "type")]
-    object_type: String,
+    pub(crate) object_type: String,
     /// The number of objects.
-    objects: u64,
+    pub(crate) objects: u64,
 }
 
 async fn types(context: CallContext, given: Types) -> Result<TypeCounts, RpcError> {
@@ -105,11 +105,11 @@ struct ListObjects {
 
 /// A page of objects.
 #[derive(Serialize, JsonSchema)]
-struct ObjectPage {
+pub(crate) struct ObjectPage {
     /// The objects, each with its `id`, `version`, `created_at` and `modified_at`.
-    objects: Vec<Map<String, Value>>,
+    pub(crate) objects: Vec<Map<String, Value>>,
     /// The value of `after` for the next page, if there may be one.
-    next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 fn named(context: &CallContext, name: &str) -> Result<object::Context, RpcError> {

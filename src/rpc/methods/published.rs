@@ -35,9 +35,9 @@ methods! {
 
 /// The published scripts.
 #[derive(Serialize, JsonSchema)]
-struct ScriptList {
+pub(crate) struct ScriptList {
     /// The latest version of each, by name.
-    scripts: Vec<ScriptDocument>,
+    pub(crate) scripts: Vec<ScriptDocument>,
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<ScriptList, RpcError> {
@@ -84,9 +84,9 @@ struct NamedScript {
 
 /// The versions of a script.
 #[derive(Serialize, JsonSchema)]
-struct ScriptVersions {
+pub(crate) struct ScriptVersions {
     /// The versions that are kept, the newest first.
-    versions: Vec<ScriptDocument>,
+    pub(crate) versions: Vec<ScriptDocument>,
 }
 
 async fn history(context: CallContext, given: NamedScript) -> Result<ScriptVersions, RpcError> {

@@ -107,9 +107,9 @@ async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcErr
 
 /// A number of ended jobs.
 #[derive(Serialize, JsonSchema)]
-struct Purged {
+pub(crate) struct Purged {
     /// The number of jobs that ended.
-    purged: u64,
+    pub(crate) purged: u64,
 }
 
 async fn purge(context: CallContext, given: OneQueue) -> Result<Purged, RpcError> {

@@ -17,12 +17,12 @@ pub(super) struct StoredJob {
 
 /// The id of a submitted job.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct SubmittedId {
+pub(crate) struct SubmittedId {
     /// The id of the job.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// False if no job was stored: the id names the job that holds its unique key, or one that was submitted before
     /// with this id and the same content.
-    created: bool,
+    pub(crate) created: bool,
 }
 
 impl From<StoredJob> for SubmittedId {

@@ -38,9 +38,9 @@ struct CheckScript {
 
 /// The mistakes of a script.
 #[derive(Serialize, JsonSchema)]
-struct Findings {
+pub(crate) struct Findings {
     /// The mistakes; none if the script is good.
-    errors: Vec<Finding>,
+    pub(crate) errors: Vec<Finding>,
 }
 
 async fn check(context: CallContext, given: CheckScript) -> Result<Findings, RpcError> {
@@ -80,9 +80,9 @@ struct FindFunctions {
 
 /// Functions of scripts.
 #[derive(Serialize, JsonSchema)]
-struct Documented {
+pub(crate) struct Documented {
     /// The functions.
-    functions: Vec<FunctionDocument>,
+    pub(crate) functions: Vec<FunctionDocument>,
 }
 
 async fn functions(context: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {

@@ -7,11 +7,11 @@ use crate::proto::job::JobId;
 
 /// A job and the change.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ToldJob {
+pub(crate) struct ToldJob {
     /// The id of the job.
-    id: String,
+    pub(crate) id: String,
     /// Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`.
-    result: String,
+    pub(crate) result: String,
 }
 
 impl ToldJob {

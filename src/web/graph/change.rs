@@ -6,19 +6,25 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::super::graphs::address;
+use super::super::graphs::{address, label};
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, things};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
+use crate::client::{GraphChange, GraphDocument};
+use crate::rpc::results::ShownGraph;
 
 /// Reads a graph without its jobs.
-pub(super) async fn named(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
-    let mut answer = site.ask(visitor, "graph.get", json!({ "id": id, "limit": 1 })).await?;
-    Ok(JobDoc::from(answer["graph"].take()))
+pub(super) async fn named(
+    site: &Site,
+    visitor: &Visitor,
+    id: &str,
+) -> Result<GraphDocument, PageError> {
+    let asked = json!({ "id": id, "limit": 1 });
+    let ShownGraph { graph, .. } = site.ask(visitor, "graph.get", asked).await?;
+    Ok(graph)
 }
 
 /// Asks before the jobs of a graph are stopped.
@@ -28,9 +34,8 @@ pub(in crate::web) async fn ask_stop(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let graph = named(&site, &visitor, &id).await?;
-    let number = graph.whole("waiting").unwrap_or_default();
     let question = Confirm {
-        title: format!("Stop {} of {}?", things(number, "job"), graph.label()),
+        title: format!("Stop {} of {}?", things(graph.waiting, "job"), label(&graph)),
         text: "Those that run are told to stop, those that wait do not start. They can be retried."
             .to_owned(),
         back: site.links().to(&address(&graph)),
@@ -48,9 +53,8 @@ pub(in crate::web) async fn ask_delete(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let graph = named(&site, &visitor, &id).await?;
-    let number = graph.whole("jobs").unwrap_or_default();
     let question = Confirm {
-        title: format!("Delete {} with {}?", graph.label(), things(number, "job")),
+        title: format!("Delete {} with {}?", label(&graph), things(graph.jobs, "job")),
         text: "The scripts, outputs and logs of its jobs are gone for good.".to_owned(),
         back: site.links().to(&address(&graph)),
         action: site.links().to(&address(&graph)),
@@ -71,46 +75,46 @@ pub(in crate::web) async fn change(
         return Err(PageError::wrong("The form asks for nothing that a graph can do."));
     };
     let graph = named(&site, &visitor, &id).await?;
-    let answer = site.call(&visitor, &format!("graph.{verb}"), json!({ "id": graph.id() })).await?;
+    let (method, params) = (format!("graph.{verb}"), json!({ "id": graph.id }));
+    let changed: GraphChange = site.call_for(&visitor, &method, params).await?;
     site.snapshots_are_old();
     // A graph with jobs left is still there.
-    let is_gone = verb == "delete" && answer["left"] == 0;
+    let is_gone = verb == "delete" && changed.left == 0;
     let back = if is_gone { "/graphs".to_owned() } else { address(&graph) };
-    Ok(site.done(&back, &said(verb, &answer)))
+    Ok(site.done(&back, &said(verb, &changed)))
 }
 
 /// Runs the failed jobs of a graph again with these changes.
 pub(super) async fn retried(
     site: &Site,
     visitor: &Visitor,
-    graph: &JobDoc,
+    graph: &GraphDocument,
     changes: Value,
 ) -> Result<Response, PageError> {
-    let params = json!({ "id": graph.id(), "changes": changes });
-    let answer = site.call(visitor, "graph.retry", params).await?;
+    let params = json!({ "id": graph.id, "changes": changes });
+    let retried = site.call_for(visitor, "graph.retry", params).await?;
     site.snapshots_are_old();
-    Ok(site.done(&address(graph), &said("retry", &answer)))
+    Ok(site.done(&address(graph), &said("retry", &retried)))
 }
 
 /// Returns the sentence about what happened: `Retried 2 jobs, 1 stays as it is.`
-fn said(verb: &str, answer: &Value) -> String {
-    let number = |field: &str| answer[field].as_u64().unwrap_or_default();
+fn said(verb: &str, changed: &GraphChange) -> String {
     let word = match verb {
         "retry" => "Retried",
         "stop" => "Stopped",
         _ => "Deleted",
     };
-    let mut text = format!("{word} {}", things(number("done"), "job"));
-    if number("told") > 0 {
-        let _ = write!(text, ", told {} to stop", things(number("told"), "running job"));
+    let mut text = format!("{word} {}", things(changed.done, "job"));
+    if changed.told > 0 {
+        let _ = write!(text, ", told {} to stop", things(changed.told, "running job"));
     }
-    match number("left") {
+    match changed.left {
         0 => {}
         1 => text += ", 1 stays as it is",
         left => drop(write!(text, ", {left} stay as they are")),
     }
-    if let Some(why) = answer["problems"][0]["problem"].as_str() {
-        let _ = write!(text, ": {why}");
+    if let Some(first) = changed.problems.first() {
+        let _ = write!(text, ": {}", first.problem);
     }
     text + "."
 }
@@ -118,12 +122,14 @@ fn said(verb: &str, answer: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::GraphProblem;
 
     #[test]
     fn sentence_says_what_happened_and_what_was_left() {
-        assert_eq!(said("retry", &json!({ "done": 2, "told": 0, "left": 0 })), "Retried 2 jobs.");
-        let stopped =
-            json!({ "done": 1, "told": 3, "left": 2, "problems": [{ "problem": "gone" }] });
+        let retried = GraphChange { done: 2, ..GraphChange::default() };
+        assert_eq!(said("retry", &retried), "Retried 2 jobs.");
+        let why = GraphProblem { id: "a".to_owned(), problem: "gone".to_owned() };
+        let stopped = GraphChange { done: 1, told: 3, left: 2, problems: vec![why] };
         let text = "Stopped 1 job, told 3 running jobs to stop, 2 stay as they are: gone.";
         assert_eq!(said("stop", &stopped), text);
     }

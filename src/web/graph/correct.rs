@@ -7,14 +7,16 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::super::graphs::{address, docs};
+use super::super::graphs::{address, label};
 use super::super::job::read;
 use super::super::layout::{Nav, WebPage};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
 use super::change::{named, retried};
+use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::FailureCause;
+use crate::rpc::results::ShownGraph;
 
 /// The most scripts of a form.
 const SCRIPTS_MAX: usize = 20;
@@ -22,16 +24,20 @@ const SCRIPTS_MAX: usize = 20;
 const SCRIPT: &str = "script-";
 
 /// Reads the jobs of a graph that failed by themselves, not because of others.
-async fn failed(site: &Site, visitor: &Visitor, graph: &JobDoc) -> Result<Vec<JobDoc>, PageError> {
-    let params = json!({ "id": graph.id(), "outcome": "failed", "limit": 1000 });
-    let mut answer = site.ask(visitor, "graph.get", params).await?;
-    let by_itself = |job: &JobDoc| {
-        let error = job.text("error");
-        !error.is_empty() && FailureCause::of(error) != FailureCause::Prerequisite
+async fn failed(
+    site: &Site,
+    visitor: &Visitor,
+    graph: &GraphDocument,
+) -> Result<Vec<JobDoc>, PageError> {
+    let params = json!({ "id": graph.id, "outcome": "failed", "limit": 1000 });
+    let ShownGraph { jobs: failed, .. } = site.ask(visitor, "graph.get", params).await?;
+    let by_itself = |job: &&JobOfGraphDocument| {
+        let error = job.error.as_deref();
+        error.is_some_and(|error| FailureCause::of(error) != FailureCause::Prerequisite)
     };
     let mut jobs = Vec::new();
-    for job in docs(&mut answer, "jobs").iter().filter(|job| by_itself(job)).take(SCRIPTS_MAX) {
-        jobs.push(read(site, visitor, job.id()).await?);
+    for job in failed.iter().filter(by_itself).take(SCRIPTS_MAX) {
+        jobs.push(read(site, visitor, &job.id).await?);
     }
     Ok(jobs)
 }
@@ -52,9 +58,9 @@ pub(in crate::web) async fn ask_correction(
             div {
                 p.crumb {
                     a href=(links.to("/graphs")) { "Graphs" } " / "
-                    a href=(own) { (graph.label()) } " / Correct"
+                    a href=(own) { (label(&graph)) } " / Correct"
                 }
-                h1.plain-h { "Correct " (graph.label()) }
+                h1.plain-h { "Correct " (label(&graph)) }
                 p.meta {
                     "Its failed jobs run again, and then those that wait for them. The script that the last attempt of a "
                     "job ran stays in the record of that attempt."
@@ -75,7 +81,7 @@ pub(in crate::web) async fn ask_correction(
             button.primary { "Run again" }
         }
     };
-    let title = format!("Correct {}", graph.label());
+    let title = format!("Correct {}", label(&graph));
     Ok(site.page(&visitor, &now, &WebPage::still(title, Nav::Graphs, main)))
 }
 

@@ -7,17 +7,17 @@ use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::bonds;
 use super::super::doc::JobDoc;
-use super::super::graphs::{address, counts, docs, state};
+use super::super::graphs::{address, counts, label, pages, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
-    ShownState, columns, duration, empty, id_link, pager, percent, things, was,
+    ShownState, data_table, duration, empty, id_link, percent, things, was_at,
 };
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
@@ -25,9 +25,12 @@ use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
 use super::draw::{GraphZoom, node_id};
 use super::{JOBS_MAX, SeenGraph, figure, of, zoom_links};
+use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
+use crate::proto::graph::GraphKind;
 use crate::proto::job::JobId;
 use crate::rpc::Scope;
+use crate::rpc::results::ShownGraph;
 
 /// The query of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -41,8 +44,8 @@ pub(in crate::web) struct WholeQuery {
 
 /// A graph as the page shows it.
 struct DrawnGraph {
-    graph: JobDoc,
-    /// Its jobs with their outcome; jobs that still exist have their other fields too.
+    graph: GraphDocument,
+    /// Its jobs; one that was deleted with its outcome alone.
     jobs: Vec<JobDoc>,
     /// The drawing; `None` if it is too large, and for jobs without bonds.
     drawn: Option<SeenGraph>,
@@ -59,29 +62,22 @@ async fn read(
     if let Ok(after) = query.after.parse::<u64>() {
         params["cursor"] = json!(after);
     }
-    let mut answer = site.ask(visitor, "graph.get", params).await?;
-    let members = docs(&mut answer, "jobs");
-    let (graph, next) = (JobDoc::from(answer["graph"].take()), answer["next"].as_u64());
-    let own: JobId = graph.id().parse().map_err(|_| PageError::not_found("No such graph."))?;
-    let ids = members.iter().filter_map(|job| job.id().parse().ok()).collect();
+    let ShownGraph { graph, jobs: members, next } = site.ask(visitor, "graph.get", params).await?;
+    let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
+    let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
     let mut found = site.client().bonds_in_graph(&own, ids).await?;
     found.retain(|of| {
         of.job.fields.get("graph_id").is_some_and(|of| of == own.as_str()) && visitor.sees(&of.job)
     });
-    let place = |job: &JobDoc| job.whole("place").unwrap_or_default();
-    let places: HashMap<String, u64> =
-        members.iter().map(|job| (job.id().to_owned(), place(job))).collect();
+    let places: HashMap<&str, u64> =
+        members.iter().map(|job| (job.id.as_str(), job.place)).collect();
     found.sort_by_key(|of| places.get(of.job.id.as_str()).copied());
     let mut seen = of(&found, false);
     bonds::tell(site, visitor, &mut seen.jobs).await?;
     let known: HashMap<&str, &JobDoc> = seen.jobs.iter().map(|job| (job.id(), job)).collect();
-    let whole = |member: JobDoc| match known.get(member.id()) {
-        None => member,
-        Some(job) => {
-            let mut job = (*job).clone();
-            job.set("outcome", json!(member.text("outcome")));
-            job
-        }
+    let whole = |member: JobOfGraphDocument| {
+        let known = known.get(member.id.as_str()).map(|job| (*job).clone());
+        known.unwrap_or_else(|| JobDoc::from(json!(member)))
     };
     let jobs = members.into_iter().map(whole).collect();
     let is_whole = next.is_none() && query.after.is_empty();
@@ -99,14 +95,14 @@ pub(in crate::web) async fn show(
     let now = site.snapshot(&visitor).await?;
     let shown = read(&site, &visitor, &id, &query).await?;
     let (links, at) = (site.links(), now.moment.at);
-    let title = shown.graph.label();
+    let title = label(&shown.graph);
     let main = html! {
         div.head {
             div {
                 p.crumb { a href=(links.to("/graphs")) { "Graphs" } }
                 div.idline { h1.plain-h { (title) } }
                 p.idrow {
-                    (shown.graph.text("kind")) " " code #graph-id { (shown.graph.id()) }
+                    (shown.graph.kind.as_str()) " " code #graph-id { (shown.graph.id) }
                     button.plain type="button" data-copy="#graph-id" { "Copy id" }
                 }
                 (headline(&shown, links, at))
@@ -121,7 +117,12 @@ pub(in crate::web) async fn show(
         section.gap {
             (bar("Jobs", "the failed first", None))
             (table(&shown, links, at))
-            (pages(&shown, &query, links))
+            (pages(
+                links,
+                &address(&shown.graph),
+                (&query.after, shown.next),
+                &things(shown.jobs.len() as u64, "job"),
+            ))
         }
         (callbacks(&shown.graph, links))
     };
@@ -161,7 +162,7 @@ fn first_failure(jobs: &[JobDoc]) -> Option<&JobDoc> {
 
 fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     let graph = &shown.graph;
-    let caller = graph.text("caller_id");
+    let caller = &graph.caller_id;
     html! {
         p.meta #headline {
             span { (state(graph)) }
@@ -177,21 +178,21 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
             @if !caller.is_empty() {
                 span { "from " a href=(links.with("/jobs", &[("caller", caller)])) { (caller) } }
             }
-            @if let Some(at) = graph.time("created_at") { span { "created " (was(at, now)) } }
-            @if let Some(at) = graph.time("ended_at") { span { "ended " (was(at, now)) } }
+            span { "created " (was_at(&graph.created_at, now)) }
+            @if let Some(at) = &graph.ended_at { span { "ended " (was_at(at, now)) } }
         }
     }
 }
 
 /// Returns the bar with a part for each outcome.
-fn progress(graph: &JobDoc) -> Markup {
-    let number = |field| graph.whole(field).unwrap_or_default();
-    let all = number("jobs").max(1);
+fn progress(graph: &GraphDocument) -> Markup {
+    let all = graph.jobs.max(1);
     let mut from = 0;
-    let parts = [("finished", "finished"), ("failed", "error"), ("cancelled", "cancelled")];
-    let parts = parts.map(|(field, class)| {
-        let part = (from * 1000 / all, number(field) * 1000 / all, class);
-        from += number(field);
+    let parts =
+        [(graph.finished, "finished"), (graph.failed, "error"), (graph.cancelled, "cancelled")];
+    let parts = parts.map(|(number, class)| {
+        let part = (from * 1000 / all, number * 1000 / all, class);
+        from += number;
         part
     });
     #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
@@ -210,15 +211,14 @@ fn progress(graph: &JobDoc) -> Markup {
 }
 
 fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Timestamp) -> Markup {
-    let jobs = shown.graph.whole("jobs").unwrap_or_default();
-    let is_large = jobs > JOBS_MAX as u64;
+    let is_large = shown.graph.jobs > JOBS_MAX as u64;
     html! {
         @if let Some(graph) = &shown.drawn {
             @let first = first_failure(&shown.jobs).map_or("", JobDoc::id);
             (figure(graph, first, GraphZoom::of(&query.zoom), links, now))
         } @else {
             figure #figure {
-                @if is_large && shown.graph.text("kind") == "graph" {
+                @if is_large && shown.graph.kind == GraphKind::Graph {
                     p.dim { "A graph of more than " (JOBS_MAX) " jobs is not drawn. The graph around each job is." }
                 }
             }
@@ -226,12 +226,12 @@ fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Times
     }
 }
 
-fn may_change(visitor: &Visitor, graph: &JobDoc) -> bool {
-    let is_own = graph.text("caller_id") == visitor.caller.name;
+fn may_change(visitor: &Visitor, graph: &GraphDocument) -> bool {
+    let is_own = graph.caller_id == visitor.caller.name;
     visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
 }
 
-fn actions(links: &SiteLinks, visitor: &Visitor, graph: &JobDoc) -> Markup {
+fn actions(links: &SiteLinks, visitor: &Visitor, graph: &GraphDocument) -> Markup {
     html! {
         @if may_change(visitor, graph) {
             div.actions {
@@ -244,18 +244,17 @@ fn actions(links: &SiteLinks, visitor: &Visitor, graph: &JobDoc) -> Markup {
     }
 }
 
-fn buttons(links: &SiteLinks, graph: &JobDoc) -> Markup {
-    let number = |field| graph.whole(field).unwrap_or_default();
+fn buttons(links: &SiteLinks, graph: &GraphDocument) -> Markup {
     let own = links.to(&address(graph));
     html! {
         span #graph-actions .actions {
-            @if number("failed") + number("cancelled") > 0 {
+            @if graph.failed + graph.cancelled > 0 {
                 button #do-retry name="do" value="retry" data-key="retry" { "Retry failed" }
             }
-            @if number("failed") > 0 {
+            @if graph.failed > 0 {
                 a.btn #do-correct href={ (own) "/correct" } { "Correct and retry…" }
             }
-            @if number("waiting") > 0 {
+            @if graph.waiting > 0 {
                 a.btn #do-stop href={ (own) "/stop" } data-ask data-key="stop" { "Stop…" }
             }
             a.btn.danger #do-delete href={ (own) "/delete" } data-ask { "Delete…" }
@@ -264,28 +263,23 @@ fn buttons(links: &SiteLinks, graph: &JobDoc) -> Markup {
 }
 
 fn table(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+    let rows = html! { @for job in &shown.jobs { (row(job, links, now)) } };
     html! {
         div #graph-table {
             @if shown.jobs.is_empty() { (empty(&html! { "No jobs." })) }
-            @else {
-                table.stack.nopick.fix role="table" {
-                    caption.sr { "Jobs of the graph" }
-                    thead role="rowgroup" {
-                        tr role="row" {
-                            (columns(&[
-                                ("c-ac", "Job"), ("c-st", "State"), ("c-tg", "Type, group"),
-                                ("", "What it is at"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
-                            ]))
-                        }
-                    }
-                    tbody role="rowgroup" {
-                        @for job in &shown.jobs { (row(job, links, now)) }
-                    }
-                }
-            }
+            @else { (data_table("nopick fix", "Jobs of the graph", &HEADS, &rows)) }
         }
     }
 }
+
+const HEADS: [(&str, &str); 6] = [
+    ("c-ac", "Job"),
+    ("c-st", "State"),
+    ("c-tg", "Type, group"),
+    ("", "What it is at"),
+    ("num c-at", "Attempt"),
+    ("num c-tk", "Took"),
+];
 
 fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let is_gone = job.text("status").is_empty();
@@ -305,28 +299,18 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-fn pages(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks) -> Markup {
-    let path = address(&shown.graph);
-    let next = shown.next.map(|next| links.with(&path, &[("after", &next.to_string())]));
-    let first = (!query.after.is_empty()).then(|| links.to(&path));
-    let number = things(shown.jobs.len() as u64, "job");
-    pager(&number, first.as_deref(), next.as_deref())
-}
-
 /// Returns the jobs that the end of the graph started.
-fn callbacks(graph: &JobDoc, links: &SiteLinks) -> Markup {
-    let started = graph.get("callbacks").and_then(Value::as_object);
+fn callbacks(graph: &GraphDocument, links: &SiteLinks) -> Markup {
     let state = |name: &str| {
-        let jobs = graph.get("callback_jobs")?.as_array()?;
-        jobs.iter().find(|job| job["callback"] == name)?["status"].as_str()
+        let job = graph.callback_jobs.iter().find(|job| job.callback == name)?;
+        Some(job.status.as_str())
     };
     html! {
         section #callbacks {
-            @if let Some(started) = started.filter(|started| !started.is_empty()) {
+            @if !graph.callbacks.is_empty() {
                 (bar("Started by its end", "", None))
                 dl.facts {
-                    @for (name, job) in started {
-                        @let id = job.as_str().unwrap_or_default();
+                    @for (name, id) in &graph.callbacks {
                         dt { (name) }
                         dd { (id_link(id, &links.job(id))) @if let Some(state) = state(name) { " " (state) } }
                     }

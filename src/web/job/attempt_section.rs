@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{columns, duration, elapsed, first_line, instant, sign};
+use super::super::parts::{data_table, duration, elapsed, first_line, instant, sign};
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 
@@ -32,29 +32,21 @@ pub(super) fn section(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup
 fn table(attempts: &[ShownAttempt], job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let most = job.whole("retries").unwrap_or_default() + 1;
     html! {
-        table.att.stack.nopick.fix role="table" {
-            caption.sr { "Attempts, the newest first" }
-            thead role="rowgroup" {
+        (data_table("att nopick fix", "Attempts, the newest first", &[
+            ("c-n", "Attempt"), ("c-st", "State"), ("", "How it went"), ("c-ca", "Machine"), ("num c-ca", "Started"),
+            ("num c-tk", "Took"),
+        ], &html! {
+            @for (place, attempt) in attempts.iter().enumerate().rev() {
                 tr role="row" {
-                    (columns(&[
-                        ("c-n", "Attempt"), ("c-st", "State"), ("", "How it went"), ("c-ca", "Machine"),
-                        ("num c-ca", "Started"), ("num c-tk", "Took"),
-                    ]))
+                    td.m1 role="cell" { (number(attempt, place + 1 == attempts.len(), most)) }
+                    td.m4 role="cell" { (sign(attempt.class, attempt.class, attempt.word)) }
+                    td.m5.cut role="cell" { (how(attempt, job)) }
+                    td.wide.dim.cut role="cell" { (machine(attempt, links)) }
+                    td.num.wide role="cell" { (instant(attempt.started)) }
+                    td.num.mr role="cell" { (took(attempt, now)) }
                 }
             }
-            tbody role="rowgroup" {
-                @for (place, attempt) in attempts.iter().enumerate().rev() {
-                    tr role="row" {
-                        td.m1 role="cell" { (number(attempt, place + 1 == attempts.len(), most)) }
-                        td.m4 role="cell" { (sign(attempt.class, attempt.class, attempt.word)) }
-                        td.m5.cut role="cell" { (how(attempt, job)) }
-                        td.wide.dim.cut role="cell" { (machine(attempt, links)) }
-                        td.num.wide role="cell" { (instant(attempt.started)) }
-                        td.num.mr role="cell" { (took(attempt, now)) }
-                    }
-                }
-            }
-        }
+        }))
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
 use super::{parsed, read, tell_form};
+use crate::rpc::results::ToldJob;
 
 /// Asks before a job is deleted.
 pub(in crate::web) async fn ask_delete(
@@ -52,9 +53,12 @@ pub(in crate::web) async fn change(
             ("The job runs again.".to_owned(), own)
         }
         "stop" => {
-            let answer = site.call(&visitor, "job.stop", params).await?;
-            let has_ended = answer.get("result").is_some_and(|result| result == "stopped");
-            let said = if has_ended { "Stopped." } else { "Its actor was told to stop it." };
+            let told: ToldJob = site.call_for(&visitor, "job.stop", params).await?;
+            let said = if told.result == "stopped" {
+                "Stopped."
+            } else {
+                "Its actor was told to stop it."
+            };
             (said.to_owned(), own)
         }
         "tell" => (tell_form::tell(&site, &visitor, &id, &fields).await?, own),

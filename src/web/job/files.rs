@@ -17,6 +17,8 @@ use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
 use super::facts::bytes;
 use crate::proto::job::STDIN;
+use crate::rpc::results::{FileContent, ListedFiles};
+use crate::store::FileSide;
 
 /// Returns the list, empty for a job without files.
 pub(super) async fn section(
@@ -29,22 +31,21 @@ pub(super) async fn section(
     if !has_some("output_files") && !has_some("input_files") {
         return Ok(html! { section #files {} });
     }
-    let answer = site.ask(visitor, "job.files", json!({ "id": job.id() })).await?;
-    let files = answer["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let asked = json!({ "id": job.id() });
+    let ListedFiles { files, .. } = site.ask(visitor, "job.files", asked).await?;
     let folder = format!("{}/files", site.links().job(job.id()));
     Ok(html! {
         section #files {
             (bar("Files", "", None))
             ul {
-                @for file in files {
-                    @let name = file["name"].as_str().unwrap_or_default();
+                @for file in &files {
                     li {
-                        a href={ (folder) "/" (encoded(name)) } download {
-                            @if file["kind"] == "stdin" { "standard input" } @else { (name) }
+                        a href={ (folder) "/" (encoded(&file.name)) } download {
+                            @if file.kind == FileSide::Stdin { "standard input" } @else { (file.name) }
                         }
                         " " span.faint {
-                            (bytes(file["size"].as_u64().unwrap_or_default()))
-                            @if file["kind"] != "output" { ", given to it" }
+                            (bytes(file.size))
+                            @if file.kind != FileSide::Output { ", given to it" }
                         }
                     }
                 }
@@ -60,8 +61,7 @@ pub(in crate::web) async fn download(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, PageError> {
     let params = json!({ "id": id, "name": name });
-    let answer = site.ask(&visitor, "job.file", params).await?;
-    let content = answer["content"].as_str().unwrap_or_default();
+    let FileContent { content, .. } = site.ask(&visitor, "job.file", params).await?;
     let content = BASE64_STANDARD.decode(content).unwrap_or_default();
     // Nothing of it is shown in the place of the page.
     let saved = if name == STDIN { "stdin" } else { &name };

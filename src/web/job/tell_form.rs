@@ -11,6 +11,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageError;
 use crate::proto::job::{AskedWait, JobId, JobStatus};
+use crate::rpc::results::ToldJob;
 
 /// Returns the wait of a job, with the form if it is for an event and the visitor may change the job.
 pub(super) fn section(
@@ -56,7 +57,7 @@ pub(super) async fn tell(
     let (event, text) = (fields.get("event"), fields.get("data"));
     let data = if text.is_empty() { Value::Null } else { json!(text) };
     let params = json!({ "id": id.as_str(), "event": event, "data": data });
-    let answer = site.call(visitor, "job.tell", params).await?;
-    let was_awaited = answer.get("result").is_some_and(|result| result == "told");
+    let told: ToldJob = site.call_for(visitor, "job.tell", params).await?;
+    let was_awaited = told.result == "told";
     Ok(if was_awaited { "Told. It runs again." } else { "Kept for its next wait." }.to_owned())
 }

@@ -12,6 +12,7 @@ use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, sentence};
 use super::filter::JobFilter;
+use crate::rpc::results::ManyChangedDocument;
 
 /// The maximum number of jobs that one form changes.
 const JOBS_MAX: usize = 1_000;
@@ -156,10 +157,9 @@ async fn change_all(
     } else {
         ("job.change_many".to_owned(), json!({ "change": verb.word(), "ids": ids }))
     };
-    let changed = site.call(visitor, &method, params).await?;
-    let number = |name: &str| changed[name].as_u64().unwrap_or_default();
-    let reason = changed["reason"].as_str().map(sentence);
-    Ok(tally(verb, filter.noun(), (number("done"), number("left")), reason.as_deref()))
+    let changed: ManyChangedDocument = site.call_for(visitor, &method, params).await?;
+    let reason = changed.reason.as_deref().map(sentence);
+    Ok(tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref()))
 }
 
 fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{ShownState, columns, empty, until};
+use super::super::parts::{ShownState, data_table, empty, until};
 use super::super::snapshot::SiteSnapshot;
 use crate::client::PeriodicJobDocument;
 
@@ -16,15 +16,9 @@ pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
             (bar("Due next", "", Some(("All periodic jobs", &all))))
             @if now.due.is_empty() { (empty(&html! { "No periodic job." })) }
             @else {
-                table.stack.nopick.due role="table" {
-                    caption.sr { "Periodic jobs due next" }
-                    thead role="rowgroup" {
-                        tr role="row" {
-                            (columns(&[("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due")]))
-                        }
-                    }
-                    tbody role="rowgroup" { @for job in now.due.iter() { (row(links, now, job)) } }
-                }
+                (data_table("nopick due", "Periodic jobs due next", &[
+                    ("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due"),
+                ], &html! { @for job in now.due.iter() { (row(links, now, job)) } }))
             }
         }
     }

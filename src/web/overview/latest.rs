@@ -7,7 +7,7 @@ use super::super::bonds::{error_line, tell_prerequisite};
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, ago, columns, count, empty, id_link};
+use super::super::parts::{ShownState, ago, count, data_table, empty, id_link};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
@@ -22,24 +22,18 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
             (bar("Latest errors", "", Some(("Show all", &all))))
             @if failed.is_empty() { (empty(&html! { "None of the latest jobs has failed." })) }
             @else {
-                table.stack.nopick.fix.fails role="table" {
-                    caption.sr { "Latest errors" }
-                    thead role="rowgroup" {
+                (data_table("nopick fix fails", "Latest errors", &[
+                    ("c-id", "Job"), ("", "Error"), ("c-ty", "Type"), ("num c-tk", "Ended"),
+                ], &html! {
+                    @for job in failed {
                         tr role="row" {
-                            (columns(&[("c-id", "Job"), ("", "Error"), ("c-ty", "Type"), ("num c-tk", "Ended")]))
+                            td.cut.m1 role="cell" { (link(links, job)) }
+                            td.cut.m5 role="cell" { (error(links, now, job)) }
+                            td.dim.wide role="cell" { (field(job, "script_type")) }
+                            td.num.mr role="cell" { (age(job, "finished_at", now)) }
                         }
                     }
-                    tbody role="rowgroup" {
-                        @for job in failed {
-                            tr role="row" {
-                                td.cut.m1 role="cell" { (link(links, job)) }
-                                td.cut.m5 role="cell" { (error(links, now, job)) }
-                                td.dim.wide role="cell" { (field(job, "script_type")) }
-                                td.num.mr role="cell" { (age(job, "finished_at", now)) }
-                            }
-                        }
-                    }
-                }
+                }))
             }
         }
     }
@@ -68,23 +62,15 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
             (bar("Running now", &small, Some(("Show all", &all))))
             @if now.latest.running.is_empty() { (empty(&html! { "No job runs." })) }
             @else {
-                table.stack.nopick.fix.run role="table" {
-                    caption.sr { "Running jobs" }
-                    thead role="rowgroup" {
+                (data_table("nopick fix run", "Running jobs", &[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")], &html! {
+                    @for job in now.latest.running.iter().take(LATEST) {
                         tr role="row" {
-                            (columns(&[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")]))
+                            td.cut.m1 role="cell" { (link(links, job)) }
+                            td.why.m5.cut role="cell" { (progress(job)) }
+                            td.num.mr role="cell" { (age(job, "started_at", now)) }
                         }
                     }
-                    tbody role="rowgroup" {
-                        @for job in now.latest.running.iter().take(LATEST) {
-                            tr role="row" {
-                                td.cut.m1 role="cell" { (link(links, job)) }
-                                td.why.m5.cut role="cell" { (progress(job)) }
-                                td.num.mr role="cell" { (age(job, "started_at", now)) }
-                            }
-                        }
-                    }
-                }
+                }))
             }
         }
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{columns, count, percent, rate};
+use super::super::parts::{count, data_table, percent, rate};
 use super::super::snapshot::SiteSnapshot;
 use crate::store::{LastHour, TypeState};
 
@@ -23,18 +23,10 @@ pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     html! {
         section #by-type {
             (bar("By type", "the last hour", None))
-            table.stack.nopick.three role="table" {
-                caption.sr { "Script types over the last hour" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        (columns(&[
-                            ("", "Type"), ("num", "Finished/s"), ("num", "Failed/s"), ("num", "Errors"),
-                            ("num", "Dead letters"), ("num", "Tasks busy"),
-                        ]))
-                    }
-                }
-                tbody role="rowgroup" { @for (of, hour) in &types { (row(links, now, of, hour)) } }
-            }
+            (data_table("nopick three", "Script types over the last hour", &[
+                ("", "Type"), ("num", "Finished/s"), ("num", "Failed/s"), ("num", "Errors"), ("num", "Dead letters"),
+                ("num", "Tasks busy"),
+            ], &html! { @for (of, hour) in &types { (row(links, now, of, hour)) } }))
         }
     }
 }

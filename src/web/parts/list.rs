@@ -21,11 +21,28 @@ pub(in crate::web) fn short_id(id: &str) -> &str {
     if is_uuid { &id[..8] } else { id }
 }
 
-/// Returns the heads of columns: for each its classes, as `num c-tk`, and its text.
+/// Returns the heads of columns: for each its classes, as `num c-tk`, and its text; with the class `sr` nobody sees it.
 pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
     html! {
         @for (classes, text) in heads {
-            th class=[(!classes.is_empty()).then_some(classes)] role="columnheader" { (text) }
+            @if *classes == "sr" { th role="columnheader" scope="col" { span.sr { (text) } } }
+            @else { th class=[(!classes.is_empty()).then_some(classes)] role="columnheader" { (text) } }
+        }
+    }
+}
+
+/// Returns a table: its classes, its caption, the heads of its columns, and its rows.
+pub(in crate::web) fn data_table(
+    classes: &str,
+    caption: &str,
+    heads: &[(&str, &str)],
+    rows: &Markup,
+) -> Markup {
+    html! {
+        table.stack.(classes) role="table" {
+            caption.sr { (caption) }
+            thead role="rowgroup" { tr role="row" { (columns(heads)) } }
+            tbody role="rowgroup" { (rows) }
         }
     }
 }

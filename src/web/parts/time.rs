@@ -54,6 +54,16 @@ pub(in crate::web) fn was(at: Timestamp, now: Timestamp) -> Markup {
     html! { (ago(at, now)) @if elapsed(at, now) < RELATIVE_MAX { " ago" } }
 }
 
+/// Returns a time that the API names, in RFC 3339.
+pub(in crate::web) fn time_of(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// Returns how long ago such a time was, as a part of a sentence.
+pub(in crate::web) fn was_at(text: &str, now: Timestamp) -> Markup {
+    html! { @if let Some(at) = time_of(text) { (was(at, now)) } }
+}
+
 /// Returns how far a time is away, as `in 17 min`; `now` for a past time, the date after 24 h.
 pub(in crate::web) fn until(at: Timestamp, now: Timestamp) -> Markup {
     let text = match elapsed(now, at) {

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::visitor::Visitor;
 use super::super::web_error::sentence;
+use crate::client::ScriptDocument;
 
 /// Begins the names of the fields of parameters.
 pub(super) const FIELD: &str = "param-";
@@ -26,19 +26,18 @@ impl RunDraft {
 
 /// Returns the form of a script's parameters; of a script that declares none, one field for all as JSON.
 pub(super) fn run_form(
-    script: &JobDoc,
+    script: &ScriptDocument,
     action: &str,
     visitor: &Visitor,
     draft: &RunDraft,
 ) -> Markup {
     let properties = properties(script);
-    let number = script.whole("version").unwrap_or_default();
     html! {
         section {
             (bar("Run", "", None))
             form.form method="post" action=(action) {
                 (visitor.forgery_field())
-                input type="hidden" name="version" value=(number);
+                input type="hidden" name="version" value=(script.version);
                 @if !draft.error.is_empty() {
                     div.note-err #why role="alert" { p { "No job was submitted." } pre { (sentence(&draft.error)) } }
                 }
@@ -60,13 +59,12 @@ pub(super) fn run_form(
     }
 }
 
-fn properties(script: &JobDoc) -> Option<Map<String, Value>> {
-    let schema = script.get("parameters").filter(|schema| schema.is_object())?;
-    schema.get("properties")?.as_object().cloned()
+fn properties(script: &ScriptDocument) -> Option<Map<String, Value>> {
+    script.parameters.as_ref()?.get("properties")?.as_object().cloned()
 }
 
-fn is_required(script: &JobDoc, name: &str) -> bool {
-    let required = script.get("parameters").and_then(|schema| schema.get("required"));
+fn is_required(script: &ScriptDocument, name: &str) -> bool {
+    let required = script.parameters.as_ref().and_then(|schema| schema.get("required"));
     required.and_then(Value::as_array).is_some_and(|all| all.iter().any(|of| of == name))
 }
 
@@ -116,7 +114,7 @@ fn input(name: &str, schema: &Value, is_required: bool, draft: &RunDraft) -> Mar
 
 /// Returns the parameters of the texts of a form. A text that is no value of its type stays a text, which the check of
 /// the parameters explains.
-pub(super) fn given(script: &JobDoc, texts: &Map<String, Value>) -> Value {
+pub(super) fn given(script: &ScriptDocument, texts: &Map<String, Value>) -> Value {
     let text_of =
         |name: &str| texts.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(properties) = properties(script) else {
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
     use crate::proto::named_script::Parameters;
 
-    fn hostile() -> JobDoc {
+    fn hostile() -> ScriptDocument {
         let evil = "<script>alert(1)</script>";
         let declared: Parameters = serde_json::from_value(json!({
             "text": { "description": evil, "pattern": evil, "default": evil, "required": false },
@@ -150,10 +148,7 @@ mod tests {
             "flag": { "type": "boolean" },
         }))
         .expect("parameters");
-        JobDoc::from(json!({
-            "name": "evil", "version": 1, "description": evil, "published_by": evil, "script_type": evil,
-            "digest": evil, "script": evil, "parameters": declared.schema(),
-        }))
+        ScriptDocument { parameters: Some(json!(declared.schema())), ..ScriptDocument::default() }
     }
 
     #[test]
@@ -180,7 +175,7 @@ mod tests {
         assert_eq!(given(&hostile(), texts.as_object().expect("an object")), expected);
         let wrong = json!({ "number": "five" });
         assert_eq!(given(&hostile(), wrong.as_object().expect("an object")), wrong);
-        let free = JobDoc::from(json!({ "parameters": null }));
+        let free = ScriptDocument::default();
         let all = json!({ "": "{\"a\": 1}" });
         assert_eq!(given(&free, all.as_object().expect("an object")), json!({ "a": 1 }));
         assert_eq!(given(&free, &Map::new()), json!({}));

@@ -64,7 +64,7 @@ impl JobDraft {
 
     /// Takes the settings of a job, without its id and its unique key.
     pub(super) fn of_job(job: &JobDoc) -> Self {
-        let mut draft = Self::of_settings(job);
+        let mut draft = Self::of_settings(&json!(job));
         // The time of the job that is copied has passed.
         for field in NOT_COPIED.iter().chain(&["run_at"]) {
             draft.remove(field);
@@ -72,8 +72,8 @@ impl JobDraft {
         draft
     }
 
-    /// Takes settings.
-    pub(in crate::web) fn of_settings(job: &JobDoc) -> Self {
+    /// Takes settings, named as the fields of a job.
+    pub(in crate::web) fn of_settings(job: &Value) -> Self {
         let texts = settings().filter_map(|setting| {
             let text = text_of(setting.kind, job.get(setting.field)?);
             Some((
