@@ -1,7 +1,6 @@
 //! Dead letters: jobs in `error` that used up their attempts, or took down too many actors. Beside the index of their
 //! state they stand in a list per type, which is bounded.
 
-
 use super::listing::Cursor;
 use super::newest::{Entry, entry_after};
 use super::{Store, StoreError};
@@ -33,12 +32,12 @@ impl Store {
             let ids = list.unwrap_or_default();
             for ids in ids.chunks(IDS_PER_CALL) {
                 let place = |id| ("ZSCORE", (&index, id));
-                let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, ids, place).await?;
+                let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
                 // One without a score runs again, or its job is gone.
                 let placed = ids
                     .iter()
                     .zip(scores)
-                    .filter_map(|(id, score)| entry_after((id.clone(), score??), after));
+                    .filter_map(|(id, score)| entry_after((id.clone(), score?), after));
                 entries.extend(placed);
             }
         }
