@@ -262,6 +262,12 @@ fn unit_hint(name: &str, nearest: Option<&str>) -> String {
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }
 }
 
+impl From<toml::ser::Error> for ConfigError {
+    fn from(error: toml::ser::Error) -> Self {
+        Self::Unwritable(error.to_string())
+    }
+}
+
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         let exit = match &error {

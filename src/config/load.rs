@@ -51,7 +51,7 @@ impl Config {
     /// [`ConfigError::Unwritable`] if a program has set a value that no file can have, such as a
     /// path that is not UTF-8.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
-        toml::to_string(self).map_err(unwritable)
+        Ok(toml::to_string(self)?)
     }
 
     /// Returns what [`Config::to_toml`] writes.
@@ -59,7 +59,7 @@ impl Config {
     /// # Errors
     /// As [`Config::to_toml`].
     pub fn to_table(&self) -> Result<Table, ConfigError> {
-        Table::try_from(self).map_err(unwritable)
+        Ok(Table::try_from(self)?)
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.
@@ -68,7 +68,7 @@ impl Config {
     /// As [`Config::to_toml`].
     pub fn to_toml_of_changes(&self) -> Result<String, ConfigError> {
         let changes = differences(self.to_table()?, &Self::default().to_table()?);
-        let text = toml::to_string(&changes).map_err(unwritable)?;
+        let text = toml::to_string(&changes)?;
         let reads_back =
             Self::from_toml(Path::new(DEFAULT_FILE), &text).is_ok_and(|it| it == *self);
         if reads_back { Ok(text) } else { self.to_toml() }
@@ -123,10 +123,6 @@ fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
         deepest(key).filter(|(steps, _)| *steps == key.0.len()).map(|(_, place)| place)
     });
     set.or_else(|| fault.keys.first().and_then(deepest).map(|(_, place)| place))
-}
-
-fn unwritable(error: toml::ser::Error) -> ConfigError {
-    ConfigError::Unwritable(error.to_string())
 }
 
 /// Returns the keys of a table that are missing in another, or differ there.

@@ -107,11 +107,9 @@ impl Store {
     pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64, StoreError> {
         let mut pushed = 0;
         for ids in ids.chunks(JOBS_PER_CALL) {
-            let mut script = self.scripts.push_replies.prepare_invoke();
-            for id in ids {
-                script.arg(id.as_str());
-            }
-            pushed += self.invoke::<u64>("pushing replies", &script).await?;
+            let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
+            let script = &self.scripts.push_replies;
+            pushed += self.run_script::<u64>("pushing replies", script, ids).await?;
         }
         Ok(pushed)
     }

@@ -103,10 +103,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64, StoreError> {
-        let mut script = self.scripts.note_actors.prepare_invoke();
-        for actor in actors {
-            script.arg(actor.to_string());
-        }
-        self.invoke("noting actors of foreign programs", &script).await
+        let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
+        let doing = "noting actors of foreign programs";
+        self.run_script(doing, &self.scripts.note_actors, names).await
     }
 }

@@ -1,10 +1,9 @@
 //! The actor's side of a job until its attempt ends: claim it, or give it back.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use redis::Value;
 
+pub(super) use super::backoff::millis;
 use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::queue::Queue;
@@ -182,11 +181,6 @@ impl Store {
             self.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
         Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
-}
-
-/// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
 }
 
 /// The retention of jobs in the form of the scripts.

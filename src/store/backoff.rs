@@ -28,6 +28,11 @@ impl Backoff {
     }
 }
 
+/// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

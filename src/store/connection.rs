@@ -10,8 +10,7 @@ use redis::{FromRedisValue, RedisError, ToRedisArgs, Value};
 use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
-use super::attempts::millis;
-use super::backoff::Backoff;
+use super::backoff::{Backoff, millis};
 use super::server::{Connected, Server};
 use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
 use super::way::RESPONSE_TIMEOUT;

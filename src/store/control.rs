@@ -191,12 +191,10 @@ impl Store {
         retention: impl Into<Retention>,
         types: &BTreeSet<&ScriptType>,
     ) -> Result<u64, StoreError> {
-        let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("unsupervised").arg(kept(retention));
-        for script_type in types {
-            script.arg(script_type.as_str());
-        }
-        let (messages, _): (u64, u64) = self.invoke("handing on control messages", &script).await?;
+        let types: Vec<&str> = types.iter().map(|of| of.as_str()).collect();
+        let step = (millis(lease), MESSAGES_PER_STEP, "unsupervised", kept(retention), types);
+        let (doing, script) = ("handing on control messages", &self.scripts.fan_out);
+        let (messages, _): (u64, u64) = self.run_script(doing, script, step).await?;
         Ok(messages)
     }
 

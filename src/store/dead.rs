@@ -32,12 +32,12 @@ impl Store {
             let ids = list.unwrap_or_default();
             for ids in ids.chunks(IDS_PER_CALL) {
                 let place = |id| ("ZSCORE", (&index, id));
-                let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, ids, place).await?;
+                let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
                 // One without a score runs again, or its job is gone.
                 let placed = ids
                     .iter()
                     .zip(scores)
-                    .filter_map(|(id, score)| entry_after((id.clone(), score??), after));
+                    .filter_map(|(id, score)| entry_after((id.clone(), score?), after));
                 entries.extend(placed);
             }
         }

@@ -32,9 +32,7 @@ impl ExternalRedis {
     pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply, StoreError> {
         const DOING: &str = "a command of a script";
         let mut command = redis::Cmd::new();
-        for word in words {
-            command.arg(word.as_slice());
-        }
+        command.arg(words);
         let value: Value = self.link.query(DOING, &command).await?;
         told(value).ok_or_else(|| StoreError::unexpected(DOING))
     }

@@ -141,9 +141,9 @@ impl Store {
         let mut names = BTreeSet::new();
         for some in entries.chunks(HASHES_PER_CALL) {
             let limits = |(_, id): &_| ("HGET", (self.keys.job(id), "limits"));
-            let fields: Vec<Option<Option<String>>> =
+            let fields: Vec<Option<String>> =
                 self.link.each("listing limits", some, limits).await?;
-            for field in fields.into_iter().flatten().flatten() {
+            for field in fields.into_iter().flatten() {
                 names.extend(
                     field.split_whitespace().filter(|name| is_legal(name)).map(str::to_owned),
                 );

@@ -200,10 +200,7 @@ impl Store {
             (format!("to:{name}"), serde_json::to_string(state).unwrap_or_default())
         });
         let fields: Vec<(String, String)> = read.chain(states).collect();
-        script.arg(&look.revision).arg(fields.len());
-        for (field, value) in fields {
-            script.arg(field).arg(value);
-        }
+        script.arg(&look.revision).arg(fields.len()).arg(fields);
         for planned in plan.messages.values() {
             let text = serde_json::to_string(&planned.message).unwrap_or_default();
             script.arg(&planned.message.id).arg(planned.due_ms);

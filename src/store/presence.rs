@@ -103,9 +103,7 @@ impl Store {
         for PresenceOf { actor, presence } in actors {
             script.arg(actor.to_string()).arg(presence.to_json());
         }
-        for beat in beats {
-            script.arg(beat);
-        }
+        script.arg(beats);
         let code: String = self.invoke("keeping the lease", &script).await?;
         Ok(match code.as_str() {
             "ok" => Renewal::Kept,
@@ -119,12 +117,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64, StoreError> {
-        let mut script = self.scripts.disappear.prepare_invoke();
-        script.arg(boot.as_str()).arg(actors.len());
-        for actor in actors {
-            script.arg(actor.to_string());
-        }
-        self.invoke("giving up an identity", &script).await
+        let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
+        let arguments = (boot.as_str(), names.len(), names);
+        self.run_script("giving up an identity", &self.scripts.disappear, arguments).await
     }
 
     /// Counts the running jobs of live actors: their heartbeats tell them only now and then. The number of
@@ -138,7 +133,7 @@ impl Store {
             actors.iter().filter_map(|of| of.presence.boot_id.clone()).collect();
         let running = |boot| ("ZRANGE", (self.keys.running(boot), 0, READ_MAX));
         let answers: Vec<Option<Vec<String>>> = self.link.each(COUNTING, &boots, running).await?;
-        let (mut known, mut jobs): (BTreeSet<&BootId>, Vec<JobId>) = Default::default();
+        let (mut known, mut jobs) = (BTreeSet::new(), Vec::<JobId>::new());
         for (boot, answer) in boots.iter().zip(answers) {
             if let Some(ids) = answer.filter(|ids| ids.len() <= READ_MAX) {
                 known.insert(boot);

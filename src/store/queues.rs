@@ -273,12 +273,7 @@ impl Store {
         what: &str,
         names: &[String],
     ) -> Result<Vec<bool>, StoreError> {
-        let mut script = self.scripts.pause.prepare_invoke();
-        script.arg(what);
-        for name in names {
-            script.arg(name);
-        }
-        self.invoke(doing, &script).await
+        self.run_script(doing, &self.scripts.pause, (what, names)).await
     }
 
     /// Ends every job that waits in a queue in `error`, as a stop does; jobs dispatched meanwhile

@@ -78,9 +78,7 @@ impl Store {
         let mut script = self.scripts.restore_place.prepare_invoke();
         let queue = queue.map(ToString::to_string).unwrap_or_default();
         script.arg(id.as_str()).arg(before.as_str()).arg(queue).arg(kept(retention));
-        for entry in pending {
-            script.arg(entry);
-        }
+        script.arg(pending);
         let answer: String = self.invoke(DOING, &script).await?;
         match answer.as_str() {
             "illegal" => Ok(RestoredPlace::Illegal),

@@ -68,11 +68,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn keep_sample(&self) -> Result<bool, StoreError> {
-        let mut script = self.scripts.keep_sample.prepare_invoke();
-        for name in CounterSample::names() {
-            script.arg(name);
-        }
-        let kept: u8 = self.invoke("keeping a sample of the counters", &script).await?;
+        let (doing, names) = ("keeping a sample of the counters", CounterSample::names());
+        let kept: u8 = self.run_script(doing, &self.scripts.keep_sample, names).await?;
         Ok(kept == 1)
     }
 

@@ -139,9 +139,7 @@ impl Store {
         let mut script = self.scripts.objects_undeclared.prepare_invoke();
         script.arg(u64::try_from(UNDECLARED_FOR.as_micros()).unwrap_or(u64::MAX));
         script.arg(declared.len()).arg(&declared);
-        for name in &names {
-            script.arg(name);
-        }
+        script.arg(&names);
         let gone: Vec<String> = self.invoke("looking for declared indexes", &script).await?;
         Ok(gone.into_iter().collect())
     }
