@@ -57,10 +57,11 @@ pub(super) fn of_hash(name: &str, text: String) -> (String, Value) {
     if text.is_empty() {
         return (name, Value::Null);
     }
-    (
-        name,
-        Value::String(setting.map_or(text.clone(), |setting| setting.spoken(&text).into_owned())),
-    )
+    let value = match setting {
+        Some(setting) => setting.spoken(&text).into_owned(),
+        None => text,
+    };
+    (name, Value::String(value))
 }
 
 fn script(file: &Path, config: &Config) -> Result<(String, Value), Error> {

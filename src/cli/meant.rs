@@ -94,16 +94,15 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
         None => None,
         _ => return,
     };
-    match kept {
-        Some(kept) => drop(error.insert(tips, kept)),
-        None => {
-            error.remove(tips);
-            // Without a tip, clap has an empty list, and prints an empty line for it.
-            let further = error.get(ContextKind::Suggested);
-            if matches!(further, Some(ContextValue::StyledStrs(of)) if of.is_empty()) {
-                error.remove(ContextKind::Suggested);
-            }
-        }
+    if let Some(kept) = kept {
+        error.insert(tips, kept);
+        return;
+    }
+    error.remove(tips);
+    // Without a tip, clap has an empty list, and prints an empty line for it.
+    let further = error.get(ContextKind::Suggested);
+    if matches!(further, Some(ContextValue::StyledStrs(of)) if of.is_empty()) {
+        error.remove(ContextKind::Suggested);
     }
 }
 
