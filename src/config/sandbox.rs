@@ -15,7 +15,6 @@ toml_table! {
     /// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
     ///
     /// The defaults allow it to read the system and to write its own folder.
-    #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
     pub struct SandboxConfig {
         /// Sandboxes the processes.
         pub enabled: bool = true,

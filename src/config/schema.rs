@@ -136,7 +136,6 @@ pub enum Migration {
 
 toml_table! {
     /// `[job]`: defaults and bounds of every job.
-    #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
     pub struct JobConfig {
         /// The timeout of a job without its own.
         #[serde(with = "units::duration")]
