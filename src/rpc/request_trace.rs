@@ -59,7 +59,8 @@ pub(super) async fn traced(
     };
     let (result, is_used) = TRACE.scope(own.into(), answered).await;
     if let Some(open) = open.filter(|_| is_used) {
-        let submitted = result.as_ref().ok().and_then(|result| id_of(&result.as_ref().json().ok()?));
+        let submitted =
+            result.as_ref().ok().and_then(|result| id_of(&result.as_ref().json().ok()?));
         let attributes = submitted.map(|id| ("hero.submitted.id", id)).into_iter().collect();
         let error = result.as_ref().err().map(ToString::to_string);
         open.end(tracer, (SpanKind::Server, method.to_owned()), error, attributes);

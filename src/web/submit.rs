@@ -18,7 +18,8 @@ use super::site::Site;
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
 use crate::config::{Config, JobConfig, format_size};
-use crate::engine::scripts::{FindingDocument, FunctionDocument};
+use crate::engine::rhai::Finding;
+use crate::engine::scripts::FunctionDocument;
 use crate::proto::job::JobFiles;
 use crate::rpc::results::{Documented, Findings, SubmittedId};
 use crate::rpc::{RpcError, Scope};
@@ -173,7 +174,7 @@ async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Respo
     Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
 }
 
-fn findings(found: &[FindingDocument]) -> Markup {
+fn findings(found: &[Finding]) -> Markup {
     html! {
         @if found.is_empty() {
             p role="status" { "No mistakes were found." }
