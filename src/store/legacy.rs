@@ -203,10 +203,10 @@ impl Store {
     ) -> Result<Option<JobId>, StoreError> {
         let doing = "noting a push of an older client";
         let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
-        if let Some(id) = &id {
-            if self.link.command::<bool>(doing, "HEXISTS", (self.keys.job(id), "legacy")).await? {
-                return Ok(None);
-            }
+        if let Some(id) = &id
+            && self.link.command::<bool>(doing, "HEXISTS", (self.keys.job(id), "legacy")).await?
+        {
+            return Ok(None);
         }
         self.note_seen(list, "pushed_at", doing).await?;
         Ok(id)
