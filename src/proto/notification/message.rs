@@ -148,7 +148,7 @@ impl NotifyMessage {
 
     /// Returns true for a test and nothing else: its sender waits for the outcome of the one attempt.
     pub fn is_test(&self) -> bool {
-        self.counts.keys().all(|kind| kind == NotifyKind::Test.as_str())
+        self.counts.keys().eq([NotifyKind::Test.as_str()])
     }
 
     /// Notes a failed attempt. Returns the time until the next one in ms; `None` if there is none.
@@ -228,6 +228,7 @@ mod tests {
     #[test]
     fn delivery_is_repeated_with_growing_waits_for_an_hour() {
         let mut message = message();
+        message.add(NotifyKind::Failed, &event("a", ""));
         let (mut now, mut waits) = (5_000_000, Vec::new());
         while let Some(wait) = message.failed(now) {
             waits.push(wait);
