@@ -109,8 +109,8 @@ fn time_in_the_past_means_now_and_a_negative_delay_is_rejected() {
     hero.run(&["exec", "-t", "osis", "-e", "1", "--at", "2020-01-01T00:00:00Z"])
         .code(0)
         .stdout("1\n");
-    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay", "-5s"]).code(2).says("--delay");
-    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay=-5s"]).code(2).says("--delay");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay", "-5s"]).code(65).says("--delay");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay=-5s"]).code(65).says("--delay");
     hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "tomorrow"]).code(65).says("--at");
     hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "2020-01-01 09:00"])
         .code(65)

@@ -154,7 +154,10 @@ impl Setting {
                 Ok(time) => time.as_secs_f64().to_string().into(),
                 Err(_) => text.into(),
             },
-            FieldKind::List | FieldKind::Texts if !text.trim_start().starts_with('[') => {
+            // One text of arguments may be meant as several.
+            FieldKind::List | FieldKind::Texts
+                if self.field != "args" && !text.trim_start().starts_with('[') =>
+            {
                 serde_json::json!([text]).to_string().into()
             }
             FieldKind::Number if self.field == "priority" => Priority::of_word(text).into(),
