@@ -95,7 +95,7 @@ fn invalid_line_is_rejected_with_its_number() {
         let text = format!("{{\"type\":\"t\",\"object\":{{\"id\":\"1\"}}}}\n{line}\n");
         hero.run_with_input(&["osis", "import"], &text).code(65).says(said);
     }
-    hero.run(&["osis", "import", "no such file"]).code(66).says("cannot read no such file");
+    hero.run(&["osis", "import", "no such file"]).code(66).says("no such file: no such file");
 }
 
 #[test]

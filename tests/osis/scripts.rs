@@ -170,7 +170,10 @@ fn errors_name_the_operation_and_its_object() {
             "osis_set person: the object is nested",
         ),
         ("osis_find(\"person\", \"age >\")", "osis_find person: query, column 6: expected a value"),
-        ("osis_find(\"person\", \"city = 'x'\")", ": no index on person.city; declare it"),
+        (
+            "osis_find(\"person\", \"city = 'x'\")",
+            ": no index on person.city; write below [osis.index] in hero.toml: person = [",
+        ),
         (
             "osis_find(\"person\", \"age > 1 limit 99999\")",
             "osis_find person: the limit must be a number from 1",
