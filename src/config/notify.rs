@@ -204,7 +204,7 @@ pub(super) fn check_notifications(
 }
 
 /// Returns whether a header may be set, and is one line.
-fn is_header(name: &str, value: &str) -> bool {
+pub(super) fn is_header(name: &str, value: &str) -> bool {
     const OWN: [&str; 6] = [
         "host",
         "content-length",

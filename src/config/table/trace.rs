@@ -13,4 +13,8 @@ key_table! {
 
     /// The share of traces that are recorded, from 0 to 1. A job with a `traceparent` is recorded if that says so.
     sample: Decimal(1), restart;
+
+    /// A file of headers for the requests to the receiver, such as its login: one on each line, `NAME: VALUE`. Empty lines
+    /// and lines that start with `#` are comments. The user of the units must be able to read it. Empty: no headers.
+    headers_file: File, restart;
 }
