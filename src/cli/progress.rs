@@ -148,7 +148,7 @@ impl View {
 
 /// Returns true for the line of the log before a further attempt.
 fn begins_attempt(line: &str) -> bool {
-    line.starts_with("attempt ") && line.ends_with(" begins")
+    line.starts_with("attempt ") && line.contains(" begins")
 }
 
 /// The latest lines of the output of a job, within a bound.
