@@ -154,6 +154,7 @@ impl JobOptions {
         let mut job = self.job(config)?;
         let words = self.further.given.words();
         client.resolve_words(&mut job, &words).await.map_err(of_option)?;
+        client.resolve_prerequisites(&mut job).await?;
         config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
         Ok(job)
     }

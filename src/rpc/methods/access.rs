@@ -138,10 +138,13 @@ impl CallContext {
         }
     }
 
-    /// Gives a job that names a published script its text and settings.
+    /// Gives a job whole ids of prerequisites for their beginnings, and its text and settings if it names a published script.
     pub(super) async fn resolve(&self, job: &mut Job) -> Result<(), RpcError> {
         if let Some(used) = &job.spec.uses {
             Box::pin(self.visible_script(used)).await?;
+        }
+        for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
+            *id = self.job_named(id.clone()).await?;
         }
         Ok(self.client.resolve_script(job).await?)
     }
