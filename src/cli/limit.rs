@@ -16,7 +16,7 @@ use crate::error::Error;
                         [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
                         running = 4         # at once, over all machines\n  \
                         rate = \"20/s\"       # starts per time\n\n\
-                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, at its next start.\n\
+                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, after kill -HUP of it.\n\
                         All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
