@@ -296,7 +296,7 @@ fn declared_when(job: &PeriodicJobDocument) -> String {
 }
 
 /// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
-fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
+pub(super) fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
     time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
 }
 
