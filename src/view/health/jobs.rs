@@ -32,9 +32,11 @@ pub(super) fn last_hour(moment: &Moment, rules: &HealthRules, found: &mut Found)
         "failed job",
         "see why: hero job errors",
     );
+    // Without those that were retried or deleted since.
+    let kept = moment.types.iter().map(|of| of.dead).sum();
     add(
         ProblemKind::DeadLetters,
-        sum(|hour| hour.dead),
+        sum(|hour| hour.dead).min(kept),
         (check.dead_warning, check.dead_critical),
         Subject::DeadLetters,
         "dead letter",

@@ -136,11 +136,6 @@ fn every_rule_has_its_severity_and_its_sentence() {
             Note,
             "limits hold 2 jobs of queue type:osis, the first for 6m00s (threshold 5m)",
         ),
-        (
-            &|of| of.types[0].hour = Some(hour(9, 1)),
-            Warning,
-            "1 dead letter in the last hour (threshold 1)",
-        ),
         (&|of| of.types[0].dead = 2, Note, "2 dead letters are kept"),
         (
             &|of| of.redis.appends = Some(false),
@@ -201,6 +196,15 @@ fn every_rule_has_its_severity_and_its_sentence() {
     for (change, severity, text) in cases {
         assert_eq!(texts(change), [(severity, text.to_owned())]);
     }
+}
+
+#[test]
+fn dead_letters_of_the_last_hour_are_told_until_they_are_retried_or_deleted() {
+    let hour = LastHour { finished: 0, failed: 9, dead: 3, since: Duration::from_hours(1) };
+    let told = |kept: u64| texts(|of| (of.types[0].hour, of.types[0].dead) = (Some(hour), kept));
+    assert_eq!(told(0), []);
+    let warning = "2 dead letters in the last hour (threshold 1)".to_owned();
+    assert!(told(2).contains(&(Warning, warning)), "{:?}", told(2));
 }
 
 /// Adds a broker that is well, and changes it.
