@@ -161,7 +161,7 @@ async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
 /// Tells a person why a job does not start.
 pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
     let reason = match hindrance {
-        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
+        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
         Hindrance::Pause(queue, rule) => {
             let resume = rule.as_ref().map(PauseRule::resume);
             let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
