@@ -85,6 +85,10 @@ fn memory(redis: &RedisState) -> String {
 }
 
 fn supervisors(moment: &Moment, look: OutputLook) -> String {
+    if moment.supervisors.is_empty() && moment.refuses_writes() {
+        return "supervisors are not known: none can renew its presence while redis refuses writes\n"
+            .to_owned();
+    }
     if moment.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"

@@ -87,7 +87,7 @@ fn percent(part: u64, whole: u64) -> String {
 /// Scheduled jobs whose time has come, without a supervisor.
 pub(super) fn due(moment: &Moment, found: &mut Found) {
     let due: u64 = moment.types.iter().map(|of| of.due).sum();
-    if due > 0 && moment.supervisors.is_empty() {
+    if due > 0 && moment.supervisors.is_empty() && !moment.refuses_writes() {
         let jobs = counted(due, "scheduled job is", "scheduled jobs are");
         found.add(
             (ProblemKind::JobsDue, Severity::Critical),
