@@ -14,7 +14,7 @@ use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
 use crate::proto::text::counted;
-use crate::store::{JobSearch, JobSummary, ListQuery};
+use crate::store::{JobSearch, ListQuery};
 
 /// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
 #[derive(Debug, Args)]
@@ -56,13 +56,9 @@ impl JobErrors {
         let now = client.now().await?;
         let from = self.zone.read_given("--since", self.since.as_ref(), now)?;
         let to = self.zone.read_given("--until", self.until.as_ref(), now)?;
-        let is_within = |job: &JobSummary| {
-            let failed = job.time("finished_at");
-            from.is_none_or(|from| failed.is_some_and(|at| at >= from))
-                && to.is_none_or(|to| failed.is_some_and(|at| at <= to))
-        };
+        let search = JobSearch { ended_since: from, ended_until: to, ..JobSearch::default() };
         let limit = self.limit.into();
-        let found = client.error_groups(&query, &JobSearch::default(), is_within, limit).await?;
+        let found = client.error_groups(&query, &search, |_| true, limit).await?;
         let sought = Sought::new(if self.dead { "dead letter" } else { "job is in error" })
             .by("of type", self.script_type.as_ref())
             .by("since", self.since.as_ref())

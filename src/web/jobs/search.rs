@@ -16,11 +16,11 @@ pub(super) struct JobListPage {
     pub(super) jobs: Vec<JobDoc>,
     /// The cursor of the next page, if there may be one.
     pub(super) next: Option<String>,
-    /// The number of jobs that were looked at.
+    /// The number of jobs that were looked at, without those that the visitor may not see.
     pub(super) looked_at: usize,
 }
 
-/// Finds all jobs that match, from the first page on, up to this number.
+/// Finds all jobs that match, from their place in the list on, up to this number.
 pub(super) async fn all(
     site: &Site,
     visitor: &Visitor,
@@ -28,8 +28,7 @@ pub(super) async fn all(
     most: usize,
 ) -> Result<JobListPage, PageError> {
     let now = site.snapshot(visitor).await?.moment.at;
-    let first = JobFilter { cursor: String::new(), ..filter.clone() };
-    let mut found = find(site, visitor, &first, now, most).await?;
+    let mut found = find(site, visitor, filter, now, most).await?;
     found.jobs.truncate(most);
     Ok(found)
 }
@@ -43,16 +42,16 @@ pub(super) async fn find(
     wanted: usize,
 ) -> Result<JobListPage, PageError> {
     let (mut query, search) = filter.search(now)?;
-    let mut found = JobListPage::default();
+    let (mut found, mut looked) = (JobListPage::default(), 0);
     loop {
         query.limit = (wanted - found.jobs.len()).min(ListQuery::LIMIT_MAX);
         let sees = |job: &_| visitor.sees(job);
         let part = site.client().find_jobs(&query, &search, sees).await?;
-        found.looked_at += part.looked;
+        looked += part.looked;
+        found.looked_at += part.seen;
         found.jobs.extend(part.items.iter().map(|job| JobDoc::from(json!(job))));
         query.cursor = part.next;
-        let is_full =
-            found.jobs.len() >= wanted || found.looked_at >= JobSearch::LOOKED_MAX.max(wanted);
+        let is_full = found.jobs.len() >= wanted || looked >= JobSearch::LOOKED_MAX.max(wanted);
         if is_full || query.cursor.is_none() {
             found.next = query.cursor.map(|cursor| cursor.to_string());
             return Ok(found);
