@@ -58,10 +58,11 @@ async fn show(site: &Site, visitor: &Visitor, filter: JobFilter) -> Result<Respo
     if let Some(id) = named(site, visitor, &filter).await {
         return Ok(Redirect::to(&site.links().job(id.as_str())).into_response());
     }
+    let size = filter.size()?;
     if filter.by == "error" {
         return by_error(site, visitor, &now, &filter).await;
     }
-    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(site, visitor, &filter, now.moment.at, size).await?;
     bonds::tell(site, visitor, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
@@ -108,7 +109,7 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()?).await?;
     bonds::tell(site, visitor, &mut found.jobs).await?;
     let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
     let rows = rows::rows(&found.jobs, site.links(), now.moment.at, RowLook { picks, died: false });
@@ -302,6 +303,7 @@ async fn by_error(
     now: &SiteSnapshot,
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
+    filter.search(now.moment.at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
@@ -327,9 +329,10 @@ pub(super) async fn json(
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
     JobFilter::check_names(names.as_deref())?;
-    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
-    let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
-    Ok((attachment("application/json", "jobs.json"), text).into_response())
+    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
+    let found = search::all(&site, &visitor, &filter, most).await?;
+    let list = json!({ "jobs": found.jobs, "looked_at": found.looked_at, "next": found.next });
+    Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
 /// Answers with the list as CSV.
@@ -340,7 +343,8 @@ pub(super) async fn csv(
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
     JobFilter::check_names(names.as_deref())?;
-    let found = search::all(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
+    let found = search::all(&site, &visitor, &filter, most).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }

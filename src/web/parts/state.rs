@@ -48,9 +48,17 @@ impl ShownState {
         }
     }
 
-    /// Returns the state of this word, as URLs and classes have it.
+    /// Returns the state of this word, in any case: as URLs and classes have it, or as the command line or the hash of
+    /// the job has the same state.
     pub(in crate::web) fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.class() == word)
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        let others = [
+            ("failed", Self::Error),
+            ("waiting_for_prerequisites", Self::Waiting),
+            ("started", Self::Running),
+        ];
+        let of_class = Self::ALL.into_iter().map(|state| (state.class(), state));
+        of_class.chain(others).find(|(known, _)| is(known)).map(|(_, state)| state)
     }
 
     /// Returns the class of the style sheet, which URLs have too.
@@ -136,6 +144,17 @@ mod tests {
         assert_eq!(of(JobStatus::Error, false, true), ShownState::Cancelled);
         for state in ShownState::ALL {
             assert_eq!(ShownState::parse(state.class()), Some(state));
+            assert_eq!(ShownState::parse(state.word()), Some(state));
+        }
+        for (word, state) in [
+            ("failed", Some(ShownState::Error)),
+            ("Started", Some(ShownState::Running)),
+            ("waiting_for_prerequisites", Some(ShownState::Waiting)),
+            ("dispatched", None),
+            ("nosuch", None),
+            ("", None),
+        ] {
+            assert_eq!(ShownState::parse(word), state, "{word}");
         }
     }
 
