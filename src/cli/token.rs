@@ -43,7 +43,8 @@ pub(super) enum TokenCommand {
 #[command(
     after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
                         hero token new night --scope operate\n\n\
-                        read looks at everything; submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
+                        read looks at everything, or with --type, --group, --caller or --context at what is within them alone; \
+                        submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
                         stops, retries and deletes its own; operate changes any job, queue and actor; admin does what cannot be undone for \
                         many jobs. The name becomes caller_id of the jobs."
 )]
@@ -56,16 +57,16 @@ pub(super) struct NewTokenCommand {
     /// Refuse it after this time; by default it holds until it is revoked
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires: Option<Duration>,
-    /// Its jobs have one of these script types only
+    /// Its jobs have one of these script types only, and it sees no others
     #[arg(short = 't', long = "type", value_delimiter = ',', value_name = "TYPE")]
     types: Vec<String>,
-    /// Its jobs go to one of these groups only
+    /// Its jobs go to one of these groups only, and it sees no others: none without a group either
     #[arg(long = "group", value_delimiter = ',', value_name = "GROUP")]
     groups: Vec<String>,
-    /// Its jobs may name these callers besides its own name
+    /// Its jobs may name these callers besides its own name, and it sees no others
     #[arg(long = "caller", value_delimiter = ',', value_name = "CALLER")]
     callers: Vec<String>,
-    /// Its jobs and objects have one of these contexts only
+    /// Its jobs and objects have one of these contexts only, and it sees no others
     #[arg(long = "context", value_delimiter = ',', value_name = "CONTEXT")]
     contexts: Vec<String>,
 }
