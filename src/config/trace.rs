@@ -1,17 +1,18 @@
 //! `[trace]`: where spans of jobs are sent.
 
-use serde::{Deserialize, Serialize};
-
 use super::config_error::{Fault, KeyPath};
+use super::toml_table::toml_table;
 
-/// `[trace]`: where spans of jobs are sent, and how many.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct TraceConfig {
-    /// The URL of a receiver of OTLP over HTTP; empty for none.
-    pub endpoint: String,
-    /// The share of traces that are recorded, from 0 to 1.
-    pub sample: f64,
+toml_table! {
+    /// Spans of jobs, for a receiver of OpenTelemetry.
+    pub struct TraceConfig in "trace" {
+        /// The URL of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`: all daemons, and the commands that
+        /// submit jobs, send their spans to its path `/v1/traces`, as JSON. Empty, the default: none are made. With `https://`
+        /// the machine must trust the authority of its certificate; `SSL_CERT_FILE` in the environment names a file of others.
+        endpoint: String = String::new() => Text, restart;
+        /// The share of traces that are recorded, from 0 to 1. A job with a `traceparent` is recorded if that says so.
+        sample: f64 = 1.0 => Decimal(1), restart;
+    }
 }
 
 /// The receiver of spans.
@@ -24,15 +25,6 @@ pub struct TraceReceiver<'a> {
     pub port: u16,
     /// True with TLS.
     pub is_tls: bool,
-}
-
-// A checked sample is a number.
-impl Eq for TraceConfig {}
-
-impl Default for TraceConfig {
-    fn default() -> Self {
-        Self { endpoint: String::new(), sample: 1.0 }
-    }
 }
 
 impl TraceConfig {
