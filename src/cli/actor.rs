@@ -125,20 +125,17 @@ impl PingActors {
 
 fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
     let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
-    TextTable::of(
-        actors,
-        &[
-            ("!ACTOR", &|of| of.actor.clone()),
-            ("~*STATE", &|of| state(&of.presence)),
-            (">RUNNING", &|of| of.presence.running.to_string()),
-            (">TASKS", &|of| of.presence.tasks.to_string()),
-            ("~HOST", &|of| of.presence.hostname.clone()),
-            ("?>PID", &|of| of.presence.pid.to_string()),
-            (">UP", &|of| ago(&of.presence.started_at)),
-            (">SEEN", &|of| ago(&of.presence.last_heartbeat)),
-            ("?VERSION", &|of| of.presence.version.clone()),
-        ],
-    )
+    TextTable::of(actors)
+        .column("!ACTOR", &|of| of.actor.clone())
+        .column("~*STATE", &|of| state(&of.presence))
+        .column(">RUNNING", &|of| of.presence.running.to_string())
+        .column(">TASKS", &|of| of.presence.tasks.to_string())
+        .column("~HOST", &|of| of.presence.hostname.clone())
+        .column("?>PID", &|of| of.presence.pid.to_string())
+        .column(">UP", &|of| ago(&of.presence.started_at))
+        .column(">SEEN", &|of| ago(&of.presence.last_heartbeat))
+        .column("?VERSION", &|of| of.presence.version.clone())
+        .table()
 }
 
 /// The actor's state, with the reason if it holds back.

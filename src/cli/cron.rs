@@ -156,21 +156,18 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
     let status = |job: &PeriodicJobDocument| {
         job.last.as_ref().map(|last| last.status.clone().unwrap_or("expired".to_owned()))
     };
-    TextTable::of(
-        jobs,
-        &[
-            ("!NAME", &|job| job.name.clone()),
-            ("SCHEDULE", &|job| job.schedule.clone()),
-            ("TIME ZONE", &|job| job.time_zone.clone()),
-            ("NEXT", &next),
-            (">DUE", &|job| due(job).unwrap_or_default()),
-            ("?LAST", &|job| last(job).unwrap_or_default()),
-            ("*STATUS", &|job| status(job).unwrap_or_default()),
-            ("SUCCEEDED", &|job| succeeded(job, now)),
-            ("?>FIRED", &|job| job.fired.to_string()),
-            ("?~DECLARED", &declared),
-        ],
-    )
+    TextTable::of(jobs)
+        .column("!NAME", &|job| job.name.clone())
+        .column("SCHEDULE", &|job| job.schedule.clone())
+        .column("TIME ZONE", &|job| job.time_zone.clone())
+        .column("NEXT", &next)
+        .column(">DUE", &|job| due(job).unwrap_or_default())
+        .column("?LAST", &|job| last(job).unwrap_or_default())
+        .column("*STATUS", &|job| status(job).unwrap_or_default())
+        .column("SUCCEEDED", &|job| succeeded(job, now))
+        .column("?>FIRED", &|job| job.fired.to_string())
+        .column("?~DECLARED", &declared)
+        .table()
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.

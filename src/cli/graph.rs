@@ -173,18 +173,15 @@ impl GraphList {
 
 fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
     let age = |of: &GraphInfo| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
-    TextTable::of(
-        graphs,
-        &[
-            ("#ID", &|of| of.id.to_string()),
-            ("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default())),
-            ("KIND", &|of| kind(of).to_owned()),
-            ("*STATE", &|of| of.counts.state().as_str().to_owned()),
-            ("PROGRESS", &|of| of.counts.to_string()),
-            (">AGE", &age),
-            ("?>TOOK", &|of| took(of).unwrap_or_default()),
-        ],
-    )
+    TextTable::of(graphs)
+        .column("#ID", &|of| of.id.to_string())
+        .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
+        .column("KIND", &|of| kind(of).to_owned())
+        .column("*STATE", &|of| of.counts.state().as_str().to_owned())
+        .column("PROGRESS", &|of| of.counts.to_string())
+        .column(">AGE", &age)
+        .column("?>TOOK", &|of| took(of).unwrap_or_default())
+        .table()
 }
 
 fn kind(graph: &GraphInfo) -> &'static str {
@@ -272,15 +269,12 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
         let named = failed_prerequisite(&error).as_ref().and_then(name_of);
         first_line(&named.unwrap_or(error))
     };
-    TextTable::of(
-        jobs,
-        &[
-            ("#ID", &|of| of.member.id.to_string()),
-            ("~NAME", &|of| shortened(&field(of, "name"))),
-            ("*STATUS", &state),
-            ("!ERROR", &error),
-        ],
-    )
+    TextTable::of(jobs)
+        .column("#ID", &|of| of.member.id.to_string())
+        .column("~NAME", &|of| shortened(&field(of, "name")))
+        .column("*STATUS", &state)
+        .column("!ERROR", &error)
+        .table()
 }
 
 impl GraphWait {

@@ -258,13 +258,10 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
 fn table(objects: &[Object]) -> TextTable {
     const SHOWN_CHARS: usize = 100;
     let body = |of: &Object| Value::Object(of.body.clone()).to_string();
-    TextTable::of(
-        objects,
-        &[
-            ("ID", &|of| of.id.to_string()),
-            (">VERSION", &|of| of.version.to_string()),
-            ("MODIFIED", &|of| time_text(of.modified_ms)),
-            ("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS)),
-        ],
-    )
+    TextTable::of(objects)
+        .column("ID", &|of| of.id.to_string())
+        .column(">VERSION", &|of| of.version.to_string())
+        .column("MODIFIED", &|of| time_text(of.modified_ms))
+        .column("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS))
+        .table()
 }

@@ -175,18 +175,15 @@ fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable
         _ => first_line(&of.description),
     };
     let ago = |at: &str| at.parse().map(|at: Timestamp| age(at, now)).unwrap_or_default();
-    TextTable::of(
-        scripts,
-        &[
-            ("!NAME", &|of| of.name.clone()),
-            (">VERSION", &|of| of.version.to_string()),
-            ("TYPE", &|of| of.script_type.clone()),
-            ("PUBLISHED", &|of| ago(&of.published_at)),
-            ("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone())),
-            ("DIGEST", &|of| of.digest.chars().take(12).collect()),
-            ("?~DESCRIPTION", &about),
-        ],
-    )
+    TextTable::of(scripts)
+        .column("!NAME", &|of| of.name.clone())
+        .column(">VERSION", &|of| of.version.to_string())
+        .column("TYPE", &|of| of.script_type.clone())
+        .column("PUBLISHED", &|of| ago(&of.published_at))
+        .column("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone()))
+        .column("DIGEST", &|of| of.digest.chars().take(12).collect())
+        .column("?~DESCRIPTION", &about)
+        .table()
 }
 
 impl ShowScript {

@@ -171,15 +171,12 @@ impl LetterList {
         }
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         let table = || {
-            TextTable::of(
-                &documents,
-                &[
-                    ("MESSAGE", &|one| text(&one["name"])),
-                    ("~QUEUE", &|one| text(&one["queue"])),
-                    ("~OPERATION", &|one| text(&one["operation"])),
-                    ("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default())),
-                ],
-            )
+            TextTable::of(&documents)
+                .column("MESSAGE", &|one| text(&one["name"]))
+                .column("~QUEUE", &|one| text(&one["queue"]))
+                .column("~OPERATION", &|one| text(&one["operation"]))
+                .column("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default()))
+                .table()
         };
         let sought = Sought::new("dead letter").by("of queue", self.queue.as_ref());
         global.list(|| json!({ "dead_letters": documents }), table, sought)

@@ -102,18 +102,15 @@ impl AmqpTopology {
         let messages = |one: &LaneCounts| counted(one, |counts| counts.messages);
         let consumers = |one: &LaneCounts| counted(one, |counts| counts.consumers);
         let key = |one: &LaneCounts| one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
-        let table = TextTable::of(
-            &found,
-            &[
-                ("!QUEUE", &|one| one.work.queue.name.clone()),
-                ("~KEY", &|one| key(one).unwrap_or_default()),
-                ("~BROKERS", &|one| brokers_of(&config.amqp, &one.work.queue.name)),
-                (">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned())),
-                (">CONSUMERS", &|one| consumers(one).unwrap_or_default()),
-                (">RETRYING", &|one| one.retrying.to_string()),
-                (">DEAD", &|one| one.dead.to_string()),
-            ],
-        );
+        let table = TextTable::of(&found)
+            .column("!QUEUE", &|one| one.work.queue.name.clone())
+            .column("~KEY", &|one| key(one).unwrap_or_default())
+            .column("~BROKERS", &|one| brokers_of(&config.amqp, &one.work.queue.name))
+            .column(">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned()))
+            .column(">CONSUMERS", &|one| consumers(one).unwrap_or_default())
+            .column(">RETRYING", &|one| one.retrying.to_string())
+            .column(">DEAD", &|one| one.dead.to_string())
+            .table();
         output::text(&table.show(global.look()))
     }
 }
