@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::exec::parsed;
+use super::input::{bad, parsed};
 use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
 use crate::client::ActorDocument;
 use crate::config::parse_duration;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::message::{Control, Presence};
 use crate::proto::target::ActorId;
 
@@ -85,10 +85,7 @@ impl ActorList {
 
 impl ActorNames {
     fn ids(&self) -> Result<Vec<ActorId>, Error> {
-        let id = |name: &String| {
-            ActorId::of_name(name).map_err(|error| Error::new(Exit::Data, error.to_string()))
-        };
-        self.actors.iter().map(id).collect()
+        self.actors.iter().map(|name| ActorId::of_name(name).map_err(bad)).collect()
     }
 
     /// Sends the message to each actor. All must be live: a message to an absent actor would stay

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::correction::GraphCorrection;
-use super::exec::{SIGNALLED, parsed};
+use super::exec::SIGNALLED;
+use super::input::parsed;
 use super::progress::Bar;
 use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
@@ -161,12 +162,8 @@ impl GraphList {
             json!({ "graphs": graphs, "next": next })
         };
         global.list(document, || list(&items, Timestamp::now()), Sought::new("graph or batch"))?;
-        if let Some(next) = next.filter(|_| !global.json) {
-            output::note(&format!(
-                "more: hero graph list --limit {} --cursor {next}",
-                self.page.limit
-            ));
-        }
+        let limit = self.page.limit;
+        global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
         Ok(())
     }
 }
@@ -213,13 +210,9 @@ impl GraphShow {
         let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
-        if let Some(next) = next {
-            let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
-            let limit = self.page.limit;
-            output::note(&format!(
-                "more: hero graph show {id}{outcome} --limit {limit} --cursor {next}"
-            ));
-        }
+        let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
+        let page = format!("hero graph show {id}{outcome} --limit {limit}");
+        global.more(next.map(|next| format!("{page} --cursor {next}")));
         Ok(())
     }
 }

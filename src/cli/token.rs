@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Global;
 use super::author::user;
-use super::exec::parsed;
+use super::input::parsed;
 use super::script::check_configured;
 use super::sought::Sought;
 use super::table::TextTable;

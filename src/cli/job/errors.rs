@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::moment::PastZone;
 use crate::cli::Global;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::output;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filter::JobFilters;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
@@ -65,9 +65,7 @@ impl JobList {
         let next = next.map(|cursor| cursor.to_string());
         let table = || table(&items, Timestamp::now(), self.filter.dead);
         global.list(|| json!({ "jobs": items, "next": next }), table, self.filter.sought())?;
-        if let Some(next) = next.filter(|_| !global.json) {
-            output::note(&format!("more: {}", self.command_for(&next)));
-        }
+        global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
 
