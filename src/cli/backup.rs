@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::author::open_client;
+use super::input::{bad, parsed};
 use super::{Global, output};
 use crate::client::{BackupError, BackupReader, BackupWriter, restore};
 use crate::error::{Error, Exit, reason};
@@ -97,8 +98,7 @@ impl Restore {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let mut config = global.config()?.clone();
         if let Some(namespace) = &self.into {
-            config.redis.namespace =
-                namespace.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
+            config.redis.namespace = parsed(namespace)?;
         }
         let client = open_client(&config)?;
         let failed = |error| failed("restore", &self.file, error);
@@ -155,8 +155,6 @@ fn failed(doing: &str, file: &Path, error: BackupError) -> Error {
             let exit = if doing == "write" { Exit::Output } else { Exit::NotPermitted };
             Error::new(exit, format!("cannot {doing} {file}: {}", reason(&error)))
         }
-        BackupError::Rejected(why) => {
-            Error::new(Exit::Data, format!("cannot {doing} {file}: {why}"))
-        }
+        BackupError::Rejected(why) => bad(format!("cannot {doing} {file}: {why}")),
     }
 }

@@ -64,15 +64,6 @@ pub(super) struct Edit {
     options: CronOptions,
 }
 
-/// Delete periodic jobs in Redis, with their history; their jobs stay
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero cron delete report")]
-pub(super) struct Delete {
-    /// The names of the periodic jobs
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-}
-
 /// The options of a periodic job and its jobs.
 #[derive(Debug, Args)]
 struct CronOptions {
@@ -168,12 +159,11 @@ impl Edit {
     }
 }
 
-impl Delete {
-    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let (client, crontab) = (global.client()?, global.config()?.crontab());
-        let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
-        global.each_done(&self.names, "deleted", delete).await
-    }
+/// Deletes periodic jobs in Redis.
+pub(super) async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
+    let (client, crontab) = (global.client()?, global.config()?.crontab());
+    let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
+    global.each_done(names, "deleted", delete).await
 }
 
 impl CronOptions {

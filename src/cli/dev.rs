@@ -150,19 +150,11 @@ impl Dev {
     ) -> Result<(), Error> {
         let ready_s = began.elapsed().as_secs_f64();
         let is_open = |name: &&ScriptType| !stage.config.is_sandboxed(name);
-        let names: Vec<String> =
-            types
-                .iter()
-                .map(|name| {
-                    if is_open(&name) {
-                        format!("{name} (not sandboxed)")
-                    } else {
-                        name.to_string()
-                    }
-                })
-                .collect();
+        let said_of = |name: &ScriptType| {
+            format!("{name}{}", if is_open(&name) { " (not sandboxed)" } else { "" })
+        };
+        let names = types.iter().map(said_of).collect::<Vec<_>>().join(", ");
         let (url, file) = (stage.config.redis.redacted_url(), stage.config_file.display());
-        let names = names.join(", ");
         if !self.command.is_empty() {
             output::note(&format!("ready in {ready_s:.2} s: {names} on {url}"));
             return Ok(());

@@ -304,14 +304,6 @@ pub(super) fn explained(id: &JobId, error: ClientError) -> Error {
     }
 }
 
-/// Parses a name of the wire protocol. An illegal one is bad data, not wrong usage.
-pub(super) fn parsed<T>(text: &str) -> Result<T, Error>
-where
-    T: std::str::FromStr<Err = crate::proto::target::IllegalName>,
-{
-    text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Global;
 use super::sought::Sought;
-use super::table::{ColumnOf, TextTable};
+use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
 
@@ -45,18 +45,14 @@ fn table(limits: &[LimitDocument]) -> TextTable {
         of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default()
     };
     let shard = |limit: &LimitDocument| limit.shard.map(|of| of.to_string()).unwrap_or_default();
-    let columns: [ColumnOf<'_, LimitDocument>; 7] = [
-        ("!LIMIT", &|limit| limit.name.clone()),
-        ("~OF", &of),
-        (">RUNNING", &|limit| limit.running.to_string()),
-        (">MOST", &|limit| number(limit.running_max.map(u64::from))),
-        (">STARTED", &|limit| number(limit.started)),
-        ("RATE", &|limit| limit.rate.clone().unwrap_or_default()),
-        (">HELD", &|limit| limit.held.to_string()),
-    ];
-    let mut columns = columns.to_vec();
-    if limits.iter().any(|limit| limit.shard.is_some()) {
-        columns.push((">SHARD", &shard));
-    }
-    TextTable::of(limits, &columns)
+    let table = TextTable::of(limits)
+        .column("!LIMIT", &|limit| limit.name.clone())
+        .column("~OF", &of)
+        .column(">RUNNING", &|limit| limit.running.to_string())
+        .column(">MOST", &|limit| number(limit.running_max.map(u64::from)))
+        .column(">STARTED", &|limit| number(limit.started))
+        .column("RATE", &|limit| limit.rate.clone().unwrap_or_default())
+        .column(">HELD", &|limit| limit.held.to_string());
+    let has_shards = limits.iter().any(|limit| limit.shard.is_some());
+    if has_shards { table.column(">SHARD", &shard) } else { table }.table()
 }

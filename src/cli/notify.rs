@@ -163,15 +163,12 @@ fn notifications<'c>(
 
 fn deliveries(records: &[DeliveryRecord]) -> TextTable {
     let zone = local_zone();
-    TextTable::of(
-        records,
-        &[
-            ("WHEN", &|of| local_text(&of.at, &zone)),
-            ("NAME", &|of| of.notification.clone()),
-            ("*STATE", &|of| of.state.clone()),
-            ("ATTEMPTS", &|of| of.attempts.to_string()),
-            ("~TOLD", &|of| of.title.clone()),
-            ("!ERROR", &|of| of.error.clone()),
-        ],
-    )
+    TextTable::of(records)
+        .column("WHEN", &|of| local_text(&of.at, &zone))
+        .column("NAME", &|of| of.notification.clone())
+        .column("*STATE", &|of| of.state.clone())
+        .column("ATTEMPTS", &|of| of.attempts.to_string())
+        .column("~TOLD", &|of| of.title.clone())
+        .column("!ERROR", &|of| of.error.clone())
+        .table()
 }

@@ -121,21 +121,18 @@ fn table(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
     };
     let percent =
         |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
-    TextTable::of(
-        stats,
-        &[
-            ("TYPE", &|of| of.script_type.clone()),
-            (submitted, &|of| number(of.submitted)),
-            (finished, &|of| number(of.finished)),
-            (failed, &|of| number(of.failed)),
-            (cancelled, &|of| number(of.cancelled + of.replaced)),
-            ("?>FAILED%", &|of| percent(of.failed_percent)),
-            (">WAIT", &|of| time(of.wait.mean_s)),
-            ("?>WAIT P95", &|of| bound(of.wait.p95_s)),
-            (">RUN", &|of| time(of.run.mean_s)),
-            ("?>RUN P95", &|of| bound(of.run.p95_s)),
-        ],
-    )
+    TextTable::of(stats)
+        .column("TYPE", &|of| of.script_type.clone())
+        .column(submitted, &|of| number(of.submitted))
+        .column(finished, &|of| number(of.finished))
+        .column(failed, &|of| number(of.failed))
+        .column(cancelled, &|of| number(of.cancelled + of.replaced))
+        .column("?>FAILED%", &|of| percent(of.failed_percent))
+        .column(">WAIT", &|of| time(of.wait.mean_s))
+        .column("?>WAIT P95", &|of| bound(of.wait.p95_s))
+        .column(">RUN", &|of| time(of.run.mean_s))
+        .column("?>RUN P95", &|of| bound(of.run.p95_s))
+        .table()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]

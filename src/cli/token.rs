@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Global;
 use super::author::user;
-use super::exec::parsed;
+use super::input::parsed;
 use super::script::check_configured;
 use super::sought::Sought;
 use super::table::TextTable;
@@ -146,17 +146,14 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
             Some(end) if end <= now => "expired".to_owned(),
             Some(end) => age(end, now),
         };
-    TextTable::of(
-        tokens,
-        &[
-            ("!NAME", &|of| of.name.to_string()),
-            ("SCOPES", &|of| of.scopes.to_string()),
-            ("~BOUNDS", &|of| bounds(&of.bounds)),
-            (">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default()),
-            ("EXPIRES", &expires),
-            ("?~MADE BY", &|of| of.created_by.clone()),
-        ],
-    )
+    TextTable::of(tokens)
+        .column("!NAME", &|of| of.name.to_string())
+        .column("SCOPES", &|of| of.scopes.to_string())
+        .column("~BOUNDS", &|of| bounds(&of.bounds))
+        .column(">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default())
+        .column("EXPIRES", &expires)
+        .column("?~MADE BY", &|of| of.created_by.clone())
+        .table()
 }
 
 fn bounds(bounds: &Bounds) -> String {

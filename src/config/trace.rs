@@ -3,27 +3,28 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::empty_is_none;
 use super::files::{read_bounded, reason};
 use super::notify::is_header;
+use super::toml_table::toml_table;
 
 /// The limit of the file of headers.
 const HEADERS_BYTES_MAX: u64 = 16 << 10;
 
-/// `[trace]`: where spans of jobs are sent, and how many.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct TraceConfig {
-    /// The URL of a receiver of OTLP over HTTP; empty for none.
-    pub endpoint: String,
-    /// The share of traces that are recorded, from 0 to 1.
-    pub sample: f64,
-    /// The file of headers that each request to the receiver has.
-    #[serde(with = "empty_is_none")]
-    pub headers_file: Option<PathBuf>,
+toml_table! {
+    /// Spans of jobs, for a receiver of OpenTelemetry.
+    pub struct TraceConfig in "trace" {
+        /// The URL of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`: all daemons, and the commands that
+        /// submit jobs, send their spans to its path `/v1/traces`, as JSON. Empty, the default: none are made. With `https://`
+        /// the machine must trust the authority of its certificate; `SSL_CERT_FILE` in the environment names a file of others.
+        endpoint: String = String::new() => Text, restart;
+        /// The share of traces that are recorded, from 0 to 1. A job with a `traceparent` is recorded if that says so.
+        sample: f64 = 1.0 => Decimal(1), restart;
+        /// A file of headers for the requests to the receiver, such as its login: one on each line, `NAME: VALUE`. Empty lines
+        /// and lines that start with `#` are comments. The user of the units must be able to read it. Empty: no headers.
+        headers_file: Option<PathBuf> as "empty_is_none" = None => File, restart;
+    }
 }
 
 /// The receiver of spans.
@@ -36,15 +37,6 @@ pub struct TraceReceiver<'a> {
     pub port: u16,
     /// True with TLS.
     pub is_tls: bool,
-}
-
-// A checked sample is a number.
-impl Eq for TraceConfig {}
-
-impl Default for TraceConfig {
-    fn default() -> Self {
-        Self { endpoint: String::new(), sample: 1.0, headers_file: None }
-    }
 }
 
 impl TraceConfig {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::moment::PastZone;
 use crate::cli::Global;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::output;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
@@ -74,14 +74,11 @@ impl JobErrors {
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
     let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
-    TextTable::of(
-        groups,
-        &[
-            (">JOBS", &|of| of.jobs.to_string()),
-            ("!ERROR", &|of| of.kind.clone()),
-            (">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default()),
-            ("#LAST JOB", &|of| of.last_job.clone()),
-            ("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" ")),
-        ],
-    )
+    TextTable::of(groups)
+        .column(">JOBS", &|of| of.jobs.to_string())
+        .column("!ERROR", &|of| of.kind.clone())
+        .column(">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default())
+        .column("#LAST JOB", &|of| of.last_job.clone())
+        .column("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" "))
+        .table()
 }
