@@ -459,6 +459,11 @@ mod tests {
             "unix:///run/redis.sock?p%61ss=hunter2&user=me",
             "redis://u:p@host?x=y@hunter2:z@host",
             "user:hunter2@host",
+            "redis://user:hunter2",
+            "redis://:hunter2/0",
+            "rediss://user:hunter2/3?db=1",
+            "redis+sentinel://user:hunter2/main",
+            "redis+cluster://a,user:hunter2",
             "user:hunter2://@host",
             "unix:///run/redis.sock?pass=a@hunter2",
             "redis://user:a?hunter2@host",
@@ -487,7 +492,10 @@ mod tests {
             redacted("unix:///r.sock?db=2&pass=x&user=me"),
             "unix:///r.sock?db=2&pass=***&user=me"
         );
-        assert_eq!(redacted("redis://127.0.0.1:6379/0"), "redis://127.0.0.1:6379/0");
+        for url in ["redis://127.0.0.1:6379/0", "rediss://[::1]:1", "redis+sentinel://a,b:1/main"] {
+            assert_eq!(redacted(url), url);
+        }
+        assert_eq!(redacted("redis://user:x"), "redis://***");
     }
 
     #[test]

@@ -37,7 +37,8 @@ impl RedisUrl {
 
     /// Returns the url with `***` for the password. It hides too much rather than too little: all
     /// between the first `:` and the last `@`, every unknown parameter, the rest after a `?` with
-    /// an `@` after it, and everything without a known scheme.
+    /// an `@` after it, everything without a known scheme, and everything after one if no `@` says where a login
+    /// ends and a host or port is illegal.
     pub fn redacted(&self) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -53,6 +54,7 @@ impl RedisUrl {
                 return format!("{scheme}{shown}***");
             }
             Some((login, rest)) => (redacted_login(login), rest),
+            None if !is_path_or_hosts(scheme, rest) => return format!("{scheme}***"),
             None => (String::new(), rest),
         };
         let Some((address, parameters)) = rest.split_once('?') else {
@@ -202,6 +204,12 @@ pub(super) fn host_and_port(text: &str, usual: u16) -> Option<(String, u16)> {
     let port = port.map_or(Some(usual), |port| port.parse().ok().filter(|p| *p > 0))?;
     let is_host = !host.is_empty() && !host.contains(['?', '#']);
     is_host.then(|| (host.to_owned(), port))
+}
+
+/// Returns true if a url without a login has the path of a socket after its scheme, or legal hosts and ports.
+fn is_path_or_hosts(scheme: &str, rest: &str) -> bool {
+    let hosts = rest.split(['/', '?']).next().unwrap_or_default();
+    scheme.contains("unix") || hosts.split(',').all(|host| host_and_port(host, NODE_PORT).is_some())
 }
 
 fn redacted_login(login: &str) -> String {
