@@ -14,6 +14,7 @@ mod cron;
 mod edit;
 mod finish;
 mod graphs;
+mod illegal;
 mod kept_state;
 mod large_outputs;
 mod later_owners;

@@ -13,7 +13,8 @@ const PER_ROUND: usize = 250;
 
 /// Dispatches due jobs.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
-    let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND).await?;
+    let kept = round.settings.job.kept();
+    let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND, kept).await?;
     round.counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
     for note in &notes {
         info!(target: JOB_COURSE, job_id = %note.job_id, script_type = %note.script_type, "{note}");

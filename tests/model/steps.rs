@@ -503,7 +503,8 @@ impl Walk {
                 self.world.redis.run(&format!("ZINCRBY {key} -{FAR} {id}"));
             }
         }
-        let dispatched = self.world.store.dispatch_due(1000).await.expect("redis answers").jobs;
+        let found = self.world.store.dispatch_due(1000, RETENTION).await.expect("redis answers");
+        let dispatched = found.jobs;
         assert_eq!(dispatched, self.model.dispatch_due());
         format!("{dispatched} due jobs are dispatched")
     }

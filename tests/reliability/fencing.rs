@@ -68,7 +68,7 @@ async fn a_retry_that_a_foreign_actor_takes_is_watched_like_any_other_of_its_job
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     world.finish(&life, &id, failed()).await;
-    world.store.dispatch_due(10).await.expect("dispatching");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
     // Its first attempt was ours, long ago.
     assert_eq!(world.field("a", "started_at"), None);
     assert_eq!(world.field("a", "boot_id"), None);

@@ -55,7 +55,7 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     let delay = Duration::from_micros(1);
     let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     assert_eq!(world.finish(&life, &again, retry).await, Recorded::Recorded);
-    assert_eq!(world.store.dispatch_due(9).await.expect("dispatching").jobs, 1);
+    assert_eq!(world.store.dispatch_due(9, RETENTION).await.expect("dispatching").jobs, 1);
     let queue = world.work("type:osis");
     assert_eq!(queue, ["b", "again"]);
     let popped: Vec<String> = world.redis.ask(&format!("LPOP {} 2", keys::work("type:osis")));

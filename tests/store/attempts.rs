@@ -50,7 +50,7 @@ async fn claimed(world: &World, life: &Life) -> JobId {
         let later = now();
         later.0 > start.0 || later.1 / 1000 > start.1 / 1000 + 1
     });
-    world.store.dispatch_due(10).await.expect("dispatching");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
     let id = world.claim(life, 1).await.attempts.remove(0).id;
     assert_ne!(world.field("a", "started_at"), before);
     id

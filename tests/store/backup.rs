@@ -187,7 +187,7 @@ async fn ends(world: &World, ids: &[String]) {
         for id in world.redis.members(&index) {
             world.redis.put(&index, 1, &id);
         }
-        world.store.dispatch_due(1000).await.expect("dispatching");
+        world.store.dispatch_due(1000, RETENTION).await.expect("dispatching");
         let claimed = world.claim(&life, 50).await;
         for attempt in claimed.attempts {
             assert!(attempt.job.is_ok());

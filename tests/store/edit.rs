@@ -69,7 +69,7 @@ async fn earliest_time_of_a_waiting_job_can_be_set_and_moved() {
     assert_eq!(edit(&world, "a", &priority(Priority::Background)).await, scheduled);
     // One whose time has come is dispatched by the next sweep, to the queue of its priority.
     assert_eq!(edit(&world, "a", &at(Timestamp::UNIX_EPOCH)).await, scheduled);
-    world.store.dispatch_due(10).await.expect("dispatching");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
     assert_eq!(world.work("type:osis:prio:2"), ["a"]);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
 }

@@ -271,7 +271,7 @@ async fn an_ending_that_arrives_again_late_does_not_end_the_next_attempt_of_the_
     let first = world.claimed_at(&life, &id);
     let again = || retry(Duration::ZERO);
     assert_eq!(world.finish(&life, &id, again()).await, Recorded::Recorded);
-    world.store.dispatch_due(10).await.expect("dispatching");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
     let second = world.claim(&life, 1).await.attempts.remove(0);
     assert!(second.claimed_at > first);
     assert_eq!(second.claimed_at, world.claimed_at(&life, &id));
@@ -294,7 +294,7 @@ async fn postponed_job_is_scheduled_without_an_attempt_lost_and_finishes_without
         assert_eq!(world.status("a"), JobStatus::Scheduled);
         let fields = ["attempt", "postponed", "error", "exit_code"].map(|of| world.field("a", of));
         assert_eq!(fields.map(Option::unwrap_or_default), ["0", times, "busy", "75"]);
-        world.store.dispatch_due(10).await.expect("dispatching");
+        world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
         assert_eq!(world.claim(&life, 1).await.attempts.len(), 1);
     }
     assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
@@ -369,7 +369,7 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
         let (s, us): (f64, f64) = world.redis.ask("TIME");
         s * 1e6 + us > due
     });
-    dispatched += world.store.dispatch_due(10).await.expect("dispatching").jobs;
+    dispatched += world.store.dispatch_due(10, RETENTION).await.expect("dispatching").jobs;
     world.check();
     assert_eq!((dispatched, world.status("a")), (1, JobStatus::Dispatched));
     let again = world.claim(&life, 1).await;
@@ -383,7 +383,7 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
 async fn a_retry_is_not_due_before_its_delay() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "a", retry(Duration::from_secs(1000))).await;
-    let found = world.store.dispatch_due(10).await.expect("dispatching");
+    let found = world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
     let (dispatched, next) = (found.jobs, found.next);
     assert_eq!(dispatched, 0);
     let next = next.expect("one is scheduled").as_secs();

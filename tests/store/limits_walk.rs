@@ -93,7 +93,7 @@ impl Walk {
             _ => Verdict::Finished { output: "".into(), exit_code: None },
         };
         self.world.finish(&life, &id, verdict).await;
-        self.world.store.dispatch_due(100).await.expect("dispatching");
+        self.world.store.dispatch_due(100, RETENTION).await.expect("dispatching");
     }
 
     async fn give_back_or_die(&mut self) {
@@ -152,7 +152,7 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
     // The remaining jobs run, retries among them.
     let mut rounds = 0;
     loop {
-        walk.world.store.dispatch_due(1000).await.expect("dispatching");
+        walk.world.store.dispatch_due(1000, RETENTION).await.expect("dispatching");
         walk.tend().await;
         for life in walk.lives.clone() {
             for attempt in walk.world.claim(&life, 5).await.attempts {

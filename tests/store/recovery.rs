@@ -121,6 +121,8 @@ async fn an_invalid_job_of_a_dead_boot_ends_instead_of_running_for_ever() {
     dies(&world, &dead).await;
     assert_eq!(recover_boots(&world).await.given_up, 1);
     assert_eq!(world.status("a"), JobStatus::Error);
+    let error = world.field("a", "error").unwrap_or_default();
+    assert!(error.starts_with("invalid job: group `a:b` is not legal: "), "{error}");
 }
 
 #[tokio::test]

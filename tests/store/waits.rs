@@ -6,7 +6,7 @@ use hero::proto::job::JobId;
 use hero::store::{AttemptEnd, Recorded, TellOutcome, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{Life, Redis, World, ids, job, keys};
+use crate::support::{Life, RETENTION, Redis, World, ids, job, keys};
 
 fn waits(wait: &str, delay: Duration) -> Verdict {
     Verdict::Wait { wait: wait.to_owned(), exit_code: Some(0), delay }
@@ -74,7 +74,7 @@ async fn event_that_comes_first_is_kept_in_bounds_and_found_by_the_wait() {
         (None, json!("approved"))
     );
     assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["a"]);
-    world.store.dispatch_due(10).await.expect("dispatched");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatched");
     assert_eq!(event(&world, "a")["event"], "approved", "no timeout replaces it");
 }
 
@@ -209,10 +209,10 @@ async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_look() {
     let (one, two) = (world.started(&life, "one").await, world.started(&life, "two").await);
     world.finish(&life, &id, waits("{\"jobs\":[\"one\",\"two\"]}", 2 * HOUR)).await;
     make_due(&world.redis, "a");
-    world.store.dispatch_due(10).await.expect("looked");
+    world.store.dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
     assert!(world.field("a", "wait").is_some() && event(&world, "a").is_null());
-    let soonest = world.store.dispatch_due(10).await.expect("looked").next;
+    let soonest = world.store.dispatch_due(10, RETENTION).await.expect("looked").next;
     let soonest = soonest.expect("a next look");
     assert!(soonest <= HOUR && soonest > HOUR / 2, "{soonest:?}");
     for (id, key) in [(&one, "one"), (&two, "two")] {
@@ -222,7 +222,7 @@ async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_look() {
     }
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
     make_due(&world.redis, "a");
-    world.store.dispatch_due(10).await.expect("looked");
+    world.store.dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "a")["jobs"], json!({ "one": "finished", "two": "finished" }));
     world.check();
@@ -250,9 +250,22 @@ async fn keys_of_a_wrong_type_lose_no_wait() {
     world.redis.spoil(&keys::pending("b"));
     world.finish(&life, &one, Verdict::Finished { output: "1".into(), exit_code: None }).await;
     make_due(&world.redis, "b");
-    world.store.dispatch_due(10).await.expect("looked");
+    world.store.dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("b", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "b")["jobs"], json!({ "one": "finished" }));
+    world.check();
+}
+
+#[tokio::test]
+async fn job_that_names_no_queue_when_its_wait_is_over_ends() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let (id, one) = (world.started(&life, "a").await, world.started(&life, "one").await);
+    world.finish(&life, &id, waits("{\"jobs\":[\"one\"]}", HOUR)).await;
+    world.redis.set_field(&keys::job("a"), "priority", "high");
+    world.finish(&life, &one, Verdict::Finished { output: "1".into(), exit_code: None }).await;
+    let error = world.field("a", "error").unwrap_or_default();
+    assert!(error.starts_with("invalid job: priority `high` is not legal: "), "{error}");
+    assert_eq!(world.field("a", "wait"), None);
     world.check();
 }
 
@@ -278,7 +291,7 @@ async fn time_that_passes_ends_a_wait_with_a_timeout() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     world.finish(&life, &id, waits(APPROVED, Duration::ZERO)).await;
-    world.store.dispatch_due(10).await.expect("dispatched");
+    world.store.dispatch_due(10, RETENTION).await.expect("dispatched");
     assert_eq!(
         (event(&world, "a")["timeout"].clone(), world.field("a", "wait")),
         (json!(true), None)

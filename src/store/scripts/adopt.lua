@@ -212,8 +212,8 @@ local function decide(id, of, queue)
   if status ~= 'dispatched' then
     f.script_type = of.script_type
     count(of.script_type, 'submitted')
-    return end_adopted(id, f, 'invalid job: status: `' .. string.sub(status, 1, 32)
-      .. '` is not the status of a job that is pushed; write `dispatched`')
+    local shown = string.gsub(string.sub(status, 1, 32), '[^\32-\126]', '?')
+    return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`')
   end
   if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
   for name in pairs(PARTS) do

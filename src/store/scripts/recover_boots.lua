@@ -3,7 +3,7 @@
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
--- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending dependents foreign_end limits
+-- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 250
@@ -49,8 +49,9 @@ local function recover(id, boot, is_ahead)
   if has_begun and f[16] then
     return give_up(id, script_type, f, 'session lost: actor ' .. (present(f[12]) or '') .. ' died while it ran')
   end
-  -- Without a queue its fields are illegal and it cannot run.
-  if crashes >= crash_limit or not queue then
+  -- Its fields are illegal, and it cannot run.
+  if not queue then return give_up(id, script_type, f, illegal_text(f[3], f[4], f[5], f[6])) end
+  if crashes >= crash_limit then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     return add_dead_letter(id, script_type)
   end

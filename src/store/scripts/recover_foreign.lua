@@ -4,7 +4,7 @@
 -- ARGV: 1 default timeout in s  2 margin beyond a timeout in ms
 --       3 interval of looks at a job in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here, notes on jobs }
--- needs: wrong_type time names routing job owner attempts sweep notes counters index events queue_front ending dependents foreign_end
+-- needs: wrong_type time names routing job owner attempts sweep notes counters index events queue_front ending illegal dependents foreign_end
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
@@ -30,7 +30,9 @@ local function overdue(id, script_type, f)
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
-  if crashes >= crash_limit or not queue then
+  if not queue then
+    give_up(id, script_type, f, illegal_text(present(f[4]) or script_type, f[5], f[6], f[7]))
+  elseif crashes >= crash_limit then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     add_dead_letter(id, script_type)
   else

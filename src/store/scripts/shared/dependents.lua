@@ -1,5 +1,5 @@
 -- Tells dependents that their prerequisite has ended.
--- needs: wrong_type time names routing job index events queue ending prerequisites awaited waits
+-- needs: wrong_type time names routing job index events queue ending illegal prerequisites awaited waits
 
 -- Dependents that one script tells; `settle` tells the others.
 local DEPENDENTS_PER_STEP = 250
@@ -71,7 +71,15 @@ local function tell_dependents(ended, at, retention)
       end
       return nil
     end
-    if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
+    -- Of a job that waits while it is scheduled, and names no type, only the sweep of its index knows the type.
+    if not queue and (f[1] == 'waiting_for_prerequisites'
+        or f[1] == 'scheduled' and job.script_type and json_table(f[12])) then
+      redis.call('ZREM', index_of(f[1], job.script_type or 'unknown'), id)
+      local own, calls_back = end_illegal(id, job.script_type, at, retention)
+      if calls_back then some_are_left = true end
+      return own.dependents
+    end
+    if f[1] ~= 'waiting_for_prerequisites' then return nil end
     if in_vain or is_lost then
       redis.call('DEL', PENDING .. id)
       redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)

@@ -20,6 +20,9 @@ local function present(value)
   return value and value ~= '' and value or nil
 end
 
+-- The words of older programs for a number or a list that is not given.
+local ABSENT = { none = true, null = true, ['nil'] = true }
+
 -- Tells if a flag of a job is off.
 local function says_no(value)
   local word = value and string.lower(value)

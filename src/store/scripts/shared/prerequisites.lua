@@ -9,7 +9,6 @@ local PREREQUISITE_FAILED = 'prerequisite failed: '
 local DEPENDENTS_FIELD_BYTES = 32768
 
 -- The ids of a JSON array. Older programs also write `a,b`, one bare id, or a word for none.
-local ABSENT = { none = true, null = true, ['nil'] = true }
 local function list_of_ids(text)
   text = text or '[]'
   if not string.find(text, '^%s*[%[{]') then

@@ -6,6 +6,8 @@ local function queue_of(script_type, group, instance, priority)
   script_type, group, instance, priority =
     legal_type(script_type), present(group), present(instance), present(priority)
   if not script_type then return nil end
+  if instance and ABSENT[string.lower(instance)] then instance = nil end
+  if priority and ABSENT[string.lower(priority)] then priority = nil end
   if group and not (#group <= 64 and string.match(group, '^[a-z0-9][a-z0-9_.-]*$')) then return nil end
   if instance and not (#instance <= 5 and string.match(instance, '^[1-9]%d*$')
       and tonumber(instance) <= 65535) then
