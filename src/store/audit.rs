@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use redis::streams::{StreamId, StreamRangeReply};
-
 use super::attempts::millis;
 use super::{Store, StoreError};
 use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
+
+/// An entry of the stream: its place, then names and values of fields, which another program may have written.
+type Entry = (String, Vec<Vec<u8>>);
 
 /// The records that one call reads.
 const RECORDS_PER_READ: usize = 1000;
@@ -41,11 +42,11 @@ impl Store {
         let mut records = Vec::new();
         loop {
             let arguments = (self.keys.audit(), &until, since_ms, "COUNT", RECORDS_PER_READ);
-            let page: StreamRangeReply =
+            let page: Vec<Entry> =
                 self.link.command("reading the audit", "XREVRANGE", arguments).await?;
-            let Some(last) = page.ids.last().map(|entry| entry.id.clone()) else { break };
-            let is_last = page.ids.len() < RECORDS_PER_READ;
-            records.extend(page.ids.iter().map(record).filter(&wanted));
+            let Some(last) = page.last().map(|(id, _)| id.clone()) else { break };
+            let is_last = page.len() < RECORDS_PER_READ;
+            records.extend(page.iter().map(record).filter(&wanted));
             if is_last || records.len() >= limit {
                 break;
             }
@@ -56,12 +57,13 @@ impl Store {
     }
 }
 
-fn record(entry: &StreamId) -> AuditRecord {
+fn record((id, fields): &Entry) -> AuditRecord {
     let text = |name: &str| {
-        let bytes = entry.get::<Vec<u8>>(name).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        let mut pairs = fields.chunks_exact(2);
+        let pair = pairs.find(|pair| pair[0] == name.as_bytes());
+        pair.map(|pair| String::from_utf8_lossy(&pair[1]).into_owned()).unwrap_or_default()
     };
-    let ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
+    let ms = id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
     let at = jiff::Timestamp::from_millisecond(ms).map(|at| format!("{at:.3}")).unwrap_or_default();
     AuditRecord {
         at,

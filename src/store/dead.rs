@@ -25,7 +25,7 @@ impl Store {
             None => self.types().await?,
         };
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
-        let lists: Vec<Option<Vec<String>>> = self.link.each(DOING, &types, list).await?;
+        let lists: Vec<Option<Vec<Vec<u8>>>> = self.link.each(DOING, &types, list).await?;
         let mut entries: Vec<Entry> = Vec::new();
         for (script_type, list) in types.iter().zip(lists) {
             let index = self.keys.index(JobStatus::Error, script_type);

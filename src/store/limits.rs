@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::listing::read;
+use super::text::Text;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::JobStatus;
@@ -105,7 +106,8 @@ impl Store {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
         let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
-        names.extend(self.link.command::<Vec<String>>(DOING, "ZRANGE", arguments).await?);
+        let holding: Vec<Text> = self.link.command(DOING, "ZRANGE", arguments).await?;
+        names.extend(holding.into_iter().map(String::from));
         names.extend(self.limits_of_running().await?);
         let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();
         let now_us = self.now().await?.as_microsecond();

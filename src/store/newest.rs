@@ -7,10 +7,10 @@ use crate::proto::job::JobId;
 
 /// An entry of an index: the score and the id.
 pub(super) type Entry = (i64, JobId);
-/// The same, with an id that may be illegal.
-type IndexPlace = (i64, String);
+/// The same, with an id that may be illegal, and need not be text.
+type IndexPlace = (i64, Vec<u8>);
 /// An answer of Redis: ids with their scores.
-type Page = Vec<(String, f64)>;
+type Page = Vec<(Vec<u8>, f64)>;
 
 /// Entries of an index that follow each other.
 struct Portion<'a> {
@@ -39,7 +39,8 @@ impl Store {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let passed = after.map(|cursor| (cursor.score, cursor.id.as_str().to_owned()));
+        let bytes = |id: &JobId| id.as_str().as_bytes().to_vec();
+        let passed = after.map(|cursor| (cursor.score, bytes(&cursor.id)));
         let mut entries: Vec<Entry> = Vec::new();
         let mut portion = (2 * limit / indexes.len().max(1)).clamp(1, limit + 1);
         let mut portions = self.first_portions(indexes, after, portion).await?;
@@ -55,7 +56,7 @@ impl Store {
             entries.sort_unstable_by(|a, b| b.cmp(a));
             entries.dedup();
             entries.truncate(limit);
-            let oldest = entries.get(limit - 1).map(|(score, id)| (*score, id.as_str().to_owned()));
+            let oldest = entries.get(limit - 1).map(|(score, id)| (*score, bytes(id)));
             open.retain(|(_, last)| oldest.as_ref().is_none_or(|oldest| last > oldest));
             portion = (portion * 2).min(limit + 1);
             portions = self.portions_behind(open, portion).await?;
@@ -108,7 +109,7 @@ impl Store {
             let mut again = Vec::new();
             for (((index, place), rank), page) in left.into_iter().zip(ranks).zip(pages) {
                 let is_behind =
-                    |(id, score): &(String, f64)| (whole(*score), id) < (place.0, &place.1);
+                    |(id, score): &(Vec<u8>, f64)| (whole(*score), id) < (place.0, &place.1);
                 if rank > early && page.first().is_none_or(is_behind) {
                     again.push((index, place));
                     continue;
@@ -163,11 +164,9 @@ impl Store {
             let middle = low.midpoint(high);
             let mut command = redis::cmd("ZREVRANGE");
             command.arg(index).arg(middle).arg(middle).arg("WITHSCORES");
-            let found: Vec<(String, f64)> = self.link.query("listing jobs", &command).await?;
+            let found: Page = self.link.query("listing jobs", &command).await?;
             match found.into_iter().next() {
-                Some((id, score)) if (whole(score), id.as_str()) >= (place.0, place.1.as_str()) => {
-                    low = middle + 1;
-                }
+                Some((id, score)) if (whole(score), &id) >= (place.0, &place.1) => low = middle + 1,
                 _ => high = middle,
             }
         }
@@ -181,8 +180,8 @@ fn whole(score: f64) -> i64 {
 }
 
 /// `None` for an entry of an earlier page, and for an illegal id.
-pub(super) fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
-    let entry = (whole(score), id.parse::<JobId>().ok()?);
+pub(super) fn entry_after((id, score): (Vec<u8>, f64), after: Option<&Cursor>) -> Option<Entry> {
+    let entry = (whole(score), std::str::from_utf8(&id).ok()?.parse::<JobId>().ok()?);
     let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
     (!passed).then_some(entry)
 }

@@ -8,6 +8,7 @@ use redis::Value;
 
 use super::attempts::kept;
 use super::listing::read;
+use super::text::Text;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
 use crate::proto::message::ActorState;
@@ -217,8 +218,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        let names: Vec<String> =
+        let names: Vec<Text> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
+        let names: Vec<String> = names.into_iter().map(String::from).collect();
         Ok(Pauses::of_names(&names))
     }
 

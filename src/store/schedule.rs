@@ -18,13 +18,19 @@ pub struct Dispatched {
 }
 
 impl Store {
-    /// Dispatches scheduled jobs that are due, up to `limit`.
+    /// Dispatches scheduled jobs that are due, up to `limit`. Ends those that name no queue, as another program
+    /// changed their fields.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn dispatch_due(&self, limit: usize) -> Result<Dispatched, StoreError> {
+    pub async fn dispatch_due(
+        &self,
+        limit: usize,
+        retention: impl Into<Retention>,
+    ) -> Result<Dispatched, StoreError> {
+        let arguments = (limit, kept(retention));
         let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) =
-            self.run_script("dispatching due jobs", &self.scripts.dispatch_due, limit).await?;
+            self.run_script("dispatching due jobs", &self.scripts.dispatch_due, arguments).await?;
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Dispatched { jobs, next, notes })
     }
@@ -55,9 +61,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_notes(&self, limit: usize) -> Result<Vec<JobNote>, StoreError> {
-        let notes: Option<Vec<String>> =
+        let notes: Option<Vec<Vec<u8>>> =
             self.link.command("taking notes on jobs", "LPOP", (self.keys.notes(), limit)).await?;
-        Ok(notes.iter().flatten().filter_map(|note| JobNote::from_json(note)).collect())
+        // They are gone from Redis: a note with other bytes than text must not take the others with it.
+        let read = |note: &Vec<u8>| JobNote::from_json(&String::from_utf8_lossy(note));
+        Ok(notes.iter().flatten().filter_map(read).collect())
     }
 
     async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {

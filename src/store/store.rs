@@ -78,6 +78,7 @@ mod status;
 mod store_error;
 mod submission;
 mod tell;
+mod text;
 mod tokens;
 mod way;
 mod write_trial;

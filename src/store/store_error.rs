@@ -128,6 +128,9 @@ impl StoreError {
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown,
             ) => not_serving(&reason),
+            ErrorKind::Parse if is_of_other_form(&reason) => {
+                Self::Failed { doing, reason: told_form(&reason) }
+            }
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
             }
@@ -222,10 +225,28 @@ pub(super) fn has_not_run(error: &RedisError) -> bool {
 
 /// Returns true if the connection is lost.
 fn is_connection_lost(error: &RedisError) -> bool {
+    if error.kind() == ErrorKind::Parse && describe(error).starts_with(NO_TEXT) {
+        return false;
+    }
     error.is_io_error()
         || error.is_timeout()
         || error.is_connection_dropped()
         || error.is_unrecoverable_error()
+}
+
+/// The words of the client library for an answer that is not UTF-8.
+const NO_TEXT: &str = "Cannot convert from UTF-8";
+
+/// Returns true if Redis answered, with another value than Hero writes there: another program wrote it. A mistake in
+/// the protocol itself has none of these words.
+fn is_of_other_form(reason: &str) -> bool {
+    reason.starts_with(NO_TEXT) || reason.contains("(value was ")
+}
+
+/// Returns the reason of an answer of another form, as a person understands it.
+fn told_form(reason: &str) -> String {
+    let what = if reason.starts_with(NO_TEXT) { "is not UTF-8" } else { "has another form" };
+    format!("a value in redis {what}: {reason}")
 }
 
 /// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error that
@@ -274,6 +295,22 @@ mod tests {
         let error = StoreError::new("here", "claiming jobs", &error);
         assert!(matches!(&error, StoreError::NotServing { .. }), "{error:?}");
         assert_eq!(code_within("ERR Error running script (call to f_1): no table"), None);
+    }
+
+    #[test]
+    fn value_of_another_program_is_no_outage() {
+        let bytes = redis::Value::BulkString(vec![0xff, 0xfe]);
+        let no_text = redis::from_redis_value::<String>(bytes).expect_err("no text");
+        let no_text = RedisError::from(no_text);
+        assert!(!is_connection_useless(&no_text));
+        let no_number = redis::from_redis_value::<u64>(redis::Value::Array(Vec::new()));
+        let no_number = RedisError::from(no_number.expect_err("no number"));
+        for (error, what) in [(no_text, "is not UTF-8"), (no_number, "has another form")] {
+            let error = StoreError::new("here", "listing limits", &error);
+            assert!(matches!(&error, StoreError::Failed { .. }) && !error.is_outage(), "{error:?}");
+            let told = format!("listing limits: a value in redis {what}: ");
+            assert!(error.to_string().starts_with(&told), "{error}");
+        }
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! Text that another program may have written into Redis.
+
+use std::ops::Deref;
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::proto::text::text_of;
+
+/// A text of Redis, with bytes that are not UTF-8 as `\xNN`. In a list one such member, which is no legal name, must
+/// not hide the others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Text(String);
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> Self {
+        text.0
+    }
+}
+
+impl FromRedisValue for Text {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let bytes: Vec<u8> = FromRedisValue::from_redis_value(value)?;
+        Ok(Self(text_of(&bytes)))
+    }
+}
