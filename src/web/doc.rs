@@ -6,12 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
+use crate::store::JobSummary;
 
 /// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -24,6 +25,12 @@ impl From<Value> for JobDoc {
             Value::Object(fields) => Self(fields),
             _ => Self::default(),
         }
+    }
+}
+
+impl From<&JobSummary> for JobDoc {
+    fn from(job: &JobSummary) -> Self {
+        Self::from(json!(job))
     }
 }
 
@@ -59,6 +66,12 @@ impl JobDoc {
             Value::String(text) => text.parse().ok(),
             value => value.as_f64(),
         }
+    }
+
+    /// Returns its progress, from 0 to 1.
+    pub(super) fn share(&self) -> Option<f64> {
+        let share = self.number("progress").filter(|share| share.is_finite())?;
+        Some(share.clamp(0.0, 1.0))
     }
 
     /// Returns the whole number of a field.

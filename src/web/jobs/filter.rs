@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::super::links::SiteLinks;
-use super::super::parts::ShownState;
-use super::super::web_error::PageError;
+use super::super::parts::{ShownState, given};
+use super::super::web_error::{PageError, PageResult};
 use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::spoken_time::parse_past_time;
 use crate::proto::text::shown;
@@ -72,7 +72,7 @@ pub(in crate::web) struct JobFilter {
 impl JobFilter {
     /// Returns the state; `None` for all.
     pub(super) fn state(&self) -> Option<ShownState> {
-        ShownState::parse(&self.state)
+        self.state.parse().ok()
     }
 
     /// Returns the same filters for dead letters alone.
@@ -103,19 +103,16 @@ impl JobFilter {
 
     /// Returns true if the first page of it costs little: most jobs that are read are shown.
     pub(super) fn is_plain(&self) -> bool {
-        let others =
-            [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
-        let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
-        let others = others.chain([&self.actor, &self.host, &self.parent]);
         let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
-        others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
+        let is_plain = |(name, _): &(&str, &str)| ["state", "type"].contains(name);
+        self.fields().iter().all(is_plain) && !is_rare
     }
 
     /// Checks the parameters of an address from which a file is made: with a misspelled filter it would have all jobs.
     ///
     /// # Errors
     /// [`PageError`] names the first that is no filter.
-    pub(super) fn check_names(query: Option<&str>) -> Result<(), PageError> {
+    pub(super) fn check_names(query: Option<&str>) -> PageResult<()> {
         let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
         let known = Self::default().all().map(|(name, _)| name);
         // The place and the size of a page, which a file has not, come with the link from a list.
@@ -173,7 +170,7 @@ impl JobFilter {
     ///
     /// # Errors
     /// [`PageError`] for a text that is no value of its filter.
-    pub(super) fn search(&self, now: Timestamp) -> Result<(ListQuery, JobSearch), PageError> {
+    pub(super) fn search(&self, now: Timestamp) -> PageResult<(ListQuery, JobSearch)> {
         let state = self.state();
         let query = ListQuery {
             statuses: state.map(ShownState::stored).into_iter().collect(),
@@ -182,10 +179,9 @@ impl JobFilter {
             cursor: parsed("place in the list", &self.cursor)?,
             ..ListQuery::default()
         };
-        let given = |text: &String| {
-            let text = text.trim();
-            (!text.is_empty()).then(|| text.to_owned())
-        };
+        let given = |text: &str| given(text.trim()).map(str::to_owned);
+        // Two states are one in the hash.
+        let one_of = |yes, no| state.filter(|of| [yes, no].contains(of)).map(|of| of == yes);
         let (since, until) = span(&self.since, &self.until, now);
         let (ended_since, ended_until) = span(&self.ended_since, &self.ended_until, now);
         let search = JobSearch {
@@ -197,16 +193,8 @@ impl JobFilter {
             host: given(&self.host),
             parent: parsed("job", &self.parent)?,
             queue: parsed("queue", &self.queue)?,
-            held: match state {
-                Some(ShownState::Held) => Some(true),
-                Some(ShownState::Queued) => Some(false),
-                _ => None,
-            },
-            cancelled: match state {
-                Some(ShownState::Cancelled) => Some(true),
-                Some(ShownState::Error) => Some(false),
-                _ => None,
-            },
+            held: one_of(ShownState::Held, ShownState::Queued),
+            cancelled: one_of(ShownState::Cancelled, ShownState::Error),
             since,
             until,
             ended_since,
@@ -218,14 +206,11 @@ impl JobFilter {
 }
 
 /// Parses the text of a filter; an empty one filters nothing.
-fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
+fn parsed<T: FromStr>(what: &str, text: &str) -> PageResult<Option<T>> {
     let text = text.trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
     let wrong =
         |_| PageError::wrong(format!("No {what} has the name {text:?}. Clear this filter."));
-    text.parse().map(Some).map_err(wrong)
+    given(text).map(|text| text.parse().map_err(wrong)).transpose()
 }
 
 /// Returns the start and the end of two texts. `yesterday` alone is that whole day.
