@@ -16,7 +16,7 @@ pub use api::DEV_TOKEN;
 pub use durability::not_durable;
 pub use process_sandbox::ProcessSandbox;
 pub use settings::backends;
-pub use signals::Interrupts;
+pub use signals::{Interrupts, ignores_hangup};
 
 use std::path::Path;
 use std::sync::Arc;

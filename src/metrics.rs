@@ -14,7 +14,7 @@ use crate::config::MetricsConfig;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
 use crate::store::{QueueState, RedisState, TypeState};
-use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth};
+use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth, ProblemKind};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
@@ -70,20 +70,31 @@ impl Metrics {
         address: String,
         rules: &HealthRules,
     ) -> Result<Self, ClientError> {
-        let mut moment = Moment::read(client, address).await?;
-        let health = NamespaceHealth::of(&moment, rules);
-        let used = |of: &ScriptType| moment.types.iter().any(|state| state.script_type == *of);
+        let mut metrics = Self::of(Moment::read(client, address).await?, rules);
+        let states = &mut metrics.moment.types;
+        let used = |of: &ScriptType| states.iter().any(|state| state.script_type == *of);
         let unused: Vec<ScriptType> = rules.types.iter().filter(|of| !used(of)).cloned().collect();
-        moment.types.extend(unused.into_iter().map(TypeState::unused));
-        moment.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
-        let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
+        states.extend(unused.into_iter().map(TypeState::unused));
+        states.sort_by(|one, other| one.script_type.cmp(&other.script_type));
+        let types: Vec<ScriptType> = states.iter().map(|of| of.script_type.clone()).collect();
         let counters = client.counters_of(&types).await?;
-        let counters = types.into_iter().zip(counters).collect();
+        metrics.counters = types.into_iter().zip(counters).collect();
         // An access list of an older version does not permit the key.
-        let notifications = client.notification_counts().await.unwrap_or_default();
+        metrics.notifications = client.notification_counts().await.unwrap_or_default();
         // Nor would a key of a wrong type be a reason to tell nothing else.
-        let dropped_spans = client.dropped_spans().await.unwrap_or_default();
-        Ok(Self { moment, health, counters, notifications, dropped_spans })
+        metrics.dropped_spans = client.dropped_spans().await.unwrap_or_default();
+        Ok(metrics)
+    }
+
+    /// Judges a moment: each queue for itself, as an alert knows a problem again by its labels.
+    fn of(moment: Moment, rules: &HealthRules) -> Self {
+        Self {
+            health: NamespaceHealth::of_parts(&moment, rules),
+            moment,
+            counters: BTreeMap::new(),
+            notifications: BTreeMap::new(),
+            dropped_spans: BTreeMap::new(),
+        }
     }
 
     /// Writes them. The bounds of the configuration keep the number of samples small.
@@ -135,7 +146,7 @@ impl Metrics {
         );
     }
 
-    /// The state of the namespace, and its problems.
+    /// The state of the namespace, and its problems. A kind of problem displaces no other one.
     fn problems(&self, text: &mut Exposition, problems_max: usize) {
         let state = match self.health.state {
             HealthState::Ok => 0,
@@ -144,9 +155,15 @@ impl Metrics {
         };
         let help = "0 if nothing is wrong, 1 with a warning, 2 if something is critical.";
         gauge(text, "hero_health", help, state);
-        let help = "1 for each problem. The worst are those that a bound leaves.";
+        let help = "1 for each problem. Of each kind, a bound leaves the worst.";
         text.metric("hero_problems", Kind::Gauge, help);
-        for problem in self.health.problems.iter().take(problems_max) {
+        let mut told: BTreeMap<ProblemKind, usize> = BTreeMap::new();
+        for problem in &self.health.problems {
+            let of_kind = told.entry(problem.kind).or_default();
+            *of_kind += 1;
+            if *of_kind > problems_max {
+                continue;
+            }
             let subject = problem.subject.to_string();
             let labels = [
                 ("kind", problem.kind.as_str()),
@@ -281,4 +298,50 @@ fn gauge(text: &mut Exposition, name: &'static str, help: &str, value: u64) {
 #[expect(clippy::cast_precision_loss, reason = "metrics are floats; no number comes near 2^53")]
 fn float(number: u64) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::LastHour;
+    use crate::view::moment::tests::moment;
+
+    /// The metrics of queues that nobody serves and whose first jobs wait for long, beside a dead letter.
+    fn metrics_of(queues: usize, queues_max: usize) -> String {
+        let mut moment = moment();
+        let (mut state, _) = moment.queues[0].clone();
+        state.oldest_wait = Some(Duration::from_mins(6));
+        moment.queues = vec![(state, 0); queues];
+        for (place, (state, _)) in moment.queues.iter_mut().enumerate() {
+            state.queue = format!("type:osis:group:g{place}").parse().expect("legal");
+        }
+        let since = Duration::from_hours(1);
+        moment.types[0].hour = Some(LastHour { finished: 0, failed: 0, dead: 1, since });
+        moment.types[0].dead = 1;
+        let bounds = MetricsConfig { queues_max, ..MetricsConfig::default() };
+        Metrics::of(moment, &HealthRules::default()).text(Format::Classic, &bounds)
+    }
+
+    #[test]
+    fn same_problem_of_many_queues_has_a_series_for_each() {
+        let text = metrics_of(5, 100);
+        for kind in ["queue_wait", "queue_without_actor"] {
+            for place in 0..5 {
+                let sample = format!(
+                    "hero_problems{{kind=\"{kind}\",severity=\"warning\",subject=\"queue type:osis:group:g{place}\"}} 1\n"
+                );
+                assert!(text.contains(&sample), "{sample} in {text}");
+            }
+        }
+        assert!(!text.contains("subject=\"queues\""), "{text}");
+    }
+
+    #[test]
+    fn problems_beyond_the_bound_displace_no_other_kind() {
+        let text = metrics_of(5, 2);
+        let of_kind = |kind: &str| text.matches(&format!("hero_problems{{kind=\"{kind}\"")).count();
+        assert_eq!(["queue_wait", "queue_without_actor", "dead_letters"].map(of_kind), [2, 2, 1]);
+    }
 }

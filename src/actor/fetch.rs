@@ -183,7 +183,7 @@ impl Fetch {
         self.apply_all(wake);
         self.legacy.update(&self.jobs.slots);
         // Last, since the others may have queued one.
-        self.errands.begin(&self.boot);
+        self.errands.begin(&self.boot, self.recording.is_flushing());
     }
 
     fn apply_all(&mut self, actions: impl IntoIterator<Item = Action>) {
@@ -355,7 +355,7 @@ impl Fetch {
             }
         }
         while !self.errands.is_idle() && !self.retry.is_waiting(Instant::now()) {
-            self.errands.begin(&self.boot);
+            self.errands.begin(&self.boot, self.recording.is_flushing());
             let end = self.errands.next().await;
             self.on_errand(end);
         }

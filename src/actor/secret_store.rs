@@ -92,7 +92,7 @@ impl SecretStore {
             }
             None => Err(format!(
                 "is not allowed for any job: add {table} with types = [\"{script_type}\"] to \
-                 hero.toml of the actor's machine"
+                 hero.toml of the actor's machine, and reload the actors"
             )),
         }
     }

@@ -21,6 +21,7 @@ use super::signatures::SignatureCheck;
 use crate::engine::{Engine, Failure, Script};
 use crate::failpoint;
 use crate::proto::job::{InvalidJob, Job};
+use crate::proto::text::counted;
 
 /// The longest time that the end of a run waits until its script was answered: Redis may be away.
 const SETTLE_MAX: Duration = Duration::from_mins(1);
@@ -154,8 +155,8 @@ fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) ->
     if !secrets.is_empty() {
         log.also_hiding(Secrets::of_values(&secrets));
     }
-    if job.attempt > 1 {
-        log.mark(&begins(job.attempt, job.spec.retries));
+    if job.attempt > 1 || job.crashes > 0 {
+        log.mark(&begins(job));
     }
     let bounds = job.spec.asked_bounds();
     let script = Script {
@@ -208,11 +209,18 @@ fn attempts_left(job: &Job) -> u32 {
 
 /// Returns the line of the log before an attempt. A job that a person has retried has more attempts than it
 /// asked for.
-fn begins(attempt: u32, retries: Option<u32>) -> String {
-    match retries.map(|retries| retries.saturating_add(1)).filter(|all| *all >= attempt) {
-        Some(all) => format!("attempt {attempt} of {all} begins"),
-        None => format!("attempt {attempt} begins"),
-    }
+fn begins(job: &Job) -> String {
+    let attempt = job.attempt;
+    let all = job.spec.retries.map(|retries| retries.saturating_add(1));
+    let of = all.filter(|all| *all >= attempt).map(|all| format!(" of {all}")).unwrap_or_default();
+    let crashes = match job.crashes {
+        0 => String::new(),
+        number => format!(
+            ", after {}: its actor died, or its process was killed",
+            counted(number, "crash", "crashes")
+        ),
+    };
+    format!("attempt {attempt}{of} begins{crashes}")
 }
 
 /// Warns that the log file lacks lines, and marks it in the job's log.

@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::exec::parsed;
+use super::input::{bad, parsed};
 use super::sought::Sought;
 use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
 use crate::client::ActorDocument;
 use crate::config::parse_duration;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::message::{Control, Presence};
 use crate::proto::target::ActorId;
 
@@ -85,10 +85,7 @@ impl ActorList {
 
 impl ActorNames {
     fn ids(&self) -> Result<Vec<ActorId>, Error> {
-        let id = |name: &String| {
-            ActorId::of_name(name).map_err(|error| Error::new(Exit::Data, error.to_string()))
-        };
-        self.actors.iter().map(id).collect()
+        self.actors.iter().map(|name| ActorId::of_name(name).map_err(bad)).collect()
     }
 
     /// Sends the message to each actor. All must be live: a message to an absent actor would stay
@@ -125,20 +122,17 @@ impl PingActors {
 
 fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
     let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
-    TextTable::of(
-        actors,
-        &[
-            ("!ACTOR", &|of| of.actor.clone()),
-            ("~*STATE", &|of| state(&of.presence)),
-            (">RUNNING", &|of| of.presence.running.to_string()),
-            (">TASKS", &|of| of.presence.tasks.to_string()),
-            ("~HOST", &|of| of.presence.hostname.clone()),
-            ("?>PID", &|of| of.presence.pid.to_string()),
-            (">UP", &|of| ago(&of.presence.started_at)),
-            (">SEEN", &|of| ago(&of.presence.last_heartbeat)),
-            ("?VERSION", &|of| of.presence.version.clone()),
-        ],
-    )
+    TextTable::of(actors)
+        .column("!ACTOR", &|of| of.actor.clone())
+        .column("~*STATE", &|of| state(&of.presence))
+        .column(">RUNNING", &|of| of.presence.running.to_string())
+        .column(">TASKS", &|of| of.presence.tasks.to_string())
+        .column("~HOST", &|of| of.presence.hostname.clone())
+        .column("?>PID", &|of| of.presence.pid.to_string())
+        .column(">UP", &|of| ago(&of.presence.started_at))
+        .column(">SEEN", &|of| ago(&of.presence.last_heartbeat))
+        .column("?VERSION", &|of| of.presence.version.clone())
+        .table()
 }
 
 /// The actor's state, with the reason if it holds back.

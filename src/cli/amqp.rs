@@ -27,9 +27,17 @@ use crate::store::Store;
                         hero amqp topology\n  hero amqp dlq list")]
 pub(super) enum AmqpCommand {
     Publish(Publish),
-    Topology(look::AmqpTopology),
+    /// Show the queues of every node: their keys, messages and consumers
+    #[command(after_help = "Example:\n  hero amqp topology")]
+    Topology,
     Status(look::AmqpStatus),
-    Check(look::CheckQueues),
+    /// Compare the existing queues with the configured ones
+    #[command(after_help = "Example:\n  hero amqp check\n\n\
+                            A queue that does not exist is no fault, as its broker declares it, unless its \
+                            lanes or its dead letters alone are gone. Bindings, and all \
+                            arguments of a queue, are compared where amqp.management_url is set. Exit codes: 78 a \
+                            queue differs.")]
+    Check,
     #[command(subcommand)]
     Dlq(dlq::DlqCommand),
     Shutdown(ShutdownBrokers),
@@ -94,9 +102,9 @@ impl AmqpCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::Publish(publish) => return publish.run(global).await,
-            Self::Topology(topology) => topology.run(global).await?,
+            Self::Topology => look::topology(global).await?,
             Self::Status(status) => return status.run(global).await,
-            Self::Check(check) => return check.run(global).await,
+            Self::Check => return look::check(global).await,
             Self::Dlq(dlq) => dlq.run(global).await?,
             Self::Shutdown(shutdown) => shutdown.run(global).await?,
             Self::DeleteQueue(delete) => delete.run(global).await?,

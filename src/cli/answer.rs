@@ -1,6 +1,7 @@
 //! The answer of a command: a result, a list, or a line for each change; as JSON one document.
 
 use std::fmt::Display;
+use std::io::{self, IsTerminal};
 
 use serde_json::{Value, json};
 
@@ -34,6 +35,20 @@ impl Global {
         output::text(&table.show(self.look()))?;
         sought.tell(self, table.is_empty());
         Ok(())
+    }
+
+    /// Writes the command for the next page to standard error, if there is one. Documents have its place instead.
+    pub(super) fn more(&self, command: Option<String>) {
+        if let Some(command) = command.filter(|_| !self.json) {
+            output::note(&format!("more: {command}"));
+        }
+    }
+
+    /// Writes what may come next to standard error, if a person reads both it and the result.
+    pub(super) fn hint(&self, message: &str) {
+        if !self.json && io::stdout().is_terminal() && io::stderr().is_terminal() {
+            output::note(message);
+        }
     }
 
     /// Changes each of what is named, and writes a line for each change, or one document: what was changed, under

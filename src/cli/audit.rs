@@ -62,15 +62,12 @@ impl Audit {
 
 fn table(records: &[AuditRecord]) -> TextTable {
     let zone = local_zone();
-    TextTable::of(
-        records,
-        &[
-            ("WHEN", &|of| local_text(&of.at, &zone)),
-            ("WHO", &|of| of.who.clone()),
-            ("WHAT", &|of| of.what.clone()),
-            ("?~FROM", &|of| of.from.clone()),
-            ("?BY", &|of| of.through.clone()),
-            ("!TO", &|of| of.to.clone()),
-        ],
-    )
+    TextTable::of(records)
+        .column("WHEN", &|of| local_text(&of.at, &zone))
+        .column("WHO", &|of| of.who.clone())
+        .column("WHAT", &|of| of.what.clone())
+        .column("?~FROM", &|of| of.from.clone())
+        .column("?BY", &|of| of.through.clone())
+        .column("!TO", &|of| of.to.clone())
+        .table()
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::Global;
 use super::author::open_client;
+use super::input::{bad, parsed};
+use super::{Global, output};
 use crate::client::{BackupError, BackupReader, BackupWriter, restore};
 use crate::error::{Error, Exit, reason};
 use crate::proto::text::counted;
@@ -60,27 +61,44 @@ impl Backup {
         let mut writer = BackupWriter::new(BufWriter::new(file));
         client.backup(&names, &mut writer).await.map_err(failed)?;
         let (jobs, objects) = writer.counts();
+        let without_files = writer.jobs_without_files();
         let file =
             writer.into_inner().into_inner().map_err(|error| failed(error.into_error().into()))?;
         file.as_file().sync_all().map_err(|error| failed(error.into()))?;
         let bytes = file.as_file().metadata().map_err(|error| failed(error.into()))?.len();
         file.persist(&self.file).map_err(|error| failed(error.error.into()))?;
         global.print(
-            || json!({ "jobs": jobs, "objects": objects, "bytes": bytes }),
+            || {
+                json!({
+                    "jobs": jobs, "objects": objects, "bytes": bytes, "jobs_without_files": without_files,
+                })
+            },
             || {
                 let file = self.file.display();
                 format!("{} are in {file} ({bytes} bytes)\n", jobs_and_objects(jobs, objects))
             },
-        )
+        )?;
+        if without_files > 0 {
+            output::note(&format!("hero: {}", left_out(without_files)));
+        }
+        Ok(())
     }
+}
+
+/// Says how many jobs are in a backup without their input files.
+fn left_out(jobs: u64) -> String {
+    let (one, more) = (
+        "job that has not ended has input files, which are not in it: restored, it ends in error",
+        "jobs that have not ended have input files, which are not in it: restored, they end in error",
+    );
+    counted(jobs, one, more)
 }
 
 impl Restore {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let mut config = global.config()?.clone();
         if let Some(namespace) = &self.into {
-            config.redis.namespace =
-                namespace.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
+            config.redis.namespace = parsed(namespace)?;
         }
         let client = open_client(&config)?;
         let failed = |error| failed("restore", &self.file, error);
@@ -137,8 +155,6 @@ fn failed(doing: &str, file: &Path, error: BackupError) -> Error {
             let exit = if doing == "write" { Exit::Output } else { Exit::NotPermitted };
             Error::new(exit, format!("cannot {doing} {file}: {}", reason(&error)))
         }
-        BackupError::Rejected(why) => {
-            Error::new(Exit::Data, format!("cannot {doing} {file}: {why}"))
-        }
+        BackupError::Rejected(why) => bad(format!("cannot {doing} {file}: {why}")),
     }
 }

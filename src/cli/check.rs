@@ -13,7 +13,7 @@ use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{
     Config, ConfigError, CronEntry, Crontab, DEFAULT_FILE, EngineKind, FileReader, ScriptFile,
-    ScriptFiles, SecretFiles, Unit,
+    ScriptFiles, SecretFiles, TypeConfig, Unit,
 };
 use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
@@ -259,19 +259,12 @@ fn redis_warnings(config: &Config) -> Result<Vec<String>, Error> {
 
 /// Every configured type, with the reason if its scripts cannot run on this machine.
 pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)> {
-    let types = config.types.iter();
-    types
-        .map(|(name, of_type)| {
-            let engine = engine::build(
-                name.clone(),
-                of_type,
-                &config.job,
-                &config.sal,
-                &Backends::default(),
-            );
-            (name.clone(), engine.unavailable())
-        })
-        .collect()
+    let (backends, job, sal) = (Backends::default(), &config.job, &config.sal);
+    let of_type = |(name, of_type): (&ScriptType, &TypeConfig)| {
+        let engine = engine::build(name.clone(), of_type, job, sal, &backends);
+        (name.clone(), engine.unavailable())
+    };
+    config.types.iter().map(of_type).collect()
 }
 
 /// The types that start processes, with what this kernel enforces of their sandbox.

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::author::user;
-use super::cron_edit::{Add, Delete, Edit};
+use super::cron_edit::{Add, Edit, delete};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
@@ -39,11 +39,18 @@ pub(super) enum CronCommand {
     /// List the periodic jobs: when each is due next, in its own time zone, and how its last firing ended
     #[command(after_help = "Example:\n  hero cron list --json")]
     List,
-    Show(ShowOne),
+    /// Show a periodic job: its next five firings and its latest twenty, with the job of each, how late it was
+    /// submitted, and why a firing was left out
+    #[command(after_help = "Example:\n  hero cron show nightly")]
+    Show(OneCron),
     Add(Box<Add>),
     Edit(Box<Edit>),
-    Delete(Delete),
-    Run(RunNow),
+    /// Delete periodic jobs in Redis, with their history; their jobs stay
+    #[command(after_help = "Example:\n  hero cron delete report")]
+    Delete(CronNames),
+    /// Run a periodic job now, besides its schedule, and print the id
+    #[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
+    Run(OneCron),
     History(CronHistory),
     Backfill(Backfill),
     Import(CronImport),
@@ -62,19 +69,8 @@ pub(super) struct CronNames {
     names: Vec<String>,
 }
 
-/// Show a periodic job: its next five firings and its latest twenty, with the job of each, how late it was
-/// submitted, and why a firing was left out
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero cron show nightly")]
-pub(super) struct ShowOne {
-    /// The name of the periodic job
-    name: String,
-}
-
-/// Run a periodic job now, besides its schedule, and print the id
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
-pub(super) struct RunNow {
+pub(super) struct OneCron {
     /// The name of the periodic job
     name: String,
 }
@@ -83,14 +79,14 @@ impl CronCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::List => return list(global).await,
-            Self::Show(ShowOne { name }) => show(&name, global).await?,
+            Self::Show(OneCron { name }) => show(&name, global).await?,
             Self::Add(add) => add.run(global).await?,
             Self::Edit(edit) => edit.run(global).await?,
-            Self::Delete(delete) => delete.run(global).await?,
+            Self::Delete(CronNames { names }) => delete(&names, global).await?,
             Self::History(history) => history.run(global).await?,
             Self::Backfill(backfill) => backfill.run(global).await?,
             Self::Import(import) => return import.run(global),
-            Self::Run(RunNow { name }) => run_now(&name, global).await?,
+            Self::Run(OneCron { name }) => run_now(&name, global).await?,
             Self::Enable(CronNames { names }) => enable(&names, true, global).await?,
             Self::Disable(CronNames { names }) => enable(&names, false, global).await?,
         }
@@ -156,21 +152,18 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
     let status = |job: &PeriodicJobDocument| {
         job.last.as_ref().map(|last| last.status.clone().unwrap_or("expired".to_owned()))
     };
-    TextTable::of(
-        jobs,
-        &[
-            ("!NAME", &|job| job.name.clone()),
-            ("SCHEDULE", &|job| job.schedule.clone()),
-            ("TIME ZONE", &|job| job.time_zone.clone()),
-            ("NEXT", &next),
-            (">DUE", &|job| due(job).unwrap_or_default()),
-            ("?LAST", &|job| last(job).unwrap_or_default()),
-            ("*STATUS", &|job| status(job).unwrap_or_default()),
-            ("SUCCEEDED", &|job| succeeded(job, now)),
-            ("?>FIRED", &|job| job.fired.to_string()),
-            ("?~DECLARED", &declared),
-        ],
-    )
+    TextTable::of(jobs)
+        .column("!NAME", &|job| job.name.clone())
+        .column("SCHEDULE", &|job| job.schedule.clone())
+        .column("TIME ZONE", &|job| job.time_zone.clone())
+        .column("NEXT", &next)
+        .column(">DUE", &|job| due(job).unwrap_or_default())
+        .column("?LAST", &|job| last(job).unwrap_or_default())
+        .column("*STATUS", &|job| status(job).unwrap_or_default())
+        .column("SUCCEEDED", &|job| succeeded(job, now))
+        .column("?>FIRED", &|job| job.fired.to_string())
+        .column("?~DECLARED", &declared)
+        .table()
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.
@@ -296,7 +289,7 @@ fn declared_when(job: &PeriodicJobDocument) -> String {
 }
 
 /// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
-fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
+pub(super) fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
     time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
 }
 

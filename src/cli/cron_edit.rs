@@ -6,10 +6,14 @@ use clap::{Arg, Args};
 use serde_json::{Map, Value, json};
 
 use super::author::user;
+use super::cron::zone_of;
 use super::given::Given;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
-use super::{Global, job_notes};
+use super::time::wall_clock;
+use super::{Global, job_notes, output};
+use crate::client::{Client, PeriodicJobHistoryDocument};
+use crate::config::Crontab;
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronChange;
 use crate::proto::job::{Entrance, JobSpec, SETTINGS};
@@ -58,15 +62,6 @@ pub(super) struct Edit {
     eval: Option<String>,
     #[command(flatten)]
     options: CronOptions,
-}
-
-/// Delete periodic jobs in Redis, with their history; their jobs stay
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero cron delete report")]
-pub(super) struct Delete {
-    /// The names of the periodic jobs
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
 }
 
 /// The options of a periodic job and its jobs.
@@ -127,6 +122,7 @@ impl Add {
         let new = self.options.change(Some(self.schedule.clone()), &spec);
         client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
         said(&self.name, "added", global)?;
+        tell_next(&client, &config.crontab(), &self.name).await?;
         job_notes::print(&spec, config);
         Ok(())
     }
@@ -157,17 +153,17 @@ impl Edit {
         }
         client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
         said(&self.name, "changed", global)?;
+        tell_next(&client, &config.crontab(), &self.name).await?;
         job_notes::print(&spec, config);
         Ok(())
     }
 }
 
-impl Delete {
-    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let (client, crontab) = (global.client()?, global.config()?.crontab());
-        let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
-        global.each_done(&self.names, "deleted", delete).await
-    }
+/// Deletes periodic jobs in Redis.
+pub(super) async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
+    let (client, crontab) = (global.client()?, global.config()?.crontab());
+    let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
+    global.each_done(names, "deleted", delete).await
 }
 
 impl CronOptions {
@@ -197,6 +193,18 @@ impl CronOptions {
             job: given.collect::<Map<_, _>>(),
         }
     }
+}
+
+/// Tells when a periodic job runs next, by the clock of its time zone.
+async fn tell_next(client: &Client, files: &Crontab, name: &str) -> Result<(), Error> {
+    let crontab = client.whole_crontab(files).await?;
+    let PeriodicJobHistoryDocument { job, .. } =
+        client.periodic_job_history(&crontab, name).await?;
+    if let Some(next) = &job.next {
+        let zone = &job.time_zone;
+        output::note(&format!("hero: runs next at {} in {zone}", wall_clock(next, &zone_of(&job))));
+    }
+    Ok(())
 }
 
 fn said(name: &str, done: &str, global: &Global) -> Result<(), Error> {

@@ -15,17 +15,14 @@ pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
 /// Returns firings as a table, in the time zone of their periodic job.
 pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
     let late = |of: &FiringDocument| Duration::from_secs_f64(of.late_s.clamp(0.0, LATE_MAX_S));
-    TextTable::of(
-        firings,
-        &[
-            ("DUE", &|of| with_offset(&of.due, zone)),
-            (">LATE", &|of| brief(late(of))),
-            ("FIRING", &|of| of.outcome.replace('_', " ")),
-            ("#JOB", &|of| of.job_id.clone().unwrap_or_default()),
-            ("*STATUS", &|of| of.status.clone().unwrap_or_default()),
-            ("!WHY", &|of| of.why.clone().unwrap_or_default()),
-        ],
-    )
+    TextTable::of(firings)
+        .column("DUE", &|of| with_offset(&of.due, zone))
+        .column(">LATE", &|of| brief(late(of)))
+        .column("FIRING", &|of| of.outcome.replace('_', " "))
+        .column("#JOB", &|of| of.job_id.clone().unwrap_or_default())
+        .column("*STATUS", &|of| of.status.clone().unwrap_or_default())
+        .column("!WHY", &|of| of.why.clone().unwrap_or_default())
+        .table()
 }
 
 /// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.

@@ -107,14 +107,11 @@ fn zone_of(crontab: &Crontab, name: &str) -> TimeZone {
 }
 
 fn table(done: &[BackfilledFiring]) -> TextTable {
-    TextTable::of(
-        done,
-        &[
-            ("DUE", &|of| with_offset(&of.due, &local_zone())),
-            ("FIRING", &|of| of.outcome.replace('_', " ")),
-            ("~JOB", &|of| of.job_id.clone()),
-        ],
-    )
+    TextTable::of(done)
+        .column("DUE", &|of| with_offset(&of.due, &local_zone()))
+        .column("FIRING", &|of| of.outcome.replace('_', " "))
+        .column("~JOB", &|of| of.job_id.clone())
+        .table()
 }
 
 fn unconfirmed(name: &str, times: &[Timestamp]) -> Error {

@@ -17,7 +17,7 @@ use super::stage::{Kept, Stage, StageFolder, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, EngineKind};
-use crate::daemon::{DEV_TOKEN, Interrupts};
+use crate::daemon::{DEV_TOKEN, Interrupts, ignores_hangup};
 use crate::error::Error;
 use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 
@@ -64,7 +64,9 @@ impl Dev {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let began = Instant::now();
         let config = global.config()?;
-        let mut interrupts = Interrupts::listen()?;
+        // Under nohup no terminal that goes ends it.
+        let has_terminal = at_terminal() && !ignores_hangup();
+        let mut interrupts = Interrupts::with_hangups()?;
         let open = async {
             let place = self.place(global, config).await?;
             Stage::open(place, config.clone(), self.verbose, true).await
@@ -75,7 +77,6 @@ impl Dev {
         };
         let is_bare = self.command.is_empty();
         let reload = Arc::clone(&stage.reload);
-        let has_terminal = at_terminal();
         let played = {
             let mut playing = pin!(self.play(&mut stage, began, global.json));
             loop {
@@ -83,6 +84,7 @@ impl Dev {
                     played = &mut playing => break played,
                     // Where the terminal has gone, the signal tells of that.
                     signal = interrupts.next() => if Interrupts::is_hangup(signal) && (!has_terminal || at_terminal()) {
+                        output::note("hero: the units reload the configuration; their logs tell what they took over");
                         reload.store(true, Ordering::Relaxed);
                     } else {
                         // Without a command, an interrupt is the normal end.
@@ -148,19 +150,11 @@ impl Dev {
     ) -> Result<(), Error> {
         let ready_s = began.elapsed().as_secs_f64();
         let is_open = |name: &&ScriptType| !stage.config.is_sandboxed(name);
-        let names: Vec<String> =
-            types
-                .iter()
-                .map(|name| {
-                    if is_open(&name) {
-                        format!("{name} (not sandboxed)")
-                    } else {
-                        name.to_string()
-                    }
-                })
-                .collect();
+        let said_of = |name: &ScriptType| {
+            format!("{name}{}", if is_open(&name) { " (not sandboxed)" } else { "" })
+        };
+        let names = types.iter().map(said_of).collect::<Vec<_>>().join(", ");
         let (url, file) = (stage.config.redis.redacted_url(), stage.config_file.display());
-        let names = names.join(", ");
         if !self.command.is_empty() {
             output::note(&format!("ready in {ready_s:.2} s: {names} on {url}"));
             return Ok(());

@@ -161,7 +161,7 @@ async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
 /// Tells a person why a job does not start.
 pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
     let reason = match hindrance {
-        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
+        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
         Hindrance::Pause(queue, rule) => {
             let resume = rule.as_ref().map(PauseRule::resume);
             let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
@@ -302,14 +302,6 @@ pub(super) fn explained(id: &JobId, error: ClientError) -> Error {
         }
         other => other.into(),
     }
-}
-
-/// Parses a name of the wire protocol. An illegal one is bad data, not wrong usage.
-pub(super) fn parsed<T>(text: &str) -> Result<T, Error>
-where
-    T: std::str::FromStr<Err = crate::proto::target::IllegalName>,
-{
-    text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! `hero exec --explain`: what the sandbox of a script allows on this machine, before it runs.
 
+use super::input::bad;
 use super::output;
 use super::table::width;
 use crate::client::{Client, ClientError};
 use crate::config::{Config, EngineKind, TypeConfig, format_duration, format_size};
 use crate::engine::process::{refusals_in, variable_names};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::job::{Job, JobId};
 use crate::proto::target::ScriptType;
 use crate::sandbox::Sandbox;
@@ -43,8 +44,7 @@ pub(super) fn print_allowed(config: &Config, job: &Job) -> Result<(), Error> {
 
 fn of_command(name: &ScriptType, of_type: &TypeConfig, job: &Job) -> Result<Vec<Row>, Error> {
     let asked = job.spec.asked_bounds();
-    let config = of_type.sandbox.for_job(name, &asked);
-    let config = config.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+    let config = of_type.sandbox.for_job(name, &asked).map_err(bad)?;
     let mut rows = Sandbox::of_type(&config).description();
     if config.enabled {
         rows.push(("limits", config.limits_in_force()));

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
-use super::input::read_bounded;
+use super::input::{bad, read_bounded};
 use super::sections::WHAT;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::env_file;
 use crate::proto::job::{InvalidJob, JobSpec, Params, Setting};
 use crate::proto::json_text::{refuse_wide_integers, without_mark};
@@ -87,10 +87,6 @@ fn parameters_of(file: &Path) -> Result<Params, Error> {
         let form = "such as {\"name\": \"value\"}";
         Err(bad(format!("{}: not a JSON object, {form}", file.display())))
     }
-}
-
-fn bad(message: String) -> Error {
-    Error::new(Exit::Data, message)
 }
 
 /// Reads NAME=TEXT, or NAME:=JSON.

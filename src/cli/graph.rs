@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::correction::GraphCorrection;
-use super::exec::{SIGNALLED, parsed};
+use super::exec::SIGNALLED;
+use super::input::parsed;
 use super::progress::Bar;
 use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
@@ -85,7 +86,7 @@ pub(super) struct GraphList {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero graph show 7f9c2ba4\n  \
                         hero graph show --outcome failed 7f9c2ba4\n  \
-                        hero graph show --json 7f9c2ba4 | jq -r '.jobs[].id' | xargs hero job wait   # all outputs\n\n\
+                        hero graph show --json --limit 1000 7f9c2ba4 | jq -r '.jobs[].id' | xargs hero job wait   # all outputs\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(super) struct GraphShow {
     /// The graph or batch: its id, or the unique beginning of it
@@ -161,30 +162,23 @@ impl GraphList {
             json!({ "graphs": graphs, "next": next })
         };
         global.list(document, || list(&items, Timestamp::now()), Sought::new("graph or batch"))?;
-        if let Some(next) = next.filter(|_| !global.json) {
-            output::note(&format!(
-                "more: hero graph list --limit {} --cursor {next}",
-                self.page.limit
-            ));
-        }
+        let limit = self.page.limit;
+        global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
         Ok(())
     }
 }
 
 fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
     let age = |of: &GraphInfo| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
-    TextTable::of(
-        graphs,
-        &[
-            ("#ID", &|of| of.id.to_string()),
-            ("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default())),
-            ("KIND", &|of| kind(of).to_owned()),
-            ("*STATE", &|of| of.counts.state().as_str().to_owned()),
-            ("PROGRESS", &|of| of.counts.to_string()),
-            (">AGE", &age),
-            ("?>TOOK", &|of| took(of).unwrap_or_default()),
-        ],
-    )
+    TextTable::of(graphs)
+        .column("#ID", &|of| of.id.to_string())
+        .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
+        .column("KIND", &|of| kind(of).to_owned())
+        .column("*STATE", &|of| of.counts.state().as_str().to_owned())
+        .column("PROGRESS", &|of| of.counts.to_string())
+        .column(">AGE", &age)
+        .column("?>TOOK", &|of| took(of).unwrap_or_default())
+        .table()
 }
 
 fn kind(graph: &GraphInfo) -> &'static str {
@@ -216,13 +210,9 @@ impl GraphShow {
         let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
-        if let Some(next) = next {
-            let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
-            let limit = self.page.limit;
-            output::note(&format!(
-                "more: hero graph show {id}{outcome} --limit {limit} --cursor {next}"
-            ));
-        }
+        let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
+        let page = format!("hero graph show {id}{outcome} --limit {limit}");
+        global.more(next.map(|next| format!("{page} --cursor {next}")));
         Ok(())
     }
 }
@@ -272,15 +262,12 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
         let named = failed_prerequisite(&error).as_ref().and_then(name_of);
         first_line(&named.unwrap_or(error))
     };
-    TextTable::of(
-        jobs,
-        &[
-            ("#ID", &|of| of.member.id.to_string()),
-            ("~NAME", &|of| shortened(&field(of, "name"))),
-            ("*STATUS", &state),
-            ("!ERROR", &error),
-        ],
-    )
+    TextTable::of(jobs)
+        .column("#ID", &|of| of.member.id.to_string())
+        .column("~NAME", &|of| shortened(&field(of, "name")))
+        .column("*STATUS", &state)
+        .column("!ERROR", &error)
+        .table()
 }
 
 impl GraphWait {

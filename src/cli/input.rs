@@ -1,11 +1,24 @@
-//! Reads the files of commands within their bounds.
+//! Reads what commands are given: names, and files within their bounds.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::str::FromStr;
 
 use crate::config::format_size;
 use crate::error::{Error, Exit};
+
+/// Parses a name. An illegal one is bad data, not wrong usage.
+pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(bad)
+}
+
+/// Returns the error of bad data, in its own words.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes a value")]
+pub(super) fn bad(error: impl Display) -> Error {
+    Error::new(Exit::Data, error.to_string())
+}
 
 /// Opens the file, or standard input for `-`.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {

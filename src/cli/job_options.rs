@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::given::Given;
 use super::given_files::GivenFiles;
+use super::input::bad;
 use super::script::ScriptSource;
 use super::script_doc;
 use super::sections::{self, WHAT, WHEN, section};
@@ -110,8 +111,7 @@ impl JobOptions {
         let reads_script = self.further.settings.given("uses").is_none();
         let is_taken = reads_script && self.source.is_standard_input();
         let files = self.further.files.read(&config.job, is_taken)?;
-        let checked = config.check_files(&job.spec, &files);
-        checked.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        config.check_files(&job.spec, &files).map_err(bad)?;
         Ok(files)
     }
 
@@ -154,6 +154,7 @@ impl JobOptions {
         let mut job = self.job(config)?;
         let words = self.further.given.words();
         client.resolve_words(&mut job, &words).await.map_err(of_option)?;
+        client.resolve_prerequisites(&mut job).await?;
         config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
         Ok(job)
     }

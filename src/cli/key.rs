@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::exec::parsed;
+use super::Global;
+use super::input::parsed;
 use super::signing::read_key;
-use super::{Global, output};
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::{KeyName, SigningKey};
 
@@ -60,13 +60,8 @@ impl KeyCommand {
                 }
                 write_new(&file)?;
                 show(&file, global)?;
-                output::hint(
-                    global,
-                    &format!(
-                        "add these lines to hero.toml of the actors; {} is the secret half",
-                        file.display()
-                    ),
-                );
+                let (lines, file) = ("add these lines to hero.toml of the actors", file.display());
+                global.hint(&format!("{lines}; {file} is the secret half"));
             }
             Self::Show(ShownKey { file }) => show(file, global)?,
         }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Global;
 use super::sought::Sought;
-use super::table::{ColumnOf, TextTable};
+use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
                         [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
                         running = 4         # at once, over all machines\n  \
                         rate = \"20/s\"       # starts per time\n\n\
-                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, at its next start.\n\
+                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, after kill -HUP of it.\n\
                         All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
@@ -45,18 +45,14 @@ fn table(limits: &[LimitDocument]) -> TextTable {
         of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default()
     };
     let shard = |limit: &LimitDocument| limit.shard.map(|of| of.to_string()).unwrap_or_default();
-    let columns: [ColumnOf<'_, LimitDocument>; 7] = [
-        ("!LIMIT", &|limit| limit.name.clone()),
-        ("~OF", &of),
-        (">RUNNING", &|limit| limit.running.to_string()),
-        (">MOST", &|limit| number(limit.running_max.map(u64::from))),
-        (">STARTED", &|limit| number(limit.started)),
-        ("RATE", &|limit| limit.rate.clone().unwrap_or_default()),
-        (">HELD", &|limit| limit.held.to_string()),
-    ];
-    let mut columns = columns.to_vec();
-    if limits.iter().any(|limit| limit.shard.is_some()) {
-        columns.push((">SHARD", &shard));
-    }
-    TextTable::of(limits, &columns)
+    let table = TextTable::of(limits)
+        .column("!LIMIT", &|limit| limit.name.clone())
+        .column("~OF", &of)
+        .column(">RUNNING", &|limit| limit.running.to_string())
+        .column(">MOST", &|limit| number(limit.running_max.map(u64::from)))
+        .column(">STARTED", &|limit| number(limit.started))
+        .column("RATE", &|limit| limit.rate.clone().unwrap_or_default())
+        .column(">HELD", &|limit| limit.held.to_string());
+    let has_shards = limits.iter().any(|limit| limit.shard.is_some());
+    if has_shards { table.column(">SHARD", &shard) } else { table }.table()
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::author::of_command;
-use super::exec::parsed;
+use super::input::parsed;
 use super::script::check_configured;
 use super::{Global, output};
 use crate::error::{Error, Exit};

@@ -95,49 +95,40 @@ impl MigrationReport {
 
     fn queue_table(&self) -> TextTable {
         let ago = |state: &LegacyState, ms| state.ago(ms).map(said_ago).unwrap_or_default();
-        TextTable::of(
-            &self.queues,
-            &[
-                ("!LEGACY QUEUE", &|of| of.queue.legacy.clone()),
-                ("TYPE", &|of| of.queue.script_type.to_string()),
-                ("~TARGET", &|of| target(&of.queue)),
-                (">DEPTH", &|of| of.depth.to_string()),
-                (">STOPS", &|of| of.stops.to_string()),
-                (">LAST PUSH", &|of| ago(of, of.pushed_at_ms)),
-                (">LAST POP", &|of| ago(of, of.popped_at_ms)),
-                (">RUNNING ELSEWHERE", &|of| of.foreign_running.to_string()),
-                (">WATCHED", &|of| of.ago(of.since_ms).map(brief).unwrap_or_default()),
-            ],
-        )
+        TextTable::of(&self.queues)
+            .column("!LEGACY QUEUE", &|of| of.queue.legacy.clone())
+            .column("TYPE", &|of| of.queue.script_type.to_string())
+            .column("~TARGET", &|of| target(&of.queue))
+            .column(">DEPTH", &|of| of.depth.to_string())
+            .column(">STOPS", &|of| of.stops.to_string())
+            .column(">LAST PUSH", &|of| ago(of, of.pushed_at_ms))
+            .column(">LAST POP", &|of| ago(of, of.popped_at_ms))
+            .column(">RUNNING ELSEWHERE", &|of| of.foreign_running.to_string())
+            .column(">WATCHED", &|of| of.ago(of.since_ms).map(brief).unwrap_or_default())
+            .table()
     }
 
     fn circle_table(&self) -> TextTable {
         let count =
             |of: &CircleState, name| of.counts.get(name).copied().unwrap_or_default().to_string();
-        TextTable::of(
-            &self.circles,
-            &[
-                ("!CIRCLE", &|of| of.circle.circle.to_string()),
-                ("TYPE", &|of| of.circle.script_type.to_string()),
-                (">DEPTH", &|of| of.depth.to_string()),
-                (">LATE", &|of| of.late.to_string()),
-                (">TAKEN", &|of| count(of, "taken")),
-                (">REFUSED", &|of| count(of, "refused")),
-                (">DROPPED", &|of| count(of, "dropped")),
-                (">LAST PUSH", &|of| of.ago(of.pushed_at_ms).map(said_ago).unwrap_or_default()),
-            ],
-        )
+        TextTable::of(&self.circles)
+            .column("!CIRCLE", &|of| of.circle.circle.to_string())
+            .column("TYPE", &|of| of.circle.script_type.to_string())
+            .column(">DEPTH", &|of| of.depth.to_string())
+            .column(">LATE", &|of| of.late.to_string())
+            .column(">TAKEN", &|of| count(of, "taken"))
+            .column(">REFUSED", &|of| count(of, "refused"))
+            .column(">DROPPED", &|of| count(of, "dropped"))
+            .column(">LAST PUSH", &|of| of.ago(of.pushed_at_ms).map(said_ago).unwrap_or_default())
+            .table()
     }
 
     fn other_table(&self) -> TextTable {
         let length = |(_, length): &(String, Option<u64>)| length.map(|it| it.to_string());
-        TextTable::of(
-            &self.others,
-            &[
-                ("!NOT CONFIGURED", &|(list, _)| list.clone()),
-                (">DEPTH", &|of| length(of).unwrap_or_default()),
-            ],
-        )
+        TextTable::of(&self.others)
+            .column("!NOT CONFIGURED", &|(list, _)| list.clone())
+            .column(">DEPTH", &|of| length(of).unwrap_or_default())
+            .table()
     }
 
     fn document(&self) -> Value {

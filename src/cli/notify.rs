@@ -11,10 +11,10 @@ use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use super::{Global, output};
 use crate::client::{HeldMessage, LatestDeliveries};
-use crate::config::NotifyConfig;
+use crate::config::{Config, NotifyConfig};
 use crate::error::{Error, Exit};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
-use crate::proto::text::counted;
+use crate::proto::text::{counted, did_you_mean, nearest};
 
 /// The time that a test waits for a supervisor.
 const TEST_PATIENCE: Duration = Duration::from_secs(30);
@@ -102,8 +102,10 @@ impl ListDeliveries {
 
 impl TestNotification {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let (config, client) = (global.config()?, global.client()?);
-        // The supervisors may have another configuration.
+        let config = global.config()?;
+        check_known(&self.name, config)?;
+        let client = global.client()?;
+        // The supervisors may have another configuration than a machine that has no notification at all.
         for note in unknown_notifications(std::slice::from_ref(&self.name), config) {
             output::note(&format!("hero: {note}"));
         }
@@ -128,6 +130,19 @@ impl TestNotification {
     }
 }
 
+/// Refuses a name that is not among the notifications of a configuration that has some.
+fn check_known(name: &NotifyName, config: &Config) -> Result<(), Error> {
+    let known = || config.notify.keys().map(NotifyName::as_str);
+    if config.notify.is_empty() || config.notify.contains_key(name) {
+        return Ok(());
+    }
+    let hint = match nearest(name.as_str(), known()) {
+        None => format!("; it has: {}", known().collect::<Vec<_>>().join(", ")),
+        near => did_you_mean(near),
+    };
+    Err(Error::new(Exit::NotFound, format!("this configuration has no [notify.{name}]{hint}")))
+}
+
 /// Says how many events wait for the `every` of a notification, and until when.
 fn held_line(held: &HeldMessage) -> String {
     let (name, due) = (&held.notification, local_text(&held.due, &local_zone()));
@@ -148,15 +163,12 @@ fn notifications<'c>(
 
 fn deliveries(records: &[DeliveryRecord]) -> TextTable {
     let zone = local_zone();
-    TextTable::of(
-        records,
-        &[
-            ("WHEN", &|of| local_text(&of.at, &zone)),
-            ("NAME", &|of| of.notification.clone()),
-            ("*STATE", &|of| of.state.clone()),
-            ("ATTEMPTS", &|of| of.attempts.to_string()),
-            ("~TOLD", &|of| of.title.clone()),
-            ("!ERROR", &|of| of.error.clone()),
-        ],
-    )
+    TextTable::of(records)
+        .column("WHEN", &|of| local_text(&of.at, &zone))
+        .column("NAME", &|of| of.notification.clone())
+        .column("*STATE", &|of| of.state.clone())
+        .column("ATTEMPTS", &|of| of.attempts.to_string())
+        .column("~TOLD", &|of| of.title.clone())
+        .column("!ERROR", &|of| of.error.clone())
+        .table()
 }

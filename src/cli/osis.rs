@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::exec::parsed;
+use super::input::{bad, parsed};
 use super::sought::{Sought, quoted};
 use super::table::{TextTable, begin};
 use super::{Global, output};
@@ -133,8 +133,7 @@ impl ObjectList {
         let context: Context = parsed(self.context.as_deref().unwrap_or_default())?;
         let limit: usize = self.limit.into();
         let (objects, next) = if let Some(query) = &self.find {
-            let query =
-                Query::parse(query).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+            let query = Query::parse(query).map_err(bad)?;
             let ask = Ask::Find { object_type: object_type.clone(), query, after: None, limit };
             match client.objects(&context, ask, config).await? {
                 Answer::Objects(objects) => (objects, None),
@@ -155,18 +154,10 @@ impl ObjectList {
             .quoting("that fits", self.find.as_ref())
             .by("after", self.after.as_ref());
         global.list(document, || table(&objects), sought)?;
-        if let Some(next) = next.filter(|_| !global.json) {
-            let command = format!(
-                "hero osis list {object_type}{} --limit {} --after {}",
-                self.context
-                    .as_deref()
-                    .map(|c| format!(" --context {}", quoted(c)))
-                    .unwrap_or_default(),
-                self.limit,
-                quoted(&next)
-            );
-            output::note(&format!("more: {command}"));
-        }
+        let context = self.context.as_deref().map(|name| format!(" --context {}", quoted(name)));
+        let context = context.unwrap_or_default();
+        let page = format!("hero osis list {object_type}{context} --limit {limit}");
+        global.more(next.map(|next| format!("{page} --after {}", quoted(&next))));
         Ok(())
     }
 
@@ -239,13 +230,8 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
                 fields.iter().map(ToString::to_string).collect()
             };
             let (built, removed) = (names(&done.built), names(&done.removed));
-            table.row([
-                context.text(),
-                object_type.to_string(),
-                built.join(" "),
-                removed.join(" "),
-            ]);
-            let context = context.text();
+            let (context, of_type) = (context.text(), object_type.to_string());
+            table.row([context.clone(), of_type, built.join(" "), removed.join(" ")]);
             documents.push(json!({
                 "context": context, "type": object_type, "built": built, "removed": removed,
             }));
@@ -258,13 +244,10 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
 fn table(objects: &[Object]) -> TextTable {
     const SHOWN_CHARS: usize = 100;
     let body = |of: &Object| Value::Object(of.body.clone()).to_string();
-    TextTable::of(
-        objects,
-        &[
-            ("ID", &|of| of.id.to_string()),
-            (">VERSION", &|of| of.version.to_string()),
-            ("MODIFIED", &|of| time_text(of.modified_ms)),
-            ("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS)),
-        ],
-    )
+    TextTable::of(objects)
+        .column("ID", &|of| of.id.to_string())
+        .column(">VERSION", &|of| of.version.to_string())
+        .column("MODIFIED", &|of| time_text(of.modified_ms))
+        .column("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS))
+        .table()
 }

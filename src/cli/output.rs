@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::Global;
 use crate::daemon::reads_journal;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
@@ -91,13 +90,6 @@ pub(super) fn json(document: &Value) -> Result<(), Error> {
 /// Writes a message to standard error, with control characters escaped, and ignores failures.
 pub(super) fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_lines(message));
-}
-
-/// Writes what may come next to standard error, if a person reads both it and the result.
-pub(super) fn hint(global: &Global, message: &str) {
-    if !global.json && io::stdout().is_terminal() && io::stderr().is_terminal() {
-        note(message);
-    }
 }
 
 /// Writes a message to standard error, if a person reads it there.

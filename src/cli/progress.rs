@@ -77,9 +77,12 @@ impl Printed {
 impl View {
     /// A view of all lines.
     pub(super) fn of_lines(client: &Client, id: &JobId) -> Self {
+        Self::new(client.follow_job_logs(id), true, Bar::new())
+    }
+
+    fn new(log: LogFollower, lines: bool, bar: Bar) -> Self {
         let (output, seen) = (OutputLines::default(), OutputLines::default());
-        let log = client.follow_job_logs(id);
-        Self { log, lines: true, output, seen, printed: None, bar: Bar::new() }
+        Self { log, lines, output, seen, printed: None, bar }
     }
 
     /// Prints the output of the job as it comes.
@@ -107,14 +110,7 @@ impl View {
             bar.show(fraction, job.extra.get("progress_text").map_or("", String::as_str));
             bar.draw();
         }
-        Ok(Some(Self {
-            log: client.follow_job_logs_after(id, place),
-            lines: false,
-            output: OutputLines::default(),
-            seen: OutputLines::default(),
-            printed: None,
-            bar,
-        }))
+        Ok(Some(Self::new(client.follow_job_logs_after(id, place), false, bar)))
     }
 
     /// Shows the next lines; `false` at the end of the log.
@@ -148,7 +144,7 @@ impl View {
 
 /// Returns true for the line of the log before a further attempt.
 fn begins_attempt(line: &str) -> bool {
-    line.starts_with("attempt ") && line.ends_with(" begins")
+    line.starts_with("attempt ") && line.contains(" begins")
 }
 
 /// The latest lines of the output of a job, within a bound.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::author::user;
+use super::input::{bad, parsed};
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::sought::Sought;
@@ -15,7 +16,7 @@ use super::time::age;
 use super::{Global, output};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{Config, read_script_head};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, SETTINGS};
 use crate::proto::line_diff::shown_diff;
 use crate::proto::named_script::{ScriptDefinition, ScriptName, ScriptUse, TEXT_BYTES_MAX};
@@ -104,15 +105,10 @@ pub(super) struct DeleteScripts {
     names: Vec<String>,
 }
 
-/// Reads a name. An illegal one is bad data, not wrong usage.
-fn legal<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Error> {
-    text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
-}
-
 impl PublishScript {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        let name: ScriptName = legal(&self.name)?;
+        let name: ScriptName = parsed(&self.name)?;
         let text = self.source.read(TEXT_BYTES_MAX.min(config.job.script_size_max))?;
         let definition = self.definition(&text, config)?;
         let client = global.client()?;
@@ -121,16 +117,13 @@ impl PublishScript {
     }
 
     fn definition(&self, text: &str, config: &Config) -> Result<ScriptDefinition, Error> {
-        let refused = |error: InvalidJob| {
-            Error::new(Exit::Data, format!("cannot publish {}: {error}", self.name))
-        };
+        let refused = |error: InvalidJob| bad(format!("cannot publish {}: {error}", self.name));
         if text.is_empty() {
-            return Err(Error::new(Exit::Data, format!("{}: it is empty", self.source.name())));
+            return Err(bad(format!("{}: it is empty", self.source.name())));
         }
         let mut spec = JobSpec::default();
         let place = self.source.name();
-        let head = read_script_head(place.as_ref(), text, &mut spec)
-            .map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        let head = read_script_head(place.as_ref(), text, &mut spec).map_err(bad)?;
         let unfit = SETTINGS.iter().find_map(|setting| {
             let why = setting.absent_at(Entrance::Script)?;
             self.settings.given(setting.word).map(|_| InvalidJob::new(setting.field, why))
@@ -175,24 +168,21 @@ fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable
         _ => first_line(&of.description),
     };
     let ago = |at: &str| at.parse().map(|at: Timestamp| age(at, now)).unwrap_or_default();
-    TextTable::of(
-        scripts,
-        &[
-            ("!NAME", &|of| of.name.clone()),
-            (">VERSION", &|of| of.version.to_string()),
-            ("TYPE", &|of| of.script_type.clone()),
-            ("PUBLISHED", &|of| ago(&of.published_at)),
-            ("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone())),
-            ("DIGEST", &|of| of.digest.chars().take(12).collect()),
-            ("?~DESCRIPTION", &about),
-        ],
-    )
+    TextTable::of(scripts)
+        .column("!NAME", &|of| of.name.clone())
+        .column(">VERSION", &|of| of.version.to_string())
+        .column("TYPE", &|of| of.script_type.clone())
+        .column("PUBLISHED", &|of| ago(&of.published_at))
+        .column("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone()))
+        .column("DIGEST", &|of| of.digest.chars().take(12).collect())
+        .column("?~DESCRIPTION", &about)
+        .table()
 }
 
 impl ShowScript {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let script = client.published_script(&legal(&self.script)?).await?;
+        let script = client.published_script(&parsed(&self.script)?).await?;
         if self.text && !global.json {
             return output::text(&script.text);
         }
@@ -204,7 +194,7 @@ impl ShowScript {
 impl ScriptHistory {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let name: ScriptName = legal(&self.name)?;
+        let name: ScriptName = parsed(&self.name)?;
         let versions = client.script_history(&name).await?;
         let now = client.now().await?;
         let all: Vec<ScriptDocument> =
@@ -217,7 +207,7 @@ impl ScriptHistory {
 impl ScriptDiff {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let name: ScriptName = legal(&self.name)?;
+        let name: ScriptName = parsed(&self.name)?;
         let used = |version| ScriptUse { name: name.clone(), version };
         let one = client.published_script(&used(Some(self.from))).await?;
         let other = client.published_script(&used(self.to)).await?;
@@ -236,7 +226,7 @@ impl ScriptDiff {
 impl ScriptRollback {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let done = client.rollback_script(&legal(&self.name)?, self.version, &user()).await?;
+        let done = client.rollback_script(&parsed(&self.name)?, self.version, &user()).await?;
         said(&done, global)
     }
 }
@@ -244,7 +234,7 @@ impl ScriptRollback {
 impl DeleteScripts {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let delete = async |name: &String| Ok(client.delete_script(&legal(name)?).await?);
+        let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
         global.each_done(&self.names, "deleted", delete).await
     }
 }

@@ -6,7 +6,7 @@ mod list;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 
-use super::exec::parsed;
+use super::input::parsed;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
@@ -105,13 +105,8 @@ impl QueueCommand {
                 if global.json {
                     output::json(&json!({ "paused": changed }))?;
                 }
-                output::hint(
-                    global,
-                    &format!(
-                        "running jobs go on: hero queue drain waits for their end; afterwards: {}",
-                        which.resume()
-                    ),
-                );
+                let drain = "running jobs go on: hero queue drain waits for their end";
+                global.hint(&format!("{drain}; afterwards: {}", which.resume()));
                 Ok(())
             }
             Self::Drain(drain) => drain.run(&client, global).await,
@@ -120,23 +115,15 @@ impl QueueCommand {
                     return resume(&client, &rule, global.json).await;
                 }
                 let queues = checked(&which.queues, which.force, &client, global).await?;
-                let words = Wording { done: "resumed", before: "was not paused" };
                 let resume = async |queue: &Queue| client.resume_queue(queue).await;
-                let changed = change(global.json, &words, &queues, resume).await?;
+                let words = ["resumed", "was not paused"];
+                let changed = change(global.json, words, &queues, resume).await?;
                 if global.json { output::json(&json!({ "resumed": changed })) } else { Ok(()) }
             }
             Self::Purge(purge) => purge.run(&client, global).await,
         }
     }
 }
-
-/// The words for a changed and an unchanged queue.
-struct Wording {
-    done: &'static str,
-    before: &'static str,
-}
-
-const PAUSED: Wording = Wording { done: "paused", before: "was paused already" };
 
 /// Returns the named queues. Rejects those that nothing knows, which are mistyped or of a later time,
 /// unless `force`.
@@ -180,7 +167,8 @@ impl QueueChoice {
         let Some(rule) = self.rule()? else {
             let queues = checked(&self.queues, self.force, client, global).await?;
             let pause = async |queue: &Queue| client.pause_queue(queue).await;
-            let changed = change(global.json, &PAUSED, &queues, pause).await?;
+            let words = ["paused", "was paused already"];
+            let changed = change(global.json, words, &queues, pause).await?;
             let queues = queues.into_iter().collect();
             return Ok((changed, Pauses { queues, ..Pauses::default() }));
         };
@@ -229,10 +217,10 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<(), Err
 /// The maximum number of queues that are printed by their names.
 const LISTED_MAX: usize = 12;
 
-/// Changes each queue. Returns the names of those that were changed.
+/// Changes each queue, with words for a changed and an unchanged one. Returns the names of those that were changed.
 async fn change(
     json: bool,
-    words: &Wording,
+    [done, before]: [&str; 2],
     queues: &[Queue],
     change: impl AsyncFn(&Queue) -> Result<bool, ClientError>,
 ) -> Result<Vec<String>, Error> {
@@ -241,7 +229,7 @@ async fn change(
     for queue in queues {
         let news = change(queue).await?;
         if is_listed {
-            output::line(&format!("{queue} {}", if news { words.done } else { words.before }))?;
+            output::line(&format!("{queue} {}", if news { done } else { before }))?;
         }
         if news {
             changed.push(queue.to_string());
@@ -249,7 +237,7 @@ async fn change(
     }
     if !json && !is_listed {
         let number = counted(changed.len() as u64, "queue", "queues");
-        output::line(&format!("{number} {}", words.done))?;
+        output::line(&format!("{number} {done}"))?;
     }
     Ok(changed)
 }

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, Args, CommandFactory};
 
 use super::exec::{Exec, ExecOptions};
+use super::input::parsed;
 use super::job_options::{FurtherOptions, JobOptions};
 use super::{Cli, Global, output, published};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::named_script::ScriptUse;
 
 /// Run a published script and print its output; its log goes to standard error meanwhile
@@ -53,8 +54,7 @@ impl RunScript {
             output::text(&help)?;
             return Ok(ExitCode::SUCCESS);
         };
-        let used: ScriptUse =
-            script.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
+        let used: ScriptUse = parsed(&script)?;
         if self.help {
             let client = global.client()?;
             let found = client.published_script(&used).await?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::input;
+use super::input::{self, bad, parsed};
 use super::sections::WHAT;
 use crate::config::{Config, TypeConfig, format_size};
 use crate::error::{Error, Exit};
@@ -76,7 +76,7 @@ impl ScriptSource {
         config: &Config,
     ) -> Result<ScriptType, Error> {
         let script_type: ScriptType = match named {
-            Some(name) => name.parse().map_err(|error| bad(format!("{error}")))?,
+            Some(name) => parsed(name)?,
             None => self.type_by_extension(config)?,
         };
         check_configured(&script_type, config)?;
@@ -215,10 +215,6 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 fn names(config: &Config) -> String {
     let names: Vec<&str> = config.types.keys().map(ScriptType::as_str).collect();
     names.join(", ")
-}
-
-fn bad(message: String) -> Error {
-    Error::new(Exit::Data, message)
 }
 
 #[cfg(test)]

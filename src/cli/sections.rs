@@ -10,66 +10,21 @@ pub(super) const FILES: &str = "Files and output";
 pub(super) const MANY: &str = "Many jobs";
 
 /// The words of the settings of each section.
-const SECTIONS: [(&str, &[&str]); 5] = [
-    (
-        WHAT,
-        &[
-            "uses",
-            "script_digest",
-            "type",
-            "extension",
-            "name",
-            "id",
-            "tag",
-            "caller",
-            "context",
-            "env",
-            "secret",
-        ],
-    ),
+const SECTIONS: [(&str, &str); 5] = [
+    (WHAT, "uses script_digest type extension name id tag caller context env secret"),
     (
         WHEN,
-        &[
-            "at",
-            "after",
-            "after_any",
-            "priority",
-            "retries",
-            "backoff",
-            "retry_if",
-            "expires",
-            "expect_within",
-            "unique_key",
-            "unique_for",
-            "unique_by",
-            "on_duplicate",
-            "debounce",
-            "debounce_max",
-        ],
+        "at after after_any priority retries backoff retry_if expires expect_within unique_key unique_for unique_by \
+         on_duplicate debounce debounce_max",
     ),
-    (WHERE, &["group", "instance", "fallback", "concurrent", "shard_key"]),
-    (
-        LIMITS,
-        &["timeout", "slow_after", "memory", "job_memory", "cpu_time", "network", "limit_key"],
-    ),
-    (
-        FILES,
-        &[
-            "log_path",
-            "output_overflow",
-            "retention",
-            "durable",
-            "reply",
-            "reply_format",
-            "notify",
-            "traceparent",
-        ],
-    ),
+    (WHERE, "group instance fallback concurrent shard_key"),
+    (LIMITS, "timeout slow_after memory job_memory cpu_time network limit_key"),
+    (FILES, "log_path output_overflow retention durable reply reply_format notify traceparent"),
 ];
 
 /// Returns the section of a setting; `None` if it has none.
 pub(super) fn section(setting: &Setting) -> Option<&'static str> {
-    let has = |words: &[&str]| words.contains(&setting.word);
+    let has = |words: &str| words.split(' ').any(|word| word == setting.word);
     SECTIONS.iter().find(|(_, words)| has(words)).map(|(title, _)| *title)
 }
 

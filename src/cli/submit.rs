@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
@@ -161,10 +162,7 @@ impl Submit {
                 output::note(&format!("hero: {}", job_notes::duplicate(&spec, &id)));
             }
             span.end("job", id.as_str()).await;
-            output::hint(
-                global,
-                &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
-            );
+            global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));
             if let Some(start) = spec.run_at.filter(|_| !global.json) {
                 output::note_to_person(&format!("starts {}", local(start, &local_zone())));
             }
@@ -209,9 +207,7 @@ impl Submit {
         graph.join_trace(span.place);
         client.resolve_graph(&mut graph).await.map_err(|error| places.explained(error))?;
         for (_, job) in graph.jobs_and_callbacks() {
-            config
-                .check_asked(&job.spec)
-                .map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+            config.check_asked(&job.spec).map_err(bad)?;
         }
         let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
         let text = if global.json {

@@ -16,9 +16,6 @@ const ID_SHOWN: usize = 8;
 /// An empty cell.
 const NOTHING: &str = "-";
 
-/// A column: its title, and what it shows of an item.
-pub(super) type ColumnOf<'c, T> = (&'static str, &'c dyn Fn(&T) -> String);
-
 /// Rows below a line of titles.
 pub(super) struct TextTable {
     columns: Vec<Column>,
@@ -34,23 +31,15 @@ impl TextTable {
         Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: Vec::new() }
     }
 
-    /// A table with a row for each item, from the titles of the columns and what each shows of an item.
-    pub(super) fn of<T>(items: &[T], columns: &[ColumnOf<'_, T>]) -> Self {
-        let titles: Vec<&'static str> = columns.iter().map(|(title, _)| *title).collect();
-        let mut table = Self::new(&titles);
-        for item in items {
-            table.row(columns.iter().map(|(_, cell)| cell(item)));
-        }
-        table
+    /// A table with a row for each item, whose columns come one by one.
+    pub(super) fn of<T>(items: &[T]) -> TableOf<'_, T> {
+        let rows = vec![Vec::new(); items.len()];
+        TableOf { items, table: Self { columns: Vec::new(), rows } }
     }
 
     /// Adds a row. Escapes control characters; shows an empty cell as `-`.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells = cells.into_iter().map(|cell| match cell.as_str() {
-            "" => NOTHING.to_owned(),
-            text => escape(text),
-        });
-        self.rows.push(cells.collect());
+        self.rows.push(cells.into_iter().map(|cell| shown(&cell)).collect());
     }
 
     /// Returns true for a table without a row.
@@ -166,6 +155,33 @@ impl TextTable {
             cells.filter(|id| is_uuid(id)).for_each(|id| id.truncate(length));
         }
     }
+}
+
+/// A table of items, to which columns are added.
+pub(super) struct TableOf<'i, T> {
+    items: &'i [T],
+    table: TextTable,
+}
+
+impl<T> TableOf<'_, T> {
+    /// Adds a column: its title, with marks as [`TextTable::new`] has them, and what it shows of an item.
+    pub(super) fn column(mut self, title: &'static str, cell: &dyn Fn(&T) -> String) -> Self {
+        self.table.columns.push(Column::of(title));
+        for (row, item) in self.table.rows.iter_mut().zip(self.items) {
+            row.push(shown(&cell(item)));
+        }
+        self
+    }
+
+    /// Returns the table.
+    pub(super) fn table(self) -> TextTable {
+        self.table
+    }
+}
+
+/// Returns a cell as it is shown.
+fn shown(cell: &str) -> String {
+    if cell.is_empty() { NOTHING.to_owned() } else { escape(cell) }
 }
 
 const UUID_LENGTH: usize = 36;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Global;
 use super::author::user;
-use super::exec::parsed;
+use super::input::parsed;
 use super::script::check_configured;
 use super::sought::Sought;
 use super::table::TextTable;
@@ -43,7 +43,8 @@ pub(super) enum TokenCommand {
 #[command(
     after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
                         hero token new night --scope operate\n\n\
-                        read looks at everything; submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
+                        read looks at everything, or with --type, --group, --caller or --context at what is within them alone; \
+                        submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
                         stops, retries and deletes its own; operate changes any job, queue and actor; admin does what cannot be undone for \
                         many jobs. The name becomes caller_id of the jobs."
 )]
@@ -56,16 +57,16 @@ pub(super) struct NewTokenCommand {
     /// Refuse it after this time; by default it holds until it is revoked
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires: Option<Duration>,
-    /// Its jobs have one of these script types only
+    /// Its jobs have one of these script types only, and it sees no others
     #[arg(short = 't', long = "type", value_delimiter = ',', value_name = "TYPE")]
     types: Vec<String>,
-    /// Its jobs go to one of these groups only
+    /// Its jobs go to one of these groups only, and it sees no others: none without a group either
     #[arg(long = "group", value_delimiter = ',', value_name = "GROUP")]
     groups: Vec<String>,
-    /// Its jobs may name these callers besides its own name
+    /// Its jobs may name these callers besides its own name, and it sees no others
     #[arg(long = "caller", value_delimiter = ',', value_name = "CALLER")]
     callers: Vec<String>,
-    /// Its jobs and objects have one of these contexts only
+    /// Its jobs and objects have one of these contexts only, and it sees no others
     #[arg(long = "context", value_delimiter = ',', value_name = "CONTEXT")]
     contexts: Vec<String>,
 }
@@ -145,17 +146,14 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
             Some(end) if end <= now => "expired".to_owned(),
             Some(end) => age(end, now),
         };
-    TextTable::of(
-        tokens,
-        &[
-            ("!NAME", &|of| of.name.to_string()),
-            ("SCOPES", &|of| of.scopes.to_string()),
-            ("~BOUNDS", &|of| bounds(&of.bounds)),
-            (">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default()),
-            ("EXPIRES", &expires),
-            ("?~MADE BY", &|of| of.created_by.clone()),
-        ],
-    )
+    TextTable::of(tokens)
+        .column("!NAME", &|of| of.name.to_string())
+        .column("SCOPES", &|of| of.scopes.to_string())
+        .column("~BOUNDS", &|of| bounds(&of.bounds))
+        .column(">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default())
+        .column("EXPIRES", &expires)
+        .column("?~MADE BY", &|of| of.created_by.clone())
+        .table()
 }
 
 fn bounds(bounds: &Bounds) -> String {

@@ -183,7 +183,8 @@ pub struct TimesDocument {
     pub number: u64,
     /// The mean, in seconds.
     pub mean_s: Option<f64>,
-    /// The time below which 95 of 100 lie, in seconds, estimated from a histogram.
+    /// A time in seconds that at least 95 of 100 were not above. It is an upper bound, by the buckets of a histogram and the
+    /// sum of the times, and may be above the longest of them.
     pub p95_s: Option<f64>,
 }
 
@@ -192,7 +193,7 @@ impl From<&Times> for TimesDocument {
         Self {
             number: times.number,
             mean_s: times.mean().map(|time| time.as_secs_f64()),
-            p95_s: times.quantile(0.95).map(|time| time.as_secs_f64()),
+            p95_s: times.at_most(0.95).map(|time| time.as_secs_f64()),
         }
     }
 }

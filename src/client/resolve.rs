@@ -34,6 +34,17 @@ impl Client {
         self.resolve_script(job).await
     }
 
+    /// Replaces the beginnings of ids in the prerequisites of a job by the ids.
+    ///
+    /// # Errors
+    /// As [`Client::job_id`].
+    pub async fn resolve_prerequisites(&self, job: &mut Job) -> Result<(), ClientError> {
+        for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
+            *id = self.job_id_among(id.clone(), |_| true).await?;
+        }
+        Ok(())
+    }
+
     /// Reads parameters that are words of a command line by the types that a published script declares. A script that
     /// does not exist declares none.
     ///

@@ -111,7 +111,7 @@ impl Client {
 
     /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds and the caller `sees`
     /// by the kind of their error, at most `most` groups. Those that were stopped or replaced have not failed: they
-    /// are left out, unless the search asks for them.
+    /// are left out, unless the search asks for them. A job that the caller does not see counts as not looked at.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -129,10 +129,11 @@ impl Client {
         };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
-        let mut looked = 0;
+        let (mut looked, mut seen) = (0, 0);
         loop {
             let found = self.shards.find_jobs(&query, search, &sees).await?;
             looked += found.looked;
+            seen += found.seen;
             for job in &found.items {
                 add(&mut groups, job);
             }
@@ -144,7 +145,7 @@ impl Client {
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
         groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
         groups.truncate(most);
-        Ok(ErrorGroupsDocument { groups, looked, more: query.cursor.is_some() })
+        Ok(ErrorGroupsDocument { groups, looked: seen, more: query.cursor.is_some() })
     }
 }
 

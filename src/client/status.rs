@@ -34,6 +34,24 @@ impl Client {
         Ok(self.store.redis_state(asks_config).await?)
     }
 
+    /// Waits for an answer of each server; also of one that refuses writes, where PING may be an error.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`] if one does not answer.
+    pub async fn answers(&self) -> Result<(), ClientError> {
+        self.shards.each(Store::now).await?;
+        Ok(())
+    }
+
+    /// Returns true unless a server is known to refuse every write.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn accepts_writes(&self) -> Result<bool, ClientError> {
+        let states = self.shards.each(|store| store.redis_state(false)).await?;
+        Ok(!states.iter().any(RedisState::refuses_writes))
+    }
+
     /// Returns why Redis does not tell this login of jobs that programs push; `None` if it does.
     ///
     /// # Errors

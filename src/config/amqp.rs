@@ -22,9 +22,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{ConfigError, Fault, KeyPath};
-use super::connection::{Password, TlsFiles, password_of, read_pem};
+use super::connection::{Password, TlsFiles, empty_is_none, password_of, read_pem};
+use super::key_row::{DAY, KIB, MIB, SECOND, TEN_YEARS};
 use super::types::TypeConfig;
-use super::units;
+use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::object::Context;
 use crate::proto::target::ScriptType;
@@ -35,58 +36,68 @@ const DEV_TAG: &str = "dev_";
 const LANES_MAX: usize = 8;
 
 toml_table! {
-    /// `[amqp]`: RabbitMQ, for units with the role `broker`.
-    pub struct AmqpConfig {
-        /// The address: `amqp://USER@HOST:PORT/VHOST`, or `amqps` for TLS. Empty for none.
-        pub url: AmqpUrl = AmqpUrl::default(),
-        /// The file with the password; the systemd credential without one.
-        #[serde(with = "super::connection::empty_is_none")]
-        pub password_file: Option<PathBuf> = None,
+    /// RabbitMQ, for units with the role `broker`. docs/amqp.md has the topology and examples.
+    pub struct AmqpConfig in "amqp", restart {
+        /// Where: `amqp://USER@HOST:PORT/VHOST`, or `amqps` for TLS. Without a vhost it is `/`. Empty: no RabbitMQ.
+        ///
+        ///     amqp.url = "amqp://hero@127.0.0.1:5672/prod"
+        url: AmqpUrl = AmqpUrl::default() => Text;
+        /// The file with the password. Without one, the systemd credential `amqp-password` if the unit has one, else
+        /// the password of the url.
+        password_file: Option<PathBuf> as "empty_is_none" = None => File;
         /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
-        #[serde(with = "super::connection::empty_is_none")]
-        pub tls_ca_file: Option<PathBuf> = None,
-        /// The management API, `http://HOST:PORT`, with the login of `url`; empty for none.
-        pub management_url: String = String::new(),
-        /// The beginning of the name of every queue.
-        pub queue_tag: String = "prod_".to_owned(),
-        /// One queue for all keys, or one per key.
-        pub mode: AmqpMode = AmqpMode::Unified,
-        /// The node of the matrix whose brokers run here, unless the name of the unit says it.
-        pub node: Option<Node> = None,
-        /// The dispatchers of the unified mode.
-        pub dispatchers: usize = 4,
-        /// The dispatchers of each broker of the matrix; 0 to not start it.
-        pub brokers: BTreeMap<BrokerName, usize> = BTreeMap::new(),
-        /// The maximum number of messages that a dispatcher holds.
-        pub prefetch: u16 = 64,
-        /// The kind of the queues.
-        pub queue_type: QueueKind = QueueKind::Classic,
-        /// The maximum number of deliveries of a message after the first that failed.
-        pub max_retries: u32 = 3,
-        /// The wait before each further delivery; the last one counts for all that follow.
-        pub retry_delays: Vec<AmqpDelay> = [1, 10, 60]
+        tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// The management API, `http://HOST:PORT`, for `hero amqp check`: it lists bindings, and all arguments of a
+        /// queue. The login is in the url; its user needs the tag `management`. Empty: none.
+        ///
+        ///     amqp.management_url = "http://127.0.0.1:15672"
+        management_url: String = String::new() => Text;
+        /// The beginning of the name of every queue. A vhost has one tag: environments that share a RabbitMQ need a
+        /// vhost each.
+        queue_tag: String = "prod_".to_owned() => Text;
+        /// `unified`: one queue for all keys. `matrix`: one queue per key, consumed by the brokers of the nodes.
+        mode: AmqpMode = AmqpMode::Unified => OneOf(&["unified", "matrix"]);
+        /// The node of this machine, in the matrix. The unit `broker-NODE` is of NODE without this key.
+        ///
+        ///     amqp.node = "admin"
+        node: Option<Node> = None => OneOf(&["appServer", "admin", "segundo", "tercero"]);
+        /// The consumers of the unified queue.
+        dispatchers: usize = 4 => Number(1, 64);
+        /// In the matrix, the consumers of each queue of a broker, 1 unless given; with 0 the broker does not start.
+        /// `adminGraphBroker` needs a route that names it.
+        ///
+        ///     amqp.brokers = { rBroker = 4, wBroker = 2, cBroker = 0 }
+        brokers: BTreeMap<BrokerName, usize> = BTreeMap::new() => Form;
+        /// The most messages that one consumer holds. It begins with 16, and takes more while it has free slots for
+        /// them.
+        prefetch: u16 = 64 => Number(1, 10_000);
+        /// The queues: `classic`, durable on one node of RabbitMQ, or `quorum`, replicated.
+        queue_type: QueueKind = QueueKind::Classic => OneOf(&["classic", "quorum"]);
+        /// The number of redeliveries of a message with a temporary failure.
+        max_retries: u32 = 3 => Number(0, 1000);
+        /// The delay before each redelivery; the last one is also the delay of all further ones.
+        retry_delays: Vec<AmqpDelay> = [1, 10, 60]
             .map(|seconds| AmqpDelay(Duration::from_secs(seconds)))
-            .to_vec(),
-        /// The largest body of a message, in bytes.
-        #[serde(with = "units::size")]
-        pub message_size_max: u64 = 1 << 20,
-        /// The maximum number of messages in a queue of log events: RabbitMQ rejects more; 0 for no bound.
-        pub log_length_max: u32 = 0,
+            .to_vec() => Durations(10, DAY);
+        /// The largest body of a message.
+        message_size_max: u64 as "size" = 1 << 20 => Size(KIB, 64 * MIB);
+        /// The most messages in the queue of log events; RabbitMQ rejects more. 0: no bound.
+        log_length_max: u32 = 0 => Number(0, (1 << 32) - 1);
         /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
-        #[serde(with = "units::duration")]
-        pub consumer_timeout: Duration = Duration::from_mins(30),
-        /// The time between two looks at the queues and bindings.
-        #[serde(with = "units::duration")]
-        pub topology_interval: Duration = Duration::from_mins(1),
+        consumer_timeout: Duration as "duration" = Duration::from_mins(30) => Duration(SECOND, DAY);
+        /// The time between two looks at the queues and bindings; removed ones are declared again.
+        topology_interval: Duration as "duration" = Duration::from_mins(1)
+            => Duration(SECOND, TEN_YEARS);
         /// The routing keys that accept the operation `shutdown`.
-        pub shutdown_keys: Vec<String> = vec!["adm".to_owned()],
+        shutdown_keys: Vec<String> = vec!["adm".to_owned()] => Texts;
         /// The context of the objects that messages read and write.
-        pub context: String = String::new(),
+        context: String = String::new() => Text;
         /// Publishes a log event for each message that is served.
-        pub trace_on: bool = false,
-        /// Deletes the messages of the queues and the log records when a broker starts; for tags of
-        /// development only.
-        pub purge_on_start: bool = false,
+        trace_on: bool = false => Flag;
+        /// Deletes the messages of its queues when a broker starts, and the log records when one starts that stores
+        /// them, for tags that begin with `dev_`.
+        purge_on_start: bool = false => Flag;
+    } with {
         /// `[amqp.logs]`.
         pub logs: LogsConfig = LogsConfig::default(),
         /// `[amqp.relational]`.
@@ -152,19 +163,18 @@ impl AmqpConfig {
     /// Rejects settings that cannot work together.
     pub(super) fn check(&self, types: &BTreeMap<ScriptType, TypeConfig>) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", name]);
+        let wrong = |name, message: &str| Err(Fault::new(key(name), message));
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
         if self.tls_ca_file.is_some() && !self.url.is_tls() {
-            let message = "is for TLS, but amqp.url does not begin with amqps";
-            return Err(Fault::new(key("tls_ca_file"), message));
+            return wrong("tls_ca_file", "is for TLS, but amqp.url does not begin with amqps");
         }
         if !self.management_url.is_empty() && !is_management(&self.management_url) {
-            let message = "must be of the form http://HOST:PORT";
-            return Err(Fault::new(key("management_url"), message));
+            return wrong("management_url", "must be of the form http://HOST:PORT");
         }
         let is_tag_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         if !(1..=32).contains(&self.queue_tag.len()) || !self.queue_tag.bytes().all(is_tag_byte) {
-            let message = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
-            return Err(Fault::new(key("queue_tag"), message));
+            let form = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
+            return wrong("queue_tag", form);
         }
         if self.purge_on_start && !self.queue_tag.starts_with(DEV_TAG) {
             let message = format!("deletes messages: amqp.queue_tag must begin with {DEV_TAG}");
@@ -174,19 +184,18 @@ impl AmqpConfig {
         self.relational.check()?;
         self.logs.check()?;
         if !(1..=LANES_MAX).contains(&self.retry_delays.len()) {
-            let message = format!("must have from 1 to {LANES_MAX} durations");
-            return Err(Fault::new(key("retry_delays"), message));
+            return wrong("retry_delays", &format!("must have from 1 to {LANES_MAX} durations"));
         }
         if let Some(place) = self.shutdown_keys.iter().position(|key| !route::is_pattern(key)) {
             let message = "must be words joined by dots, each of them a word, * or #";
             return Err(Fault::new(key("shutdown_keys").then(place), message));
         }
         if !self.retry_delays.is_sorted() {
-            return Err(Fault::new(key("retry_delays"), "must not become shorter"));
+            return wrong("retry_delays", "must not become shorter");
         }
         let is_context = self.context.parse::<Context>().is_ok();
         if !is_context || self.context.chars().any(char::is_control) {
-            return Err(Fault::new(key("context"), "must be at most 256 bytes of text"));
+            return wrong("context", "must be at most 256 bytes of text");
         }
         for (index, route) in self.routes.iter().enumerate() {
             let table = key("route").then(index);

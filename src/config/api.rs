@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
-use super::units;
+use super::connection::{check_pair, empty_is_none};
+use super::key_row::{HOUR, KIB, REDIS_STRING, SECOND};
+use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::word_table::as_text;
 
@@ -20,44 +22,43 @@ const SOCKET_PATH_MAX: usize = 107;
 const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 
 toml_table! {
-    /// `[api]`: the API and the page, which a supervisor serves.
-    pub struct ApiConfig {
-        /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
-        pub listen: Vec<Listen> = vec![Listen::Unix(PathBuf::from("/run/hero/api.sock"))],
-        /// The path that everything is served below, such as `/hero`; empty for none.
-        pub path: String = String::new(),
-        /// The names that a browser may call the API by over TCP, besides addresses and `localhost`.
-        pub hosts: Vec<String> = Vec::new(),
-        /// The addresses of proxies whose `X-Forwarded-*` headers count.
-        pub trusted_proxies: Vec<AddressRange> = Vec::new(),
-        /// The certificates of the server, in PEM; without one TCP has no TLS.
-        #[serde(with = "super::connection::empty_is_none")]
-        pub tls_cert_file: Option<PathBuf> = None,
-        /// The private key of the certificate.
-        #[serde(with = "super::connection::empty_is_none")]
-        pub tls_key_file: Option<PathBuf> = None,
-        /// The group whose members may do everything over a Unix socket.
-        pub admin_group: String = "hero-admin".to_owned(),
-        /// The group whose members may read and submit over a Unix socket; it owns the socket.
-        pub group: String = "hero".to_owned(),
-        /// The unique keys that callers with bounds, or without the scope operate, share with all others, as
-        /// patterns; any other key belongs to such a caller and the context of its job.
-        pub shared_unique_keys: Vec<String> = Vec::new(),
+    /// The API and the page, which each supervisor serves. docs/api.md has examples.
+    pub struct ApiConfig in "api" {
+        /// Where: `unix:///PATH` for a socket, or `ADDRESS:PORT` for TCP, such as `127.0.0.1:8470`. Port 0 is a free
+        /// port. Empty: no API.
+        listen: Vec<Listen> = vec![Listen::Unix(PathBuf::from("/run/hero/api.sock"))]
+            => Texts, restart;
+        /// The path below which everything is served, for a proxy, such as `/hero`.
+        path: String = String::new() => Text, restart;
+        /// Over TCP a browser may call the API by an address, as `localhost`, or by these names.
+        hosts: Vec<String> = Vec::new() => Texts;
+        /// The proxies whose headers X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto count: addresses, or
+        /// networks such as `10.0.0.0/8`.
+        trusted_proxies: Vec<AddressRange> = Vec::new() => Texts;
+        /// The certificates of the server with the chain, and the private key, in PEM. Without them TCP has no TLS:
+        /// then listen on an address of this machine only. A reload reads them again.
+        tls_cert_file: Option<PathBuf> as "empty_is_none" = None => File;
+        tls_key_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// Over a Unix socket, root and the members of `admin_group` may do everything; the members of `group` may
+        /// read, submit, and stop and retry their own jobs. The socket belongs to `group`, with mode 0660.
+        admin_group: String = "hero-admin".to_owned() => Text;
+        group: String = "hero".to_owned() => Text;
+        /// The unique keys that all callers share, as patterns in which `*` stands for any text. Any other key of a
+        /// caller with bounds, or without the scope `operate`, belongs to it and to the context of its job.
+        shared_unique_keys: Vec<String> = Vec::new() => Texts;
         /// Serves `/metrics` without a login.
-        pub metrics_open: bool = false,
-        /// The largest body of a request, in bytes.
-        #[serde(with = "units::size")]
-        pub body_size_max: u64 = 8 << 20,
-        /// The maximum number of calls of one batch.
-        pub batch_max: usize = 100,
-        /// The maximum number of connections at once.
-        pub connections_max: usize = 1000,
-        /// The time within which a client must send a request, or read its answer.
-        #[serde(with = "units::duration")]
-        pub client_timeout: Duration = Duration::from_secs(30),
-        /// The file that gets the addresses in use, one per line.
-        #[serde(with = "super::connection::empty_is_none")]
-        pub address_file: Option<PathBuf> = None,
+        metrics_open: bool = false => Flag;
+        /// The largest body of a request.
+        body_size_max: u64 as "size" = 8 << 20 => Size(KIB, REDIS_STRING);
+        /// The most calls of one batch.
+        batch_max: usize = 100 => Number(1, 10_000);
+        /// The most connections at once.
+        connections_max: usize = 1000 => Number(1, 100_000), restart;
+        /// A client that does not send a request, or does not read its answer, within this time is disconnected.
+        client_timeout: Duration as "duration" = Duration::from_secs(30) => Duration(SECOND, HOUR);
+        /// The file that gets the addresses in use, one per line, for programs that ask for port 0.
+        address_file: Option<PathBuf> as "empty_is_none" = None => File, restart;
+    } with {
         /// `[api.keys.NAME]`: the callers that log in by a signature.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub keys: BTreeMap<String, ApiKey> = BTreeMap::new(),
@@ -105,15 +106,7 @@ impl ApiConfig {
             let message = "must begin with / and not end with it, such as \"/hero\"";
             return Err(Fault::new(key("path"), message));
         }
-        match (&self.tls_cert_file, &self.tls_key_file) {
-            (Some(_), None) => {
-                return Err(Fault::new(key("tls_cert_file"), "needs api.tls_key_file"));
-            }
-            (None, Some(_)) => {
-                return Err(Fault::new(key("tls_key_file"), "needs api.tls_cert_file"));
-            }
-            _ => {}
-        }
+        check_pair("api", self.tls_cert_file.is_some(), self.tls_key_file.is_some())?;
         self.keys.iter().try_for_each(|(name, of_key)| of_key.check(name))
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::config_error::{Fault, KeyPath};
-use super::units;
+use super::key_row::{DAY, SECOND};
+use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::job::OutputOverflow;
 
@@ -35,21 +36,25 @@ pub struct CommandOptions {
 }
 
 toml_table! {
-    /// `[type.NAME.dependencies]`: the packages that a Python script declares in its text.
-    pub struct DependenciesConfig {
-        /// Installs packages.
-        pub enabled: bool = true,
-        /// The package index; empty for the installer's default, `none` for no index.
-        pub index: String = String::new(),
-        /// Further folders and pages with packages.
-        pub find_links: Vec<String> = Vec::new(),
-        /// Variables of the installer. It may read the files and folders that they name.
-        pub env: BTreeMap<String, String> = BTreeMap::new(),
-        /// Allows to build packages from source, which runs their code.
-        pub source_builds: bool = false,
-        /// The longest time to install one set of packages.
-        #[serde(with = "units::duration")]
-        pub build_timeout: Duration = Duration::from_mins(5),
+    /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
+    /// `job.cache_dir`, with uv if present, else with pip.
+    pub struct DependenciesConfig in "type.NAME.dependencies" {
+        /// Allows installing packages.
+        enabled: bool = true => Flag;
+        /// The URL of the package index. Empty: the installer's default. `none`: no index. From Linux 6.7 on an
+        /// installer reaches port 443 and the ports of the addresses here, in `find_links` and in `env`; an index that
+        /// only `/etc/pip.conf` names on another port does not answer: name it here.
+        index: String = String::new() => Text;
+        /// Folders and pages with packages, besides the index.
+        find_links: Vec<String> = Vec::new() => Texts;
+        /// Variables of the installer: `SSL_CERT_FILE`, `HTTPS_PROXY`, `UV_...` and `PIP_...` It may read the files and
+        /// folders that they name.
+        env: BTreeMap<String, String> = BTreeMap::new() => Map;
+        /// Allows building packages from source, which runs their code, and packages by an address, a file or a
+        /// repository.
+        source_builds: bool = false => Flag;
+        /// The time limit of one installation. The job's own timeout applies as well.
+        build_timeout: Duration as "duration" = Duration::from_mins(5) => Duration(SECOND, DAY);
     }
 }
 

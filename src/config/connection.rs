@@ -11,50 +11,78 @@ use zeroize::Zeroizing;
 use super::ack::Ack;
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
+use super::key_row::TEN_YEARS;
 use super::redis_url::RedisUrl;
-use super::units;
+use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
 
 toml_table! {
-    /// `[redis]`: the address of Redis and the login.
-    pub struct RedisConfig {
-        /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, through sentinels
-        /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`, or some nodes of a cluster
-        /// `redis+cluster://HOST:PORT,HOST:PORT/`. With `rediss` through TLS.
-        pub url: RedisUrl = "redis://127.0.0.1:6379/0".into(),
-        /// The prefix of every key; in braces, all keys share one slot of a Redis Cluster.
+    /// Which Redis, and how to log in.
+    pub struct RedisConfig in "redis" {
+        /// Where Redis listens: `redis://HOST:PORT/DB`, or `redis+unix:///PATH` for a socket (`unix:///PATH` is the
+        /// same), or `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB` for the master with that name, or
+        /// `redis+cluster://HOST:PORT,HOST:PORT/` for some nodes of a Redis Cluster. `rediss://`, `rediss+sentinel://`
+        /// and `rediss+cluster://` use TLS. A user and a password in it work, but the password is better kept in
+        /// `password_file`.
+        /// ---
+        /// It is never printed. There may be any number of sentinels, whose port is 26379 unless another is named.
+        /// The port of a node of a cluster is 6379 unless another is named; Hero asks the nodes for the others, and for
+        /// the one that has the keys.
+        url: RedisUrl = "redis://127.0.0.1:6379/0".into() => Text;
+        /// The prefix of every key in Redis. Environments that share one Redis use different ones, such as `prod_hero`
+        /// and `qa_hero`. For a Redis Cluster it must be in braces, `{hero}`, which keeps all keys in one slot, on one
+        /// node. 1 to 64 of A-Z, a-z, 0-9, `_`, `.` and `-`.
         #[serde(deserialize_with = "namespace")]
-        pub namespace: Namespace = Namespace::default(),
-        /// The ACL user; Redis's default user without one.
-        #[serde(with = "empty_is_none")]
-        pub username: Option<String> = None,
-        /// The file with the password; the systemd credential without one.
-        #[serde(with = "empty_is_none")]
-        pub password_file: Option<PathBuf> = None,
-        /// The certificate authority of Redis, in PEM; by default the authorities of the system.
-        #[serde(with = "empty_is_none")]
-        pub tls_ca_file: Option<PathBuf> = None,
-        /// The client certificate, in PEM, for a Redis that asks for one.
-        #[serde(with = "empty_is_none")]
-        pub tls_cert_file: Option<PathBuf> = None,
-        /// The private key of the client certificate.
-        #[serde(with = "empty_is_none")]
-        pub tls_key_file: Option<PathBuf> = None,
-        /// The time that Redis may refuse the login before a unit ends.
-        #[serde(with = "units::duration")]
-        pub refused_for: Duration = Duration::from_mins(5),
-        /// Refuses a Redis that forgets accepted jobs when it is killed.
-        pub require_durable: bool = false,
-        /// Where a job must have arrived before its submission is answered.
-        pub ack: Ack = Ack::Memory,
-        /// The number of shards that hold the jobs, 1 to 256. Shard 0 is `namespace`, shard 3 of `hero` is `{hero-3}`.
-        pub shards: u16 = 1,
-        /// The servers of the shards 1, 2 and so on, if they are not on the server or cluster of `url`.
-        pub shard_urls: Vec<RedisUrl> = Vec::new(),
-        /// The shards that the units of this machine serve; all without one.
-        pub serve: Vec<u16> = Vec::new(),
+        namespace: Namespace = Namespace::default() => Text, restart;
+        /// The user of Redis's access control list. Empty: Redis's default user.
+        username: Option<String> as "empty_is_none" = None => Text;
+        /// The file that holds the password. Empty: the systemd credential `redis-password` if the unit has one, else
+        /// no password.
+        /// ---
+        /// One newline at its end is ignored. See CREDENTIALS, below.
+        password_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// With TLS: the certificate authorities for the certificate of Redis, in PEM. Empty: those that the system
+        /// trusts. The certificate must name the host of the url.
+        tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// With TLS: Hero's client certificate and its key, in PEM, for a Redis that asks for one, as it does by
+        /// default (`tls-auth-clients`).
+        tls_cert_file: Option<PathBuf> as "empty_is_none" = None => File;
+        tls_key_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// The time for which Redis may refuse the login before a unit ends with exit code 77, so that monitoring sees
+        /// it as failed. Until then it reads the password again with each attempt, and its jobs run on. At its start a
+        /// refused login ends it at once.
+        refused_for: Duration as "duration" = Duration::from_mins(5) => Duration(0, TEN_YEARS);
+        /// Refuses a Redis that forgets accepted jobs when it is killed (`appendonly no`), leaves its writes to the
+        /// kernel (`appendfsync no`), or evicts keys: the daemon then ends with exit code 78. `hero check --redis` says
+        /// what this Redis keeps, and what to do.
+        /// ---
+        /// Also refuses a Redis that does not say, because its user may not call INFO. Without it the daemon warns.
+        require_durable: bool = false => Flag, restart;
+        /// Where a job must be before its submission is answered, and its end before its reply: `memory`, in the memory
+        /// of Redis; `disk`, synchronised with its append-only file (Redis 7.2 or later, Valkey 8 or later; an older
+        /// Redis needs `appendfsync always`); or `replicas:2`, in the memory of two replicas. A job with `--durable`
+        /// asks for `disk` where this says `memory`.
+        /// ---
+        /// Hero calls WAITAOF for the disk and WAIT for 1 to 16 replicas. Redis has 5 s to confirm. After that the
+        /// submission fails with the id of the job, which is stored and runs all the same; an end pushes no reply.
+        /// Actors and submitters read it, each from its own configuration.
+        ack: Ack = Ack::Memory => Text, restart;
+        /// The number of shards that hold the jobs, the same on all machines. Shard 0, the home shard, is the namespace
+        /// itself; shard 3 of `hero` is the namespace `{hero-3}`. Jobs are spread over them by their queues, and actors
+        /// and supervisors serve all of them. It may be raised at any time, which moves nothing, and must not be
+        /// lowered while jobs are left in the last ones. In a Redis Cluster the shards lie on different nodes.
+        shards: u16 = 1 => Number(1, 256), restart;
+        /// The urls of the servers of the shards 1, 2 and so on, in this order, if they are not on the server or
+        /// cluster of `redis.url`. The user, the password and the files of TLS are the same for all. Empty: all shards
+        /// are at `redis.url`.
+        /// ---
+        /// Passwords in them are never printed.
+        shard_urls: Vec<RedisUrl> = Vec::new() => Texts;
+        /// The shards that the actors and supervisors of this machine serve, such as `[0, 1]`. Empty: all. Each shard
+        /// needs actors and a supervisor somewhere.
+        serve: Vec<u16> = Vec::new() => Numbers(0, 255), restart;
     }
 }
 
@@ -211,12 +239,18 @@ impl RedisConfig {
                 return Err(Fault::new(key(name), message));
             }
         }
-        match (&self.tls_cert_file, &self.tls_key_file) {
-            (Some(_), None) => Err(Fault::new(key("tls_cert_file"), "needs redis.tls_key_file")),
-            (None, Some(_)) => Err(Fault::new(key("tls_key_file"), "needs redis.tls_cert_file")),
-            _ => Ok(()),
-        }
+        check_pair("redis", self.tls_cert_file.is_some(), self.tls_key_file.is_some())
     }
+}
+
+/// Rejects a certificate without its key, and a key without its certificate.
+pub(super) fn check_pair(table: &str, has_cert: bool, has_key: bool) -> Result<(), Fault> {
+    let (own, other) = match (has_cert, has_key) {
+        (true, false) => ("tls_cert_file", "tls_key_file"),
+        (false, true) => ("tls_key_file", "tls_cert_file"),
+        _ => return Ok(()),
+    };
+    Err(Fault::new(KeyPath::of(&[table, own]), format!("needs {table}.{other}")))
 }
 
 /// The content of the files for TLS, in PEM.

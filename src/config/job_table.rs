@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::ops::Range;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::config_error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
+use super::files::{read_bounded, reason};
 use super::source::Source;
 use crate::proto::job::{Entrance, FieldKind, JobSpec, SETTINGS, Setting};
 use crate::proto::units::parse_duration;
@@ -143,6 +145,14 @@ impl JobTable<'_> {
 
     fn reason_against(&self, setting: &Setting) -> Option<&'static str> {
         setting.absent_at(self.entrance)
+    }
+
+    /// Reads the text of the file that its key `file` names.
+    pub(super) fn read_file(&self, file: &Path, bytes_max: u64) -> Result<String, ConfigError> {
+        read_bounded(file, bytes_max)
+            .map_err(|error| reason(&error))
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()))
+            .map_err(|why| self.wrong("file", format!("cannot be read: {}: {why}", file.display())))
     }
 
     /// Creates an error at a key of the table, or at its name if it does not have the key.

@@ -5,37 +5,35 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
+use super::key_row::TEN_YEARS;
 use super::toml_table::toml_table;
-use super::units;
+use super::units::duration;
 use crate::proto::text::shown;
 use crate::proto::word_table::words;
 
 toml_table! {
-    /// `[log]`: the log of the daemon.
-    pub struct LogConfig {
-        /// The least severe level that is written.
-        pub level: LogLevel = LogLevel::default(),
-        /// The jobs whose usual course is written.
-        pub jobs: LoggedJobs = LoggedJobs::default(),
-        /// A successful job of this time or more counts as slow.
-        #[serde(with = "units::duration")]
-        pub slow: Duration = Duration::from_secs(1),
-        /// The names of the environment variables of jobs whose values no log shows, as patterns.
-        pub redact: Vec<String> = REDACTED.map(ToOwned::to_owned).into(),
+    /// The log of the daemon.
+    pub struct LogConfig in "log" {
+        /// The least severe level that is logged: `info` has the story of every job.
+        level: LogLevel = LogLevel::default()
+            => OneOf(&["error", "warn", "info", "debug", "trace"]);
+        /// The jobs whose schedule, start and success are logged: `all`, `slow` (those that took longer than `slow`,
+        /// one line each) or `failed` (none of them). Failed attempts, retries, dead letters and recoveries are logged
+        /// in any case. Beyond 4000 lines about successful jobs, or about failed attempts, within 30 s the others are
+        /// counted and left out: the journal's own limit is 10000 lines of a unit within 30 s (`RateLimitBurst` in
+        /// journald.conf(5)), and beyond it, lines of every kind are lost.
+        jobs: LoggedJobs = LoggedJobs::default() => OneOf(&["all", "slow", "failed"]);
+        /// The time from which a successful job is slow.
+        slow: Duration as "duration" = Duration::from_secs(1) => Duration(0, TEN_YEARS);
+        /// Names of variables of jobs (`env_vars`), as patterns in which `*` is any text, in capitals or not. Their
+        /// values, from four bytes on, are printed as `***` in the logs, outputs and errors of jobs, in log files and
+        /// in the journal, line by line.
+        redact: Vec<String> = REDACTED.split(' ').map(ToOwned::to_owned).collect() => Texts;
     }
 }
 
 /// The patterns of names of variables that hold secrets, by default.
-const REDACTED: [&str; 8] = [
-    "*PASSWORD*",
-    "*PASSWD*",
-    "*PASSPHRASE*",
-    "*_PASS",
-    "*TOKEN*",
-    "*SECRET*",
-    "*APIKEY*",
-    "*_KEY",
-];
+const REDACTED: &str = "*PASSWORD* *PASSWD* *PASSPHRASE* *_PASS *TOKEN* *SECRET* *APIKEY* *_KEY";
 
 impl LogConfig {
     /// Checks the patterns.

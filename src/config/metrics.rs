@@ -1,13 +1,14 @@
 //! `[metrics]`: how many series `hero metrics` prints.
 
+use super::key_row::ANY;
 use crate::config::toml_table::toml_table;
 
 toml_table! {
-    /// `[metrics]`: how many series `hero metrics` prints, so that a monitoring system is not flooded.
-    pub struct MetricsConfig {
+    /// The number of series that `hero metrics` prints.
+    pub struct MetricsConfig in "metrics" {
         /// The queues with series of their own, the longest first; the others are one, `others`.
-        pub queues_max: usize = 100,
+        queues_max: usize = 100 => Number(0, ANY);
         /// The script types with series, in the order of their names.
-        pub types_max: usize = 100,
+        types_max: usize = 100 => Number(0, ANY);
     }
 }

@@ -204,12 +204,7 @@ impl Config {
         };
         let Some(path) = keys.file else { return Err(table.wrong_table("needs a file")) };
         let path = file.parent().unwrap_or(Path::new("")).join(path);
-        let text = files::read_bounded(&path, TEXT_BYTES_MAX.min(self.job.script_size_max))
-            .map_err(|error| files::reason(&error))
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()))
-            .map_err(|why| {
-                table.wrong("file", format!("cannot be read: {}: {why}", path.display()))
-            })?;
+        let text = table.read_file(&path, TEXT_BYTES_MAX.min(self.job.script_size_max))?;
         let mut spec = JobSpec::default();
         let mut head = read_script_head(&path, &text, &mut spec)?;
         read_keys(table, &mut spec, &mut head)?;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::{Password, empty_is_none, password_of};
+use super::key_row::{DAY, SECOND};
 use super::sandbox::SandboxConfig;
-use super::units;
+use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::CronName;
 use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyName};
@@ -20,60 +21,86 @@ const LIST_MAX: usize = 100;
 const TEXT_BYTES_MAX: usize = 4096;
 
 toml_table! {
-    /// `[notify.NAME]`: one notification.
-    pub struct NotifyConfig {
-        /// The URL that gets a POST request for each message; `{secret}` in it is replaced by the secret.
-        #[serde(with = "empty_is_none")]
-        pub webhook: Option<String> = None,
-        /// Headers of that request; `{secret}` in a value is replaced by the secret.
+    /// Notifications: who is told when jobs fail, and how. Supervisors send them; all should have the same. One of
+    /// `webhook`, `mail`, `command` and `journal` is required. `hero notify test NAME` tries one.
+    ///
+    /// A webhook, told at once, and then at most once in five minutes with all that happened:
+    ///
+    ///     [notify.ops]
+    ///     webhook = "https://example.org/hooks/hero"
+    ///     secret_file = "/etc/hero/secrets/hook"
+    ///     on = ["failed", "recovered"]
+    ///
+    /// A mail for the firings of one periodic job:
+    ///
+    ///     [notify.backup]
+    ///     mail = ["ops@example.org"]
+    ///     from = "hero@example.org"
+    ///     smtp = "smtps://hero@mail.example.org"
+    ///     crons = ["backup"]
+    ///
+    /// A program, for the jobs alone that name it with `--notify pager`:
+    ///
+    ///     [notify.pager]
+    ///     command = ["/usr/local/bin/page"]
+    ///     on = ["dead"]
+    ///     named = true
+    /// ---
+    /// Names are a letter of a-z or a digit, then at most 31 of a-z, 0-9, `_` and `-`. See docs/notifications.md.
+    pub struct NotifyConfig in "notify.NAME" {
+        /// The URL that gets a POST request for each message. `{secret}` in it is replaced by the secret.
+        webhook: Option<String> as "empty_is_none" = None => Text;
+        /// Headers of that request. `{secret}` in a value is replaced by the secret.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        pub headers: BTreeMap<String, String> = BTreeMap::new(),
-        /// The template of its body, which is JSON: `{{ title }}` inserts a value; without one the whole message.
-        #[serde(with = "empty_is_none")]
-        pub template: Option<String> = None,
-        /// The file of the secret that signs the body, and that stands for `{secret}`.
-        pub secret_file: Option<PathBuf> = None,
-        /// The certificate authority of the server; by default the authorities of the system.
-        pub tls_ca_file: Option<PathBuf> = None,
-        /// Addresses that get a mail.
-        pub mail: Vec<String> = Vec::new(),
-        /// The sender of mails.
-        pub from: String = "hero".to_owned(),
-        /// The server for mails, `smtps://USER@HOST:PORT` or `smtp://…`; without one `sendmail` takes them.
-        #[serde(with = "empty_is_none")]
-        pub smtp: Option<String> = None,
-        /// The program that takes mails.
-        pub sendmail: PathBuf = PathBuf::from("/usr/sbin/sendmail"),
-        /// A program with its arguments, sandboxed, that gets the message on its standard input as JSON.
-        pub command: Vec<String> = Vec::new(),
-        /// The folders that it may read in addition.
-        pub read: Vec<PathBuf> = Vec::new(),
-        /// The folders that it may write in addition.
-        pub write: Vec<PathBuf> = Vec::new(),
-        /// Allows it network connections.
-        pub network: bool = false,
+        headers: BTreeMap<String, String> = BTreeMap::new() => Map;
+        /// The template of its body, in the language of Jinja; each value that it inserts is written as JSON. By default
+        /// the body is the whole message as JSON.
+        template: Option<String> as "empty_is_none" = None => Text;
+        /// The secret: it signs the body, stands for `{secret}`, and is the password of `smtp`. The systemd credential
+        /// `notify-NAME` of the unit does the same.
+        secret_file: Option<PathBuf> = None => File;
+        /// The certificate authority of the server, in PEM; by default the authorities of the system.
+        tls_ca_file: Option<PathBuf> = None => File;
+        /// The addresses that get a mail.
+        mail: Vec<String> = Vec::new() => Texts;
+        /// The sender of mails; without `@` one of this machine. By default `hero`.
+        from: String = "hero".to_owned() => Text;
+        /// The server for mails, `smtps://USER@HOST:PORT` or `smtp://HOST:PORT`. Without one the program `sendmail`
+        /// takes them, by default `/usr/sbin/sendmail`.
+        smtp: Option<String> as "empty_is_none" = None => Text;
+        sendmail: PathBuf = PathBuf::from("/usr/sbin/sendmail") => File;
+        /// A program with its arguments, which gets each message on its standard input as JSON. It is sandboxed as a
+        /// script is; it may read and write these folders in addition, and use the network if that is allowed.
+        command: Vec<String> = Vec::new() => Texts;
+        read: Vec<PathBuf> = Vec::new() => Folders;
+        write: Vec<PathBuf> = Vec::new() => Folders;
+        network: bool = false => Flag;
         /// Writes each message to the log of the supervisor.
-        pub journal: bool = false,
-        /// The events that are told.
-        pub on: Vec<NotifyKind> = vec![NotifyKind::Failed],
-        /// Only jobs of these script types.
-        pub types: Vec<ScriptType> = Vec::new(),
-        /// Only jobs for these groups.
-        pub groups: Vec<Group> = Vec::new(),
-        /// Only jobs of these callers.
-        pub callers: Vec<String> = Vec::new(),
-        /// Only jobs with one of these tags.
-        pub tags: Vec<String> = Vec::new(),
-        /// Only jobs of these periodic jobs.
-        pub crons: Vec<CronName> = Vec::new(),
-        /// Only jobs that name this notification.
-        pub named: bool = false,
-        /// The shortest time between two messages; events between them are told by one. Zero sends each at once.
-        #[serde(with = "units::duration")]
-        pub every: Duration = Duration::from_mins(5),
-        /// The longest time that an attempt to deliver may take.
-        #[serde(with = "units::duration")]
-        pub timeout: Duration = Duration::from_secs(10),
+        journal: bool = false => Flag;
+        /// The events that are told: `failed`, `dead` (a failed job used up its attempts), `recovered` (a job finished
+        /// whose like had failed), `finished`, `late` (a job has not ended within its `expect_within`), `slow` (an attempt
+        /// runs for longer than its `slow_after`), and problems of `hero doctor`: `held` (a limit or a pause holds jobs for
+        /// longer than `check.wait_warning`), `no_actor` (jobs wait in a queue that no live actor serves) and `cron_late` (a
+        /// periodic job has not succeeded for twice its interval), each with `recovered` once it is over. By default
+        /// `["failed"]`.
+        on: Vec<NotifyKind> = vec![NotifyKind::Failed]
+            => SomeOf(&[
+                "failed", "dead", "recovered", "finished", "late", "slow", "held", "no_actor", "cron_late",
+            ]);
+        /// Select the jobs, each list narrows the selection: script types, groups, callers, tags, and names of periodic
+        /// jobs.
+        types: Vec<ScriptType> = Vec::new() => Texts;
+        groups: Vec<Group> = Vec::new() => Texts;
+        callers: Vec<String> = Vec::new() => Texts;
+        tags: Vec<String> = Vec::new() => Texts;
+        crons: Vec<CronName> = Vec::new() => Texts;
+        /// Selects only jobs that name this notification.
+        named: bool = false => Flag;
+        /// The shortest time between two messages: events between them are told by one. `0s` sends each at once. By default
+        /// `5m`.
+        every: Duration as "duration" = Duration::from_mins(5) => Duration(0, DAY);
+        /// The longest time that one attempt to deliver may take. By default `10s`.
+        timeout: Duration as "duration" = Duration::from_secs(10) => Duration(1, 60 * SECOND);
     }
 }
 
@@ -204,20 +231,14 @@ pub(super) fn check_notifications(
 }
 
 /// Returns whether a header may be set, and is one line.
-fn is_header(name: &str, value: &str) -> bool {
-    const OWN: [&str; 6] = [
-        "host",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "hero-signature",
-        "hero-message-id",
-    ];
+pub(super) fn is_header(name: &str, value: &str) -> bool {
+    const OWN: &str =
+        "host content-length transfer-encoding connection hero-signature hero-message-id";
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !name.is_empty()
         && name.len() <= 64
         && name.bytes().all(is_name)
-        && !OWN.contains(&name.to_ascii_lowercase().as_str())
+        && !OWN.split(' ').any(|own| name.eq_ignore_ascii_case(own))
         && value.len() <= TEXT_BYTES_MAX
         && value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }

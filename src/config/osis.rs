@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config_error::{Fault, KeyPath};
-use super::units;
+use super::key_row::MIB;
+use super::units::size;
 use crate::config::toml_table::toml_table;
 use crate::proto::object::{
     Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,
@@ -15,13 +16,13 @@ const INDEXES_MAX: usize = 32;
 const SCHEMAS_MAX: usize = 256;
 
 toml_table! {
-    /// `[osis]`: the bounds of objects, and their indexes.
-    pub struct OsisConfig {
-        /// The largest object, in bytes of JSON.
-        #[serde(with = "units::size")]
-        pub object_size_max: u64 = 10 << 20,
-        /// The maximum number of objects of one context.
-        pub objects_max: u64 = 1_000_000,
+    /// The objects that scripts of the engine `osis` store in Redis, separate for each context.
+    pub struct OsisConfig in "osis" {
+        /// The largest object, as JSON.
+        object_size_max: u64 as "size" = 10 << 20 => Size(1, 64 * MIB);
+        /// The number of objects of one context.
+        objects_max: u64 = 1_000_000 => Number(1, 1_000_000_000_000);
+    } with {
         /// The indexed fields of each type of objects.
         pub index: BTreeMap<ObjectType, BTreeSet<Field>> = BTreeMap::new(),
         /// The further contexts that the scripts of each caller may use.

@@ -191,13 +191,7 @@ impl CronRules {
         }
         // As in a graph, a relative path begins at the folder of the file that names it.
         let file = &beside.parent().unwrap_or(Path::new("")).join(file);
-        let read = files::read_bounded(file, self.bounds.script_size_max);
-        let text = read
-            .map_err(|error| files::reason(&error))
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()));
-        spec.script = text.map_err(|why| {
-            table.wrong("file", format!("cannot be read: {}: {why}", file.display()))
-        })?;
+        spec.script = table.read_file(file, self.bounds.script_size_max)?;
         Ok(())
     }
 }

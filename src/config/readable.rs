@@ -100,7 +100,7 @@ impl Config {
         let redis = &self.redis;
         let secrets =
             [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file, &redis.tls_key_file];
-        files.extend(secrets.into_iter().flatten().cloned());
+        files.extend(secrets.into_iter().chain([&self.trace.headers_file]).flatten().cloned());
         let hooks = self.types.values().flat_map(|of_type| of_type.hooks.files());
         files.extend(hooks.map(Path::to_owned));
         let mut obstacles: Vec<String> =

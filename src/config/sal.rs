@@ -3,33 +3,34 @@
 use std::path::PathBuf;
 
 use super::config_error::{Fault, KeyPath};
+use super::key_row::TIB;
 use super::redis_url::RedisUrl;
-use super::units;
+use super::units::size;
 use crate::config::toml_table::toml_table;
 
 toml_table! {
-    /// `[sal]`: the permissions of the functions of SAL.
-    ///
-    /// The defaults allow everything that the daemon's user may do, as SAL is for scripts that manage
-    /// machines.
-    pub struct SalConfig {
-        /// The folders where files may be read.
-        pub read: Vec<PathBuf> = vec![PathBuf::from("/")],
-        /// The folders where files may be written and deleted.
-        pub write: Vec<PathBuf> = vec![PathBuf::from("/")],
-        /// Allows to start programs and to end processes.
-        pub run: bool = true,
-        /// Allows connections to other machines.
-        pub network: bool = true,
-        /// The folders whose scripts may be run by other scripts.
-        pub exec: Vec<PathBuf> = Vec::new(),
-        /// Allows to run scripts from a url.
-        pub exec_urls: bool = false,
-        /// The Redis that scripts may use; empty for none.
-        pub redis_url: RedisUrl = String::new().into(),
-        /// The largest download, in bytes.
-        #[serde(with = "units::size")]
-        pub download_size_max: u64 = 1 << 30,
+    /// The permissions of scripts of the engine `sal`, besides their own folder. By default they may do everything
+    /// that the daemon's user may do. As soon as `read`, `write` or `network` is narrower, the commands of scripts
+    /// are sandboxed with the same bounds; they may read the system's programs too. This needs a kernel with
+    /// Landlock. An error names the key that forbids an operation.
+    pub struct SalConfig in "sal" {
+        /// The folders below which files may be read and listed. Symbolic links are resolved.
+        read: Vec<PathBuf> = vec![PathBuf::from("/")] => Folders;
+        /// The folders below which files may be written, moved and deleted.
+        write: Vec<PathBuf> = vec![PathBuf::from("/")] => Folders;
+        /// Allows starting programs and ending processes: `run`, `git`, packages, systemd.
+        run: bool = true => Flag;
+        /// Allows network access: `tcp`, `http`, `ssh`, downloads.
+        network: bool = true => Flag;
+        /// The folders of scripts that other scripts may run with `exec(FILE)`.
+        exec: Vec<PathBuf> = Vec::new() => Folders;
+        /// Allows `exec` to run a script from a URL.
+        exec_urls: bool = false => Flag;
+        /// The Redis of the functions `redis_get`, `redis_set` and the like, with a login if it needs one. Empty: none.
+        /// Keys of Hero's own namespace are rejected.
+        redis_url: RedisUrl = String::new().into() => Text;
+        /// The largest download.
+        download_size_max: u64 as "size" = 1 << 30 => Size(1, TIB);
     }
 }
 

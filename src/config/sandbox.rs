@@ -6,67 +6,77 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::config_error::{Fault, KeyPath};
-use super::units;
+use super::key_row::{ANY, PIB, TEN_YEARS};
+use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::units::{format_duration, format_size};
 use crate::proto::word_table::words;
 
 toml_table! {
-    /// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
-    ///
-    /// The defaults allow it to read the system and to write its own folder.
-    pub struct SandboxConfig {
-        /// Sandboxes the processes.
-        pub enabled: bool = true,
-        /// The least part of the sandbox without which the type does not run.
-        pub require: Require = Require::Basic,
-        /// Further folders and files that may be read and executed.
-        pub read: Vec<PathBuf> = Vec::new(),
-        /// Further folders and files that may be read, executed and written.
-        pub write: Vec<PathBuf> = Vec::new(),
-        /// Allows network connections, to this machine too.
-        pub network: bool = false,
-        /// The TCP ports that are allowed while `network` is false.
-        pub ports: Vec<u16> = Vec::new(),
-        /// Allows connections to the sockets of other programs on this machine.
-        pub unix_sockets: bool = false,
-        /// Allows to change the modes of files.
-        pub chmod: bool = true,
-        /// The CPU time of one process; zero leaves it to the job's timeout.
-        #[serde(with = "units::duration")]
-        pub cpu: Duration = Duration::ZERO,
-        /// The memory of one process; zero for no bound.
-        #[serde(with = "units::size")]
-        pub memory: u64 = 4 << 30,
-        /// The address space of one process; zero for no bound.
-        #[serde(with = "units::size")]
-        pub address_space: u64 = 0,
-        /// The maximum number of processes and threads of the daemon's user; zero for no bound.
-        pub processes: u64 = 4096,
-        /// The maximum number of open files of one process.
-        pub open_files: u64 = 1024,
-        /// The largest file that may be written; zero for no bound.
-        #[serde(with = "units::size")]
-        pub file_size: u64 = 1 << 30,
-        /// The maximum number of bytes in the job's own folder; zero for no bound.
-        #[serde(with = "units::size")]
-        pub disk: u64 = 1 << 30,
-        /// The memory of all processes of a job, if it has its own control group; zero for no bound.
-        #[serde(with = "units::size")]
-        pub job_memory: u64 = 4 << 30,
-        /// The maximum number of processes and threads of a job, if it has its own control group; zero for no
-        /// bound.
-        pub job_processes: u64 = 1024,
-        /// The maximum memory that a job may ask for, where that is more than `memory`.
-        #[serde(with = "units::size")]
-        pub memory_max: u64 = 0,
-        /// The maximum CPU time that a job may ask for, where that is more than `cpu`.
-        #[serde(with = "units::duration")]
-        pub cpu_max: Duration = Duration::ZERO,
-        /// Allows a job to ask for the whole network.
-        pub network_max: bool = false,
-        /// The TCP ports that a job may ask for, beside `ports`.
-        pub ports_max: Vec<u16> = Vec::new(),
+    /// The sandbox of the scripts of a type with the engine `command` and of all processes that they start. By
+    /// default they read the system's programs and libraries and write their own folder, which is deleted
+    /// afterwards. The log of a script that failed since the sandbox refused it something names the key that would
+    /// allow it.
+    pub struct SandboxConfig in "type.NAME.sandbox" {
+        /// Switches the sandbox on. Without it a script may do what the daemon's user may.
+        enabled: bool = true => Flag;
+        /// The part of the sandbox that the kernel must enforce: `full` needs Linux 6.12, `basic` is without signals
+        /// and abstract sockets, `none` accepts any kernel. `hero check` shows what this kernel enforces; an actor with
+        /// less does not start.
+        require: Require = Require::Basic => OneOf(&["none", "basic", "full"]);
+        /// More folders and files that may be read, with programs that may be started. Symbolic links are resolved.
+        read: Vec<PathBuf> = Vec::new() => Folders;
+        /// More folders and files that may be written. They are shared between jobs. Values, arrays and shared memory
+        /// of Python's multiprocessing need `/dev/shm` here.
+        write: Vec<PathBuf> = Vec::new() => Folders;
+        /// Allows network access, to this machine too.
+        network: bool = false => Flag;
+        /// TCP ports that may be reached while network is false, such as `[53, 443]`; 53 allows name resolution. Needs
+        /// Linux 6.7; an older kernel allows none.
+        ports: Vec<u16> = Vec::new() => Numbers(1, 65_535);
+        /// Allows Unix sockets with a path.
+        unix_sockets: bool = false => Flag;
+        /// Allows changing file modes. The kernel cannot restrict this to folders: a script could make a folder of the
+        /// daemon inaccessible to the daemon. Without it, copying files together with their modes fails. The set-uid
+        /// and set-gid bits are never set.
+        chmod: bool = true => Flag;
+        /// The processor time of one process, in whole seconds; `0s`: no limit but the job's timeout.
+        cpu: Duration as "duration" = Duration::ZERO => Duration(0, TEN_YEARS);
+        /// The memory of one process. The kernel refuses more private memory; shared memory is measured twice a second,
+        /// and a process with more ends the job. `0B`: no limit.
+        memory: u64 as "size" = 4 << 30 => Size(0, PIB);
+        /// The address space of one process, which is more than the memory it uses: node reserves hundreds of GiB.
+        /// `0B`: no limit.
+        address_space: u64 as "size" = 0 => Size(0, PIB);
+        /// Processes and threads of the daemon's user, over all its units; 0: no limit. For root the processes of each
+        /// job, checked twice a second.
+        processes: u64 = 4096 => Number(0, 1 << 22);
+        /// Open files of one process.
+        open_files: u64 = 1024 => Number(16, 1 << 20);
+        /// The largest file; `0B`: no limit.
+        file_size: u64 as "size" = 1 << 30 => Size(0, ANY);
+        /// The size of the job's own folder and of its open files without a name, such as files in memory; checked
+        /// twice a second; `0B`: no limit.
+        disk: u64 as "size" = 1 << 30 => Size(0, ANY);
+        /// The memory of a job as a whole: all its processes, and its files in memory file systems; `0B`: no limit.
+        /// This and the next need a control group that is delegated to the unit, with `Delegate=`, as the packaged unit
+        /// does; the daemon's log says whether jobs have one.
+        /// ---
+        /// A job that exceeds it is killed as a whole, and its `limit` is `job memory`. A job that the kernel kills
+        /// since its unit, a slice of it or the machine has no more memory goes back to its queue, as after a crash of
+        /// its actor.
+        job_memory: u64 as "size" = 4 << 30 => Size(0, PIB);
+        /// Processes and threads of a job as a whole; 0: no limit.
+        job_processes: u64 = 1024 => Number(0, 1 << 22);
+        /// The memory that a job may ask for with `--memory` and `--job-memory`, if that is more than `memory` and
+        /// `job_memory`. Less it may always ask for. With `--memory` alone, the whole job has no more either.
+        memory_max: u64 as "size" = 0 => Size(0, PIB);
+        /// The processor time that a job may ask for with `--cpu-time`, if that is more than `cpu`.
+        cpu_max: Duration as "duration" = Duration::ZERO => Duration(0, TEN_YEARS);
+        /// Allows a job to ask for all of the network, with `--network all`.
+        network_max: bool = false => Flag;
+        /// The TCP ports that a job may ask for with `--network`, beside `ports`.
+        ports_max: Vec<u16> = Vec::new() => Numbers(1, 65_535);
     }
 }
 
@@ -85,34 +95,28 @@ words! {
 impl SandboxConfig {
     /// Checks what the bounds of the table of keys do not; `table` is the path of the table.
     pub(super) fn check(&self, table: &KeyPath) -> Result<(), Fault> {
-        let bad =
-            |name: &str, message| Err(Fault::new(table.then(name), message).or(table.clone()));
+        let bad = |name: &str, message: &str| {
+            Err(Fault::new(table.then(name), message).or(table.clone()))
+        };
         if !self.ports.is_empty() && self.network {
             return bad("ports", "cannot be set beside network = true, which allows all ports");
         }
-        if self.memory != 0 && self.memory < 16 << 20 {
-            return bad("memory", "must be 0, or at least 16MiB: no interpreter starts with less");
-        }
-        if self.address_space != 0 && self.address_space < 16 << 20 {
-            return bad(
-                "address_space",
-                "must be 0, or at least 16MiB: no interpreter starts with less",
-            );
-        }
-        if self.job_memory != 0 && self.job_memory < 16 << 20 {
-            return bad(
-                "job_memory",
-                "must be 0, or at least 16MiB: no interpreter starts in less",
-            );
+        for (key, bytes, with) in [
+            ("memory", self.memory, "with"),
+            ("address_space", self.address_space, "with"),
+            ("job_memory", self.job_memory, "in"),
+        ] {
+            if bytes != 0 && bytes < 16 << 20 {
+                let least = "must be 0, or at least 16MiB: no interpreter starts";
+                return bad(key, &format!("{least} {with} less"));
+            }
         }
         if self.cpu != Duration::ZERO && self.cpu < Duration::from_secs(1) {
             return bad("cpu", "must be 0s, or at least 1s: the kernel counts whole seconds");
         }
         Ok(())
     }
-}
 
-impl SandboxConfig {
     /// Describes the limits as keys with their values; those that are not set are left out.
     pub fn limits_in_force(&self) -> String {
         let size = |bytes: u64| Some(format_size(bytes)).filter(|_| bytes > 0);

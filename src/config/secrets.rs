@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use super::config_error::{Fault, KeyPath};
 use crate::config::toml_table::toml_table;
 use crate::proto::job::SecretName;
@@ -14,32 +12,40 @@ use crate::proto::target::{Group, ScriptType};
 pub const SECRET_SIZE_MAX: u64 = 64 << 10;
 
 toml_table! {
-    /// `[secrets]`: the folder of the secrets of this machine, and the jobs that may use them.
-    pub struct SecretsConfig {
-        /// The folder of the secrets: one file each, with the name of its secret.
-        pub dir: PathBuf = PathBuf::from("/etc/hero/secrets"),
+    /// The secrets of this machine, which jobs use by name: `hero exec --secret db_password FILE`. No job may use
+    /// one without a table `[secrets.allow.NAME]`.
+    pub struct SecretsConfig in "secrets" {
+        /// Their folder: a file each, with the name of its secret, of at most 64KiB. A file that others may read, that
+        /// is a link, or whose folder others may write in is rejected. A systemd credential `secret.NAME` of the unit
+        /// comes before the file.
+        dir: PathBuf = PathBuf::from("/etc/hero/secrets") => Folder;
+    } with {
         /// `[secrets.allow.NAME]`: the jobs that may use the secret of this name.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub allow: BTreeMap<SecretName, SecretRule> = BTreeMap::new(),
     }
 }
 
-/// The jobs that may use a secret. A property without a list does not matter.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct SecretRule {
-    /// Jobs of these script types.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub types: Vec<ScriptType>,
-    /// Jobs that run on actors of these groups.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<Group>,
-    /// Jobs of these callers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub callers: Vec<String>,
-    /// The script types whose jobs may have it as a file only, not as a variable or by its name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub file_only: Vec<ScriptType>,
+toml_table! {
+    /// The jobs that may use a secret: a job has to match each list that the table has.
+    ///
+    ///     secrets.allow.db_password = { types = ["python"], groups = ["etl"], callers = ["nightly"] }
+    ///     secrets.allow.tls_key = { types = ["python", "bash"], file_only = ["bash"] }
+    pub struct SecretRule in "secrets.allow.NAME" {
+        /// The script types of the jobs.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        types: Vec<ScriptType> = Vec::new() => Texts;
+        /// The groups of the actors that run the jobs.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        groups: Vec<Group> = Vec::new() => Texts;
+        /// The callers of the jobs. A caller is what the submitter says; it is verified only for jobs that come by the
+        /// API.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        callers: Vec<String> = Vec::new() => Texts;
+        /// The script types whose jobs may have the secret as a file only, not in a variable.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        file_only: Vec<ScriptType> = Vec::new() => Texts;
+    }
 }
 
 impl SecretRule {

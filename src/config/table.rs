@@ -1,65 +1,75 @@
 //! The table of the configuration: a row for each key of hero.toml. The shipped file, the page hero.toml(5), the
 //! schema for editors, the checks of ranges and the keys that need a restart are made from it.
+//!
+//! The rows of a table stand in its struct, by [`toml_table`](super::toml_table), or in a file of this folder.
 
-mod actor;
 mod amqp;
-mod amqp_data;
-mod api;
 mod bounds;
 mod changes;
-mod check;
-mod connection;
 mod job;
-mod log;
-mod notify;
+mod keys;
 mod osis;
 mod places;
-mod row;
-mod sal;
-mod sandbox;
 mod script_type;
-mod supervisor;
-mod trace;
 mod unit;
 
 pub(super) use bounds::check_bounds;
-pub use row::{KeyKind, KeyRow, KeyTable};
+
+use super::amqp::{AmqpConfig, LogsConfig, RelationalConfig};
+use super::api::ApiConfig;
+use super::artifacts::ArtifactsConfig;
+use super::calendar::CalendarConfig;
+use super::command::DependenciesConfig;
+use super::connection::RedisConfig;
+use super::key_row::KeyTable;
+use super::log::LogConfig;
+use super::metrics::MetricsConfig;
+use super::notify::NotifyConfig;
+use super::osis::OsisConfig;
+use super::sal::SalConfig;
+use super::sandbox::SandboxConfig;
+use super::schema::{ActorConfig, SupervisorConfig};
+use super::secrets::{SecretRule, SecretsConfig};
+use super::thresholds::CheckConfig;
+use super::trace::TraceConfig;
+use super::types::RhaiLimits;
+use super::unit_config::UnitConfig;
 
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
-    log::LOG,
-    connection::REDIS,
-    supervisor::SUPERVISOR,
+    LogConfig::TABLE,
+    RedisConfig::TABLE,
+    SupervisorConfig::TABLE,
     job::JOB,
-    actor::ACTOR,
-    check::CHECK,
-    log::METRICS,
-    trace::TRACE,
-    api::API,
-    api::API_KEYS,
-    amqp::AMQP,
+    ActorConfig::TABLE,
+    CheckConfig::TABLE,
+    MetricsConfig::TABLE,
+    TraceConfig::TABLE,
+    ApiConfig::TABLE,
+    keys::API_KEYS,
+    AmqpConfig::TABLE,
     amqp::ROUTE,
-    amqp_data::LOGS,
-    amqp_data::RELATIONAL,
-    amqp_data::RELATIONAL_TABLE,
-    osis::OSIS,
+    LogsConfig::TABLE,
+    RelationalConfig::TABLE,
+    amqp::RELATIONAL_TABLE,
+    OsisConfig::TABLE,
     osis::INDEX,
     osis::ACCESS,
     osis::SCHEMA,
     osis::GROUPS,
     osis::RIGHTS,
-    sal::SAL,
-    sal::SECRETS,
-    sal::ALLOW,
-    sal::ARTIFACTS,
+    SalConfig::TABLE,
+    SecretsConfig::TABLE,
+    SecretRule::TABLE,
+    ArtifactsConfig::TABLE,
     script_type::TYPE,
-    script_type::LIMITS,
-    script_type::DEPENDENCIES,
-    sandbox::SANDBOX,
+    RhaiLimits::TABLE,
+    DependenciesConfig::TABLE,
+    SandboxConfig::TABLE,
     unit::LIMIT,
-    unit::CALENDAR,
-    notify::KEYS,
-    notify::NOTIFY,
-    unit::UNIT,
+    CalendarConfig::TABLE,
+    keys::KEYS,
+    NotifyConfig::TABLE,
+    UnitConfig::TABLE,
     unit::UNIT_ACTORS,
 ];

@@ -3,54 +3,45 @@
 use std::time::Duration;
 
 use super::config_error::{Fault, KeyPath};
-use super::units;
+use super::key_row::{ANY, TEN_YEARS};
+use super::units::duration;
 use crate::config::toml_table::toml_table;
 
 toml_table! {
-    /// `[check]`: the thresholds of problems. Zero switches one off.
-    pub struct CheckConfig {
-        /// Fewer live supervisors are critical.
-        pub supervisors_min: u64 = 1,
-        /// The wait of a queue's first job that is a warning.
-        #[serde(with = "units::duration")]
-        pub wait_warning: Duration = Duration::from_mins(5),
-        /// The wait of a queue's first job that is critical.
-        #[serde(with = "units::duration")]
-        pub wait_critical: Duration = Duration::from_mins(30),
-        /// The jobs in one queue that are a warning.
-        pub depth_warning: u64 = 0,
-        /// The jobs in one queue that are critical.
-        pub depth_critical: u64 = 0,
-        /// The held jobs of one queue that are a warning.
-        pub held_warning: u64 = 0,
-        /// The held jobs of one queue that are critical.
-        pub held_critical: u64 = 0,
-        /// The jobs that ended in `error` in the last hour, of all types, that are a warning.
-        pub failed_warning: u64 = 0,
-        /// The jobs that ended in `error` in the last hour, of all types, that are critical.
-        pub failed_critical: u64 = 0,
-        /// The share of failed jobs in the last ten minutes, in times of that before, that is a warning.
-        pub failures_rise: u64 = 2,
-        /// The dead letters of the last hour, of all types, that are a warning.
-        pub dead_warning: u64 = 1,
-        /// The dead letters of the last hour, of all types, that are critical.
-        pub dead_critical: u64 = 0,
-        /// The dead letters in one queue of RabbitMQ that are a warning.
-        pub amqp_dead_warning: u64 = 1,
-        /// The dead letters in one queue of RabbitMQ that are critical.
-        pub amqp_dead_critical: u64 = 0,
-        /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is a warning.
-        #[serde(with = "units::duration")]
-        pub outage_warning: Duration = Duration::from_secs(30),
-        /// The outage of RabbitMQ, Redis or MariaDB that a broker sees and that is critical.
-        #[serde(with = "units::duration")]
-        pub outage_critical: Duration = Duration::from_mins(5),
-        /// The per cent of Redis's `maxmemory` in use that are a warning.
-        pub memory_warning: u64 = 80,
-        /// The per cent of Redis's `maxmemory` in use that are critical.
-        pub memory_critical: u64 = 95,
+    /// The thresholds of problems, for `hero status --check`, `hero doctor`, `hero top`, the page, the API and the
+    /// metrics. A threshold of 0 is off.
+    pub struct CheckConfig in "check" {
+        /// Fewer live supervisors than this are critical.
+        supervisors_min: u64 = 1 => Number(0, ANY);
+        /// The wait of a queue's first job, if the queue is not paused.
+        wait_warning: Duration as "duration" = Duration::from_mins(5) => Duration(0, TEN_YEARS);
+        wait_critical: Duration as "duration" = Duration::from_mins(30) => Duration(0, TEN_YEARS);
+        /// The jobs in one queue.
+        depth_warning: u64 = 0 => Number(0, ANY);
+        depth_critical: u64 = 0 => Number(0, ANY);
+        /// The jobs of one queue that limits hold.
+        held_warning: u64 = 0 => Number(0, ANY);
+        held_critical: u64 = 0 => Number(0, ANY);
+        /// The jobs that ended in `error` in the last hour, of all types together.
+        failed_warning: u64 = 0 => Number(0, ANY);
+        failed_critical: u64 = 0 => Number(0, ANY);
+        /// The share of failed jobs in the last ten minutes, in times of that before, from which on it is a warning, if
+        /// at least ten jobs failed.
+        failures_rise: u64 = 2 => Number(0, ANY);
+        /// The dead letters of the last hour, of all types together.
+        dead_warning: u64 = 1 => Number(0, ANY);
+        dead_critical: u64 = 0 => Number(0, ANY);
+        /// The dead letters in one queue of RabbitMQ.
+        amqp_dead_warning: u64 = 1 => Number(0, ANY);
+        amqp_dead_critical: u64 = 0 => Number(0, ANY);
+        /// The time that RabbitMQ, Redis or MariaDB has been away for a broker.
+        outage_warning: Duration as "duration" = Duration::from_secs(30) => Duration(0, TEN_YEARS);
+        outage_critical: Duration as "duration" = Duration::from_mins(5) => Duration(0, TEN_YEARS);
+        /// The memory of Redis in use, in per cent of its `maxmemory`.
+        memory_warning: u64 = 80 => Number(0, ANY);
+        memory_critical: u64 = 95 => Number(0, ANY);
         /// A Redis that forgets accepted jobs when it is killed is a warning.
-        pub durable: bool = true,
+        durable: bool = true => Flag;
     }
 }
 

@@ -25,7 +25,7 @@ use crate::proto::job::{KeyName, OutputOverflow};
 use crate::proto::target::{Fallback, ScriptType};
 
 /// `[type.NAME]`: one script type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(into = "TypeLayer")]
 pub struct TypeConfig {
     /// The engine.
@@ -163,23 +163,8 @@ pub(super) fn resolve(
 
 /// Returns a type of which only the engine is set.
 fn plain(engine: EngineKind) -> TypeConfig {
-    TypeConfig {
-        engine,
-        command: Vec::new(),
-        extension: if engine == EngineKind::HeroScript { ".hero" } else { "" }.to_owned(),
-        options: CommandOptions::default(),
-        modules: Vec::new(),
-        eval: false,
-        limits: RhaiLimits::default(),
-        sandbox: SandboxConfig::default(),
-        fallback: Fallback::None,
-        dead_letters: DeadLetters::Retried,
-        who: Vec::new(),
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: HooksConfig::default(),
-        times: TimesConfig::default(),
-    }
+    let extension = if engine == EngineKind::HeroScript { ".hero" } else { "" }.to_owned();
+    TypeConfig { engine, extension, ..TypeConfig::default() }
 }
 
 /// Returns the script types that come with Hero.
@@ -276,33 +261,19 @@ fn merge(
 
 /// Checks that a table has only keys of its engine.
 fn check_engine(table: &KeyPath, engine: EngineKind, layer: &TypeLayer) -> Result<(), Fault> {
+    const OF_COMMAND: &str = "command extension more_extensions env cwd compile check warm preload output_overflow \
+                              dependencies sandbox";
+    const OF_RHAI: &str = "limits modules";
     let is_command = engine == EngineKind::Command;
     let has_eval = matches!(engine, EngineKind::Osis | EngineKind::Sal);
-    let of_rhai = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
-    for (key, is_set) in [
-        ("command", layer.command.is_some()),
-        ("extension", layer.extension.is_some()),
-        ("more_extensions", layer.more_extensions.is_some()),
-        ("env", layer.env.is_some()),
-        ("cwd", layer.cwd.is_some()),
-        ("compile", layer.compile.is_some()),
-        ("check", layer.check.is_some()),
-        ("warm", layer.warm.is_some()),
-        ("preload", layer.preload.is_some()),
-        ("output_overflow", layer.output_overflow.is_some()),
-        ("dependencies", layer.dependencies.is_some()),
-        ("sandbox", layer.sandbox.is_some()),
+    let set = toml::Table::try_from(layer).map_err(|error| Fault::new(table.clone(), error))?;
+    for (keys, is_allowed, message) in [
+        (OF_COMMAND, is_command, "is for engine = \"command\" only"),
+        (OF_RHAI, !is_command, "is for engine = \"osis\", \"sal\" and \"heroscript\" only"),
+        ("eval", has_eval, "is for engine = \"osis\" and \"sal\" only"),
     ] {
-        if is_set && !is_command {
-            return Err(Fault::new(table.then(key), "is for engine = \"command\" only"));
-        }
-    }
-    for (key, is_wrong, message) in [
-        ("limits", layer.limits.is_some() && is_command, of_rhai),
-        ("modules", layer.modules.is_some() && is_command, of_rhai),
-        ("eval", layer.eval.is_some() && !has_eval, "is for engine = \"osis\" and \"sal\" only"),
-    ] {
-        if is_wrong {
+        let wrong = keys.split(' ').find(|key| !is_allowed && set.contains_key(*key));
+        if let Some(key) = wrong {
             return Err(Fault::new(table.then(key), message));
         }
     }

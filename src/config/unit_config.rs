@@ -2,19 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::toml_table::toml_table;
 use crate::proto::target::{Group, Instance, ScriptType};
 
-/// `[unit.NAME]`: the settings of one unit.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct UnitConfig {
-    /// The role of the unit; its name or `actors` decide without one.
-    pub role: Option<Role>,
-    /// The number of jobs that run at once, for each of its actors without its own.
-    pub tasks: Option<usize>,
-    /// The actors of this process, for a unit whose name is not an actor's.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub actors: Vec<UnitActor>,
+toml_table! {
+    /// Units: settings of one process, `hero run NAME` and the unit `hero@NAME.service`. None is required: the name
+    /// `supervisor` is the supervisor, `broker` and `broker-NODE` take messages from RabbitMQ, and a name of the
+    /// form TYPE-GROUP-INSTANCE, such as `osis-default-1`, is that actor. Any other name needs a table, with a role
+    /// or with actors. Another role and other actors need a restart.
+    ///
+    /// One actor that runs more jobs at once than the others:
+    ///
+    ///     [unit.osis-default-1]
+    ///     tasks = 8
+    ///
+    /// One process with several actors. The group (`default`) and tasks are optional, here and at each actor:
+    ///
+    ///     [unit.mixed]
+    ///     role = "actor"
+    ///     tasks = 2
+    ///     actors = [
+    ///         { type = "osis", group = "default", instance = 1, tasks = 4 },
+    ///         { type = "sal", group = "io", instance = 3 },
+    ///     ]
+    ///
+    /// Another supervisor, and a broker, with names of their own:
+    ///
+    ///     [unit.second]
+    ///     role = "supervisor"
+    ///
+    ///     [unit.mail]
+    ///     role = "broker"
+    pub struct UnitConfig in "unit.NAME" {
+        /// The role of the process.
+        role: Option<Role> = None => OneOf(&["actor", "supervisor", "broker"]);
+        /// Jobs that run at once, for each actor of the unit that does not set it.
+        tasks: Option<usize> = None => Number(1, 1024);
+    } with {
+        /// The actors of this process, for a unit whose name is not an actor's.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub actors: Vec<UnitActor> = Vec::new(),
+    }
 }
 
 /// The role of a unit.

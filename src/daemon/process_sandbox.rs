@@ -71,6 +71,7 @@ impl ProcessSandbox {
         let files = files.into_iter().chain([&redis.tls_key_file]).flatten();
         read.extend(files.flat_map(|file| folders_of(file)));
         read.extend(redis.credential_file());
+        read.extend(config.trace.headers_file.clone());
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));

@@ -36,9 +36,20 @@ impl Interrupts {
     /// # Errors
     /// The signal handlers cannot be installed.
     pub fn listen() -> Result<Self, Error> {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Self::hearing(!ignores_hangup())
+    }
+
+    /// Starts to listen, also to a SIGHUP that the caller ignores. Needs a Tokio runtime with I/O.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub fn with_hangups() -> Result<Self, Error> {
+        Self::hearing(true)
+    }
+
+    fn hearing(hangups: bool) -> Result<Self, Error> {
         let kinds = [SIGINT, SIGTERM, SIGHUP];
-        let heard = if ignores(&status, SIGHUP) { &kinds[..2] } else { &kinds[..] };
+        let heard = if hangups { &kinds[..] } else { &kinds[..2] };
         Signals::of(heard).map(Self).map_err(|error| {
             Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
         })
@@ -81,6 +92,12 @@ pub(super) fn shutdown(end: watch::Sender<Shutdown>) -> io::Result<()> {
 /// The signal handler cannot be installed.
 pub(super) fn hangups() -> io::Result<Signals> {
     Signals::of(&[SIGHUP])
+}
+
+/// Returns true if this process was started with SIGHUP ignored, as by nohup, and has no handler of its own yet.
+pub fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores(&status, SIGHUP)
 }
 
 /// Returns true if a process ignores a signal, by its file `status` in `/proc`.

@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::cron::{ADDED_BYTES_MAX, CronName};
-use super::job::{JobId, JobStatus};
+use super::job::{INPUT_FILES, JobId, JobStatus};
 use super::named_script::{ScriptDefinition, ScriptName, ScriptStory, TEXT_BYTES_MAX, digest_of};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
@@ -188,6 +188,12 @@ impl JobCopy {
             Some(Bytes::Text(text)) => Some(text),
             _ => None,
         }
+    }
+
+    /// Returns true if it has not ended and has input files: a backup has none, and it cannot run without them.
+    pub fn lacks_files(&self) -> bool {
+        let has_files = self.text(INPUT_FILES).is_some_and(|names| names.contains('"'));
+        has_files && !self.status().is_terminal()
     }
 }
 

@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 64;
 pub enum TimeError {
     /// It has no known form.
     #[error(
-        "`{0}` is not a time: expected 09:00 (the next time that it is), today 23:30, tomorrow 09:00, \
+        "`{0}` is not a time: expected 09:00 or 9am (the next time that it is), today 23:30, tomorrow 09:00, \
          friday 18:00, 2026-12-24 18:00, or RFC 3339 with Z or an offset, such as \
          2026-12-24T18:00:00+01:00"
     )]
@@ -134,6 +134,7 @@ fn back_from(day: Date, more: i64) -> impl Iterator<Item = Date> {
 
 /// Reads an optional day and a time of day.
 fn local(text: &str, today: Date) -> Option<(Day, Time)> {
+    let text = text.replace(" am", "am").replace(" pm", "pm");
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let (day, time) = match words.as_slice() {
         [time] => (Day::Next, time),
@@ -168,11 +169,25 @@ fn day(word: &str, today: Date) -> Option<Day> {
     })
 }
 
-/// Reads `9:00`, `09:00` or `09:00:30`.
+/// Reads `9:00`, `09:00`, `09:00:30`, `9am`, `9:30pm`, `noon` or `midnight`.
 fn time_of_day(text: &str) -> Option<Time> {
-    let mut parts = text.split(':');
-    let hour = number(parts.next()?, 1..=2)?;
-    let minute = number(parts.next()?, 2..=2)?;
+    match text {
+        "noon" => return Some(Time::constant(12, 0, 0, 0)),
+        "midnight" => return Some(Time::midnight()),
+        _ => {}
+    }
+    let half = |word, hours| Some((text.strip_suffix(word)?, hours));
+    let (clock, half) =
+        half("am", 0).or_else(|| half("pm", 12)).map_or((text, None), |of| (of.0, Some(of.1)));
+    let mut parts = clock.split(':');
+    let mut hour = number(parts.next()?, 1..=2)?;
+    if let Some(hours) = half {
+        hour = (1..=12).contains(&hour).then_some(hour % 12 + hours)?;
+    }
+    let minute = match parts.next() {
+        None => half.map(|_| 0)?,
+        Some(minute) => number(minute, 2..=2)?,
+    };
     let second = parts.next().map_or(Some(0), |second| number(second, 2..=2))?;
     if parts.next().is_some() {
         return None;
@@ -229,6 +244,12 @@ mod tests {
             ("Tomorrow at 09:00", "Europe/Brussels", "2026-11-24T08:00:00Z"),
             ("friday 18:00", "Europe/Brussels", "2026-11-27T17:00:00Z"),
             ("Fri 18:00", "UTC", "2026-11-27T18:00:00Z"),
+            ("tomorrow 3am", "Europe/Brussels", "2026-11-24T02:00:00Z"),
+            ("tomorrow at 3:30 PM", "UTC", "2026-11-24T15:30:00Z"),
+            ("12am", "UTC", "2026-11-24T00:00:00Z"),
+            ("12 pm", "UTC", "2026-11-23T12:00:00Z"),
+            ("friday noon", "UTC", "2026-11-27T12:00:00Z"),
+            ("tomorrow midnight", "UTC", "2026-11-24T00:00:00Z"),
             ("monday 18:00", "UTC", "2026-11-23T18:00:00Z"),
             ("monday 09:00", "UTC", "2026-11-30T09:00:00Z"),
             ("2026-12-24 18:00", "Europe/Brussels", "2026-12-24T17:00:00Z"),
@@ -331,6 +352,9 @@ mod tests {
             "25:00",
             "09:60",
             "9",
+            "13pm",
+            "0am",
+            "9:5am",
             "09:0",
             "0900",
             "-1:00",

@@ -23,6 +23,17 @@ pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&
         .map(|(_, other)| other)
 }
 
+/// Returns the known word that was meant by an unknown one: one that is the end of the other behind an underscore, such as
+/// `type` of `script_type`, or the nearest.
+pub fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let is_end = |end: &str, of: &str| {
+        !end.is_empty() && of.strip_suffix(end).is_some_and(|rest| rest.ends_with('_'))
+    };
+    let mut all = known.clone();
+    let part = all.find(|other| is_end(other, word) || is_end(word, other));
+    part.or_else(|| nearest(word, known))
+}
+
 /// Returns the end of a message about an unknown word: the nearest known one, if there is one.
 pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
@@ -98,6 +109,11 @@ mod tests {
         assert_eq!(nearest("hartbeat", known()), Some("heartbeat"));
         assert_eq!(nearest("zzz", known()), None);
         assert_eq!(nearest("", known()), None);
+        let names = || ["script", "script_type", "wait", "backoff"].into_iter();
+        assert_eq!(meant("type", names()), Some("script_type"));
+        assert_eq!(meant("retry_backoff", names()), Some("backoff"));
+        assert_eq!(meant("scrpt", names()), Some("script"));
+        assert_eq!((meant("zzz", names()), meant("", names())), (None, None));
     }
 
     #[test]

@@ -81,27 +81,26 @@ impl Times {
         (self.number > 0).then(|| self.sum.div_f64(count(self.number)))
     }
 
-    /// Estimates the time below which this share of them lies, as if the times of a bucket were spread
-    /// evenly, but not above what their sum allows. `None` if there are none, or if it is above the last
-    /// bound.
-    pub fn quantile(&self, share: f64) -> Option<Duration> {
-        let wanted = share * count(self.number);
+    /// Returns a time that at least this share of them are not above: the least that the buckets and the sum allow to
+    /// say, rounded up. The times themselves are not known, so it may be above the longest of them. `None` if there
+    /// are none, or if it is above the last bucket.
+    pub fn at_most(&self, share: f64) -> Option<Duration> {
+        let rank = (share * count(self.number)).ceil().max(1.0);
         let (mut from, mut before) = (Duration::ZERO, 0);
         for (_, most, number) in self.buckets {
-            if number > 0 && count(number) >= wanted {
-                let within = (wanted - count(before)) / count(number - before);
-                let even = from + most.saturating_sub(from).mul_f64(within.clamp(0.0, 1.0));
-                return Some(even.min(self.most_at(wanted, (from, before), number)).max(from));
+            if number > 0 && count(number) >= rank {
+                let by_sum = self.most_at(rank, (from, before), number);
+                return Some(rounded_up(most.min(by_sum).max(from)));
             }
             (from, before) = (most, number);
         }
         None
     }
 
-    /// Returns the longest time that the one of rank `wanted` can have, as all that are not below it share
+    /// Returns the longest time that the one of this rank can have, as all that are not below it share
     /// the sum with the others. Its bucket begins at `from`, with `before` times before it and `number` up
     /// to its end.
-    fn most_at(&self, wanted: f64, (from, before): (Duration, u64), number: u64) -> Duration {
+    fn most_at(&self, rank: f64, (from, before): (Duration, u64), number: u64) -> Duration {
         let (mut others, mut lower, mut read) = (Duration::ZERO, Duration::ZERO, 0);
         let last = std::iter::once((Duration::ZERO, self.number));
         for (most, up_to) in self.buckets.iter().map(|of| (of.1, of.2)).chain(last) {
@@ -110,8 +109,8 @@ impl Times {
             }
             (lower, read) = (most, up_to);
         }
-        let not_below = (count(number) - wanted.floor().max(count(before))).max(1.0);
-        let below = (count(number - before) - not_below).max(0.0);
+        let not_below = (count(number) - rank + 1.0).max(1.0);
+        let below = (count(number.saturating_sub(before)) - not_below).max(0.0);
         others += from.mul_f64(below);
         self.sum.saturating_sub(others).div_f64(not_below)
     }
@@ -127,6 +126,21 @@ impl Times {
         times.sum = self.sum.saturating_sub(earlier.sum);
         times
     }
+}
+
+/// Rounds up to two digits, and to whole minutes from an hour on.
+fn rounded_up(time: Duration) -> Duration {
+    const HOUR_US: u64 = 3_600_000_000;
+    // The parts of a microsecond come from divisions of a sum of whole ones.
+    let us = u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX >> 12);
+    let mut step = 1;
+    while us / step > 99 {
+        step *= 10;
+    }
+    if us >= HOUR_US {
+        step = HOUR_US / 60;
+    }
+    Duration::from_micros(us.div_ceil(step) * step)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
@@ -163,39 +177,46 @@ mod tests {
     }
 
     #[test]
-    fn quantile_lies_in_the_bucket_of_its_time() {
+    fn bound_lies_in_the_bucket_of_its_time() {
         let times = times(&[2, 3, 4, 4, 200]);
-        let ms = |share| times.quantile(share).map(|time| time.as_millis());
+        let ms = |share| times.at_most(share).map(|time| time.as_millis());
         assert!((1..=5).contains(&ms(0.5).expect("a time")), "{:?}", ms(0.5));
         assert!((100..=500).contains(&ms(0.95).expect("a time")), "{:?}", ms(0.95));
         assert_eq!(times.mean(), Some(Duration::from_micros(42_600)));
     }
 
     #[test]
-    fn quantile_is_not_above_the_longest_time() {
+    fn bound_is_near_the_longest_time_where_the_sum_says_so() {
         // The bucket of a minute that was exceeded ends at five minutes.
         let times = times(&[100, 100, 100, 60_500]);
-        let shown = times.quantile(0.95).expect("a time");
-        let bound = Duration::from_mins(1)..Duration::from_secs(61);
-        assert!(bound.contains(&shown), "{shown:?}");
+        assert_eq!(times.at_most(0.95), Some(Duration::from_secs(61)));
+    }
+
+    #[test]
+    fn bound_has_two_digits_and_whole_minutes_from_an_hour_on() {
+        let shown = |us| rounded_up(Duration::from_micros(us)).as_micros();
+        let cases = [(0, 0), (99, 99), (340, 340), (341, 350), (975_001, 980_000)];
+        assert_eq!(cases.map(|(us, _)| shown(us)), cases.map(|(_, rounded)| rounded));
+        assert_eq!([shown(3_541_000_000), shown(3_601_000_000)], [3_600_000_000, 3_660_000_000]);
+        assert_eq!(rounded_up(Duration::from_nanos(1_000_000_001)), Duration::from_secs(1));
     }
 
     proptest! {
         #[test]
-        fn no_quantile_exceeds_the_longest_time_by_more_than_its_sum_allows(
-            all in proptest::collection::vec(0_u64..7_000_000, 1..20), share in 0.01_f64..1.0,
+        fn share_of_the_times_is_not_above_the_bound(
+            all in proptest::collection::vec(0_u64..7_000_000, 1..30), share in 0.01_f64..1.0,
         ) {
-            let times = times(&all);
-            let shown = times.quantile(share).expect("a time");
-            prop_assert!(shown <= times.sum.max(Duration::from_micros(1)));
+            let shown = times(&all).at_most(share).expect("a time");
+            let not_above = all.iter().filter(|ms| Duration::from_millis(**ms) <= shown).count();
+            prop_assert!(count(not_above as u64) >= share * count(all.len() as u64), "{shown:?}");
         }
     }
 
     #[test]
-    fn nothing_has_no_mean_and_what_is_above_every_bound_no_quantile() {
+    fn nothing_has_no_mean_and_what_is_above_the_last_bucket_no_bound() {
         let none = times(&[]);
-        assert_eq!((none.mean(), none.quantile(0.95)), (None, None));
-        assert_eq!(times(&[10_000_000]).quantile(0.5), None);
+        assert_eq!((none.mean(), none.at_most(0.95)), (None, None));
+        assert_eq!(times(&[10_000_000]).at_most(0.5), None);
     }
 
     #[test]

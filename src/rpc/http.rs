@@ -19,6 +19,7 @@ use super::rest;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::socket;
+use crate::client::ClientError;
 use crate::metrics::Format;
 
 /// The longest time that Redis may take to answer before the supervisor is not ready.
@@ -84,10 +85,20 @@ async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// Says whether Redis answers, so that calls can succeed. No token is needed.
+/// Says whether Redis answers and accepts writes, so that calls can succeed. No token is needed.
 async fn ready(State(service): State<ApiService>) -> Response {
-    let reason = match tokio::time::timeout(READY_MAX, service.client().ping()).await {
-        Ok(Ok(())) => return "ok\n".into_response(),
+    let client = service.client();
+    let asked = async {
+        let accepts = client.accepts_writes().await?;
+        if accepts {
+            // A Redis that loads its file tells its state, and serves nothing.
+            client.ping().await?;
+        }
+        Ok::<bool, ClientError>(accepts)
+    };
+    let reason = match tokio::time::timeout(READY_MAX, asked).await {
+        Ok(Ok(true)) => return "ok\n".into_response(),
+        Ok(Ok(false)) => "redis refuses writes".to_owned(),
         Ok(Err(_)) => "redis cannot be reached".to_owned(),
         Err(_) => format!("redis has not answered within {} s", READY_MAX.as_secs()),
     };

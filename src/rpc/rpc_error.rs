@@ -176,7 +176,8 @@ fn code_of_file(error: &ArtifactError) -> i32 {
 
 impl From<InvalidJob> for RpcError {
     fn from(error: InvalidJob) -> Self {
-        Self::wrong(&error.field, error.to_string())
+        // An unknown name stands in the sentence as in code.
+        Self::wrong(error.field.trim_matches('`'), error.to_string())
     }
 }
 
@@ -230,4 +231,20 @@ impl From<Error> for RpcError {
 /// Returns the beginning of a text from outside, for messages.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::proto::job::Job;
+
+    #[test]
+    fn field_of_an_unknown_name_is_the_name_alone() {
+        let given = Map::from_iter([("scrpt".to_owned(), json!("1"))]);
+        let error = RpcError::from(Job::from_json(&given).expect_err("an unknown name"));
+        assert_eq!(error.data, Some(json!({ "field": "scrpt" })));
+        assert!(error.message.contains("`scrpt` is an unknown name"), "{error}");
+    }
 }

@@ -13,10 +13,14 @@ pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
         .retain(|of| caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str())));
     seen.actor_counts = counted(&seen.actors);
     let sees_types = sees_whole_types(caller);
+    if !sees_types {
+        seen.queues.iter_mut().for_each(|(state, _)| state.type_throughput_per_s = None);
+    }
     seen.types.retain(|of| sees_types && caller.admits(of.script_type.as_str(), None));
     seen.minutes = [].into();
     // Their messages are of all types.
     seen.brokers.clear();
+    seen.failing_notifications.clear();
     seen.periodic_jobs.clear();
     seen
 }
@@ -30,4 +34,41 @@ pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
 fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
     let target = queue.target.to_string();
     caller.admits(queue.target.script_type().as_str(), target.split(':').nth(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::proto::notification::NotifyMessage;
+    use crate::rpc::{Scope, Scopes};
+    use crate::view::moment::tests::moment;
+
+    fn seen(bounds: Bounds) -> Moment {
+        let scopes: Scopes = [Scope::Read].into_iter().collect();
+        let to = "ops".parse().expect("legal");
+        let message = NotifyMessage::new("ops-1".to_owned(), to, String::new());
+        let mut whole = moment();
+        whole.failing_notifications = vec![message.record(String::new(), "no route", true)];
+        whole.queues[0].0.queue = "type:osis:group:io".parse().expect("legal");
+        whole.queues[0].0.type_throughput_per_s = Some(2.5);
+        moment_within(&whole, &Caller { name: "ann".to_owned(), scopes, bounds })
+    }
+
+    #[test]
+    fn caller_with_bounds_sees_no_notification_and_no_rate_of_others() {
+        let names = |name: &str| Some(BTreeSet::from([name.to_owned()]));
+        for (bounds, rate) in [
+            (Bounds { types: names("osis"), ..Bounds::default() }, Some(2.5)),
+            (Bounds { groups: names("io"), ..Bounds::default() }, None),
+            (Bounds { callers: names("ann"), ..Bounds::default() }, None),
+            (Bounds { contexts: names("work"), ..Bounds::default() }, None),
+        ] {
+            let seen = seen(bounds);
+            assert!(seen.failing_notifications.is_empty());
+            let rates = seen.queues.iter().map(|(state, _)| state.type_throughput_per_s);
+            assert_eq!(rates.collect::<Vec<_>>(), [rate]);
+        }
+    }
 }

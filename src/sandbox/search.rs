@@ -18,6 +18,10 @@ pub(super) enum CallAnswer {
     Error(i32),
     /// The rules decide by the arguments.
     Rules,
+    /// An option of a socket: success without an effect for the sizes of its buffers, which no memory limit counts.
+    /// Many programs ask for larger ones, and some take an error as their end; the kernel as well gives less than it
+    /// was asked for.
+    SocketOption,
 }
 
 pub(super) const LOAD: u16 = 0x20;
@@ -29,6 +33,10 @@ pub(super) const JUMP_IF_GREATER: u16 = 0x25;
 const PROCESSOR_CHECK_LEN: usize = 3;
 /// Stands for the rules in a jump whose distance is not known yet.
 const TO_RULES: u32 = u32::MAX;
+/// Stands for the comparison of socket options in such a jump.
+const TO_OPTIONS: u32 = u32::MAX - 1;
+/// The place of the first argument of a call, and the length of each.
+const ARGUMENTS: (u32, u32) = (16, 8);
 
 /// Inserts a search for the answers between the check for the processor and the rules.
 pub(super) fn with_search(
@@ -42,14 +50,35 @@ pub(super) fn with_search(
     program.push(answer(CallAnswer::Error(libc::ENOSYS)));
     let answers: Vec<(u32, CallAnswer)> = answers.iter().map(|(call, is)| (*call, *is)).collect();
     program.extend(search(&answers));
+    let options = program.len();
+    program.extend(socket_options());
     let end = program.len();
     for (at, step) in program.iter_mut().enumerate() {
         if step.code == JUMP && step.k == TO_RULES {
             step.k = length(end - at - 1);
+        } else if step.code == JUMP && step.k == TO_OPTIONS {
+            step.k = length(options - at - 1);
         }
     }
     program.extend_from_slice(rules);
     program
+}
+
+/// Answers to `setsockopt`: the level is its second argument, and the option the third.
+fn socket_options() -> [sock_filter; 9] {
+    let argument = |place: u32| instruction(LOAD, 0, 0, ARGUMENTS.0 + place * ARGUMENTS.1);
+    let is_size = |to_end: u8, option: i32| instruction(JUMP_IF_EQUAL, to_end, 0, number(option));
+    [
+        argument(1),
+        instruction(JUMP_IF_EQUAL, 0, 5, number(libc::SOL_SOCKET)),
+        argument(2),
+        is_size(4, libc::SO_SNDBUF),
+        is_size(3, libc::SO_RCVBUF),
+        is_size(2, libc::SO_SNDBUFFORCE),
+        is_size(1, libc::SO_RCVBUFFORCE),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO),
+    ]
 }
 
 /// Finds a number among sorted ones: halves them until few are left, then compares each.
@@ -89,6 +118,7 @@ fn answer(answer: CallAnswer) -> sock_filter {
             instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error))
         }
         CallAnswer::Rules => instruction(JUMP, 0, 0, TO_RULES),
+        CallAnswer::SocketOption => instruction(JUMP, 0, 0, TO_OPTIONS),
     }
 }
 

@@ -3,12 +3,16 @@
 use redis::Value;
 
 use super::listing::read;
+use super::write_trial::WriteTrial;
 use super::{Store, StoreError};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 
 /// The only eviction policy that evicts nothing.
 const SAFE_POLICY: &str = "noeviction";
+
+/// The role of a replica in INFO.
+const REPLICA: &str = "slave";
 
 /// The commands that make a running Redis durable.
 const REMEDY: &str = "run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG SET appendfsync \
@@ -46,6 +50,8 @@ pub enum RiskKind {
     CannotAppend,
     /// It cannot write its snapshot.
     CannotSave,
+    /// It refuses every write.
+    RefusesWrites,
     /// It is a node of a cluster that is named alone.
     NamedAlone,
 }
@@ -83,6 +89,10 @@ pub struct RedisState {
     pub save_points: Option<String>,
     /// True if its last snapshot failed.
     pub save_failed: bool,
+    /// The replicas that count for its `min-replicas-to-write`. `None` without that setting.
+    pub good_replicas: Option<u64>,
+    /// What it does with a write.
+    pub write_trial: WriteTrial,
 }
 
 impl Store {
@@ -121,6 +131,12 @@ impl Store {
             let mut value = || read::<(String, String)>(values.next()?).map(|(_, value)| value);
             (state.fsync, state.save_points) = (value(), value());
         }
+        if state.may_refuse_writes() {
+            match self.try_write(DOING).await? {
+                WriteTrial::Unknown => {}
+                known => state.write_trial = known,
+            }
+        }
         Ok(state)
     }
 }
@@ -133,6 +149,11 @@ impl RedisState {
         };
         let number = |name| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();
         let failed = |name| text(name).is_some_and(|status| status != "ok");
+        let role = text("role");
+        // A replica tells of the setting as well, and refuses writes anyway.
+        let good_replicas = text("min_slaves_good_slaves")
+            .and_then(|value| value.parse::<u64>().ok())
+            .filter(|_| role.as_deref() != Some(REPLICA));
         Self {
             version: text("redis_version"),
             run_id: text("run_id"),
@@ -142,7 +163,7 @@ impl RedisState {
                 _ => ClusterPlace::None,
             },
             user: None,
-            role: text("role"),
+            role,
             replicas: number("connected_slaves"),
             memory_used_bytes: number("used_memory"),
             memory_max_bytes: number("maxmemory"),
@@ -152,6 +173,12 @@ impl RedisState {
             fsync: None,
             save_points: None,
             save_failed: failed("rdb_last_bgsave_status"),
+            good_replicas,
+            write_trial: match good_replicas {
+                // The least that the setting can ask for is one.
+                Some(0) => WriteTrial::FewReplicas,
+                _ => WriteTrial::Unknown,
+            },
         }
     }
 
@@ -162,6 +189,25 @@ impl RedisState {
         let evicts = self.eviction_policy.as_deref().is_some_and(|policy| policy != SAFE_POLICY);
         let syncs = self.fsync.as_deref() != Some("no");
         self.appends.map(|appends| appends && syncs && !evicts && !self.append_failed)
+    }
+
+    /// Returns true if Redis is known to refuse every write, so that nothing in it is renewed.
+    pub fn refuses_writes(&self) -> bool {
+        self.is_replica() || self.append_failed || self.write_trial.is_refused()
+    }
+
+    /// Returns true if there is a reason to try a write.
+    fn may_refuse_writes(&self) -> bool {
+        !self.is_replica() && (self.save_failed || self.good_replicas.is_some())
+    }
+
+    fn is_replica(&self) -> bool {
+        self.role.as_deref() == Some(REPLICA)
+    }
+
+    /// Returns true if the append-only file is why every write is refused.
+    fn is_stopped_by_append(&self) -> bool {
+        self.append_failed && self.write_trial == WriteTrial::DiskFails
     }
 
     /// Describes the server, its place among others, its memory and its user, each in one line with what
@@ -176,7 +222,7 @@ impl RedisState {
         };
         let replicas = counted(self.replicas, "replica", "replicas");
         let place = match (self.role.as_deref(), self.cluster, self.replicas) {
-            (Some("slave"), ..) => "is a replica: it refuses every write".to_owned(),
+            (Some(REPLICA), ..) => "is a replica: it refuses every write".to_owned(),
             (_, _, 0) => "has no replica: while it is away, no job is accepted, and the ends of \
                           running jobs wait in memory"
                 .to_owned(),
@@ -267,10 +313,18 @@ impl RedisState {
             let text = "cannot write its append-only file, and refuses writes";
             add(RiskKind::CannotAppend, text.to_owned(), look);
         }
-        if self.save_failed {
-            let text = "cannot write its snapshot, and may refuse writes \
-                        (stop-writes-on-bgsave-error)";
-            add(RiskKind::CannotSave, text.to_owned(), look);
+        let refusal = self.write_trial.refusal(self.good_replicas.unwrap_or_default());
+        // A failed append-only file is told above.
+        let refusal = refusal.filter(|_| !self.is_stopped_by_append());
+        if let Some((text, remedy)) = refusal {
+            add(RiskKind::RefusesWrites, text, remedy);
+        }
+        if self.save_failed && (self.write_trial != WriteTrial::DiskFails || self.append_failed) {
+            let may = match self.write_trial {
+                WriteTrial::Unknown => ", and may refuse writes (stop-writes-on-bgsave-error)",
+                _ => "",
+            };
+            add(RiskKind::CannotSave, format!("cannot write its snapshot{may}"), look);
         }
         if self.cluster == ClusterPlace::Alone {
             let text = "is a node of a cluster, but redis.url names it alone: when another node \
@@ -360,6 +414,55 @@ mod tests {
         let followed = RedisState { cluster, user: Some("me".to_owned()), ..node };
         assert_eq!(followed.dangers(), Vec::<String>::new());
         assert!(followed.facts()[3].contains("user me"), "{followed:?}");
+    }
+
+    fn risks(state: &RedisState) -> Vec<(RiskKind, String)> {
+        state.risks().into_iter().map(|risk| (risk.kind, risk.text)).collect()
+    }
+
+    #[test]
+    fn redis_that_lacks_replicas_refuses_writes_and_names_the_setting() {
+        let line = |good: &str| format!("role:master\r\nmin_slaves_good_slaves:{good}");
+        let state = read_with("role:master", &line("0"));
+        assert!(state.refuses_writes() && state.may_refuse_writes());
+        let danger = state.dangers().remove(0);
+        for words in ["min-replicas-to-write wants", "it has none", "min-replicas-to-write 0"] {
+            assert!(danger.contains(words), "{danger}");
+        }
+        // The setting may want two: Redis is asked.
+        let one = read_with("role:master", &line("1"));
+        assert!(one.may_refuse_writes() && !one.refuses_writes() && one.risks().is_empty());
+        let refused = RedisState { write_trial: WriteTrial::FewReplicas, ..one.clone() };
+        assert!(refused.dangers()[0].contains("it has 1 alone"), "{refused:?}");
+        let accepted = RedisState { write_trial: WriteTrial::Accepted, ..one };
+        assert_eq!((accepted.refuses_writes(), accepted.risks()), (false, Vec::new()));
+        let replica = read_with("role:master", &line("0").replace("master", REPLICA));
+        assert!(replica.refuses_writes() && !replica.may_refuse_writes());
+        assert_eq!(replica.risks(), []);
+        assert!(!RedisState::read(INFO).may_refuse_writes());
+    }
+
+    #[test]
+    fn failed_snapshot_is_told_once_by_what_redis_does_with_a_write() {
+        let unsaved = read_with("rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err");
+        let with = |write_trial| RedisState { write_trial, ..unsaved.clone() };
+        let refusing = with(WriteTrial::DiskFails);
+        assert!(refusing.refuses_writes() && refusing.may_refuse_writes());
+        let told = risks(&refusing);
+        assert_eq!((told.len(), told[0].0), (1, RiskKind::RefusesWrites), "{told:?}");
+        for (trial, may) in [
+            (WriteTrial::Unknown, ", and may refuse writes (stop-writes-on-bgsave-error)"),
+            (WriteTrial::Accepted, ""),
+        ] {
+            let text = format!("cannot write its snapshot{may}");
+            assert_eq!(risks(&with(trial)), [(RiskKind::CannotSave, text)]);
+            assert!(!with(trial).refuses_writes());
+        }
+        let append_fails = read_with("aof_last_write_status:ok", "aof_last_write_status:err");
+        let write_trial = WriteTrial::DiskFails;
+        let full = RedisState { write_trial, ..append_fails };
+        assert!(full.refuses_writes());
+        assert_eq!(risks(&full).len(), 1, "{full:?}");
     }
 
     #[test]

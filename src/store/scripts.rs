@@ -182,11 +182,13 @@ fn rare_function<'a>(constants: &str, files: &str, used: impl Iterator<Item = &'
     )
 }
 
-/// The constants that a text uses: Lua allows no more than 200 names.
+/// The constants that a text uses: Lua allows no more than 200 names. Their names begin with a capital.
 fn used_constants(constants: &str, text: &str) -> String {
-    let words: BTreeSet<&str> =
-        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-    let is_used = |line: &&str| line.split(' ').nth(1).is_none_or(|name| words.contains(name));
+    let words = text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    let names: BTreeSet<&[u8]> =
+        words.filter(|word| word.first().is_some_and(u8::is_ascii_uppercase)).collect();
+    let is_used =
+        |line: &&str| line.split(' ').nth(1).is_none_or(|name| names.contains(name.as_bytes()));
     constants.split_inclusive('\n').filter(is_used).collect()
 }
 

@@ -69,6 +69,8 @@ pub struct FoundJobs {
     pub next: Option<Cursor>,
     /// The number of jobs that were looked at.
     pub looked: usize,
+    /// The number of those that the caller sees.
+    pub seen: usize,
 }
 
 impl JobSearch {
@@ -240,8 +242,10 @@ impl Shards {
                     Some(host) => job.running_on(host, &running_there),
                     None => job,
                 });
-                let is_found = |job: &JobSummary| of_type(job) && search.matches(job) && sees(job);
-                found.items.extend(job.filter(is_found).map(JobSummary::shortened));
+                let job = job.filter(|job| of_type(job) && sees(job));
+                found.seen += usize::from(job.is_some());
+                let job = job.filter(|job| search.matches(job));
+                found.items.extend(job.map(JobSummary::shortened));
                 if found.items.len() == wanted || found.looked >= JobSearch::LOOKED_MAX {
                     return Ok(found);
                 }

@@ -80,6 +80,7 @@ mod submission;
 mod tell;
 mod tokens;
 mod way;
+mod write_trial;
 
 pub use adopt::{Adopted, AdoptionRules, AfterAdoption, START_PATIENCE};
 pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
@@ -138,6 +139,7 @@ pub use submission::Submitted;
 pub use tell::TellOutcome;
 pub use tokens::TokenAdded;
 pub use way::Reach;
+pub use write_trial::WriteTrial;
 
 use std::sync::Arc;
 use std::time::Instant;

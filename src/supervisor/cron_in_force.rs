@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::duty::SupervisorSettings;
-use crate::config::{CronEntry, Crontab};
-use crate::proto::cron::CronInForce;
+use crate::config::{CronEntry, Crontab, NotifyConfig};
+use crate::proto::cron::{CronInForce, CronName};
 use crate::proto::notification::NotifyName;
 
 /// The digests of the periodic jobs in force, made once for each reload.
@@ -15,8 +15,8 @@ use crate::proto::notification::NotifyName;
 pub(super) struct CronWatch(Option<(Arc<Crontab>, BTreeMap<String, String>)>);
 
 impl CronWatch {
-    /// Reads the files on disk, and returns what is in force, which files differ from it, and which periodic jobs, of
-    /// Redis too, nobody hears of.
+    /// Reads the files on disk, and returns what is in force, which files differ from it, which periodic jobs, of
+    /// Redis too, nobody hears of, and which notifications name periodic jobs that there are not.
     pub(super) async fn read(
         &mut self,
         settings: &watch::Receiver<Arc<SupervisorSettings>>,
@@ -25,6 +25,8 @@ impl CronWatch {
         let settings = Arc::clone(&settings.borrow());
         let crontab = Arc::clone(&settings.crontab);
         let unheard = unheard(whole.as_ref().unwrap_or(&crontab), &settings);
+        // Until those of Redis are read, no name is unknown.
+        let unknown = whole.map(|whole| unknown(&whole, &settings.notify)).unwrap_or_default();
         let known = self.0.take().filter(|(of, _)| Arc::ptr_eq(of, &crontab));
         let compare = move || {
             let on_disk = crontab.rules.read(&settings.supervisor.cron_dir);
@@ -37,7 +39,7 @@ impl CronWatch {
         };
         let refused = crontab.problems.iter().map(ToString::to_string).collect();
         self.0 = Some((crontab, digests.clone()));
-        CronInForce::new(digests, changed, refused, unheard)
+        CronInForce::new(digests, changed, refused, unheard, unknown)
     }
 }
 
@@ -49,4 +51,45 @@ fn unheard(crontab: &Crontab, settings: &SupervisorSettings) -> Vec<String> {
         (!unknown.is_empty()).then(|| format!("{}: {}", entry.name, unknown.join(", ")))
     };
     crontab.entries.iter().filter_map(of_entry).collect()
+}
+
+/// Returns the notifications whose `crons` name periodic jobs that there are not. While a periodic job is refused because
+/// of a mistake, there are none: it may be the one that is named.
+fn unknown(crontab: &Crontab, notify: &BTreeMap<NotifyName, NotifyConfig>) -> Vec<String> {
+    if !crontab.problems.is_empty() {
+        return Vec::new();
+    }
+    let exists = |name: &CronName| crontab.entries.iter().any(|entry| entry.name == *name);
+    let of_notification = |(name, notify): (&NotifyName, &NotifyConfig)| {
+        let unknown = notify.crons.iter().filter(|cron| !exists(cron));
+        let unknown: Vec<&str> = unknown.map(CronName::as_str).collect();
+        (!unknown.is_empty()).then(|| format!("{name}: {}", unknown.join(", ")))
+    };
+    notify.iter().filter_map(of_notification).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn unknown_periodic_job_is_told_with_its_notification_unless_a_file_has_a_mistake() {
+        let text = "[notify.ops]\njournal = true\ncrons = [\"nightly\", \"nosuchcron\"]\n\
+                    [notify.all]\njournal = true\n";
+        let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("a.toml", "[cron.nightly]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\n");
+        let found = || {
+            let mut config = config.clone();
+            config.supervisor.cron_dir = folder.path().to_owned();
+            unknown(&config.crontab(), &config.notify)
+        };
+        assert_eq!(found(), ["ops: nosuchcron"]);
+        write("b.toml", "[cron.nosuchcron]\n");
+        assert!(found().is_empty(), "{:?}", found());
+    }
 }

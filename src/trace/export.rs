@@ -1,5 +1,6 @@
 //! Sends spans to a receiver, some at a time.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(super) struct SpanExport {
     /// Host and port of the receiver, for the log.
     place: String,
     poster: HttpPoster,
+    /// The headers of each request.
+    headers: Vec<(String, String)>,
     resource: Value,
     pub(super) dropped: Arc<DroppedSpans>,
     is_away: bool,
@@ -36,11 +39,13 @@ impl SpanExport {
         let receiver = config.receiver()?;
         let poster = HttpPoster::new(&receiver.url, REQUEST_MAX);
         let place = format!("{} port {}", receiver.host, receiver.port);
-        let poster = poster.inspect_err(|why| warn!("cannot send spans to {place}: {why}")).ok()?;
+        let refused = |why: &dyn fmt::Display| warn!("cannot send spans to {place}: {why}");
+        let poster = poster.inspect_err(|why| refused(why)).ok()?;
+        let headers = config.headers().inspect_err(|why| refused(why)).ok()?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let known = [("service.name", service.to_owned()), ("service.version", version)];
         let resource = json!({ "attributes": attributes(&known) });
-        Some(Self { place, poster, resource, dropped: Arc::default(), is_away: false })
+        Some(Self { place, poster, headers, resource, dropped: Arc::default(), is_away: false })
     }
 
     /// Sends until no tracer is left.
@@ -100,7 +105,7 @@ impl SpanExport {
         let scopes = json!([{ "scope": scope, "spans": spans }]);
         let body =
             json!({ "resourceSpans": [{ "resource": self.resource, "scopeSpans": scopes }] });
-        match self.poster.post(&[], body.to_string().into()).await {
+        match self.poster.post(&self.headers, body.to_string().into()).await {
             Ok(answer) => Ok(rejected(&answer)),
             Err(error) if error.is_of_unknown_authority => Err(format!(
                 "{error}; let this machine trust its authority (update-ca-certificates), or name the file of its \

@@ -74,6 +74,11 @@ impl NamespaceHealth {
         Self::of_problems(groups::joined(&Self::problems_of_parts(moment, rules)))
     }
 
+    /// Judges a moment, each queue for itself: programs know a problem again by its subject.
+    pub fn of_parts(moment: &Moment, rules: &HealthRules) -> Self {
+        Self::of_problems(Self::problems_of_parts(moment, rules))
+    }
+
     /// Judges a moment, each queue for itself. Returns its problems, the worst first.
     pub fn problems_of_parts(moment: &Moment, rules: &HealthRules) -> Vec<Problem> {
         let mut found = Found::default();
@@ -101,7 +106,7 @@ impl NamespaceHealth {
     /// Judges one queue; this number of ready actors claims from it.
     pub fn of_queue(state: &crate::store::QueueState, actors: u64, rules: &HealthRules) -> Self {
         let mut found = Found::default();
-        queues::one(state, actors, rules, &mut found);
+        queues::one(state, Some(actors), rules, &mut found);
         Self::of_problems(found.0)
     }
 

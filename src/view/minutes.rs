@@ -18,7 +18,7 @@ pub struct Minute {
     pub failed: u64,
     /// Jobs that ran at its end.
     pub running: u64,
-    /// The time below which 95 of 100 attempts waited.
+    /// A time that at least 95 of 100 attempts did not wait for longer than: an upper bound.
     pub wait_p95: Option<Duration>,
 }
 

@@ -166,6 +166,12 @@ impl Moment {
         servers
     }
 
+    /// Returns true if a server refuses every write. Then no daemon can renew its presence there, and that none is live
+    /// says nothing.
+    pub fn refuses_writes(&self) -> bool {
+        self.servers().iter().any(|(_, redis)| redis.refuses_writes())
+    }
+
     /// The brokers that renew their presence.
     pub fn live_brokers(&self) -> impl Iterator<Item = &BrokerPresence> {
         self.brokers.iter().filter(|of| of.is_alive)

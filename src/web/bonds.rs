@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::doc::JobDoc;
+use super::doc::{AWAITED, AWAITED_NUMBER, FAILED, JobDoc};
 use super::links::SiteLinks;
 use super::parts::{count, first_line, short_id};
 use super::visit::Visit;
@@ -16,10 +16,6 @@ use crate::store::JobSummary;
 
 /// The maximum number of jobs that are named of those that a job waits for.
 const NAMED_MAX: usize = 2;
-/// The fields that are added to a job: those that it waits for, their number, and the one whose failure ended it.
-const AWAITED: &str = "waits_for";
-const AWAITED_NUMBER: &str = "waits_for_number";
-const FAILED: &str = "failed_prerequisite";
 
 /// Adds to jobs of a page which others they wait for, and the name and error of the one whose failure ended them.
 ///

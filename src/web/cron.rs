@@ -323,7 +323,7 @@ mod tests {
         };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let text = table(&[job], &SiteLinks::new("/"), now, Some(&html! { "token" })).into_string();
-        assert!(text.contains("disabled") && text.contains("1 h</time> ago"), "{text}");
+        assert!(text.contains("disabled") && text.contains("1 h ago</time>"), "{text}");
         assert!(!text.contains("<script"), "{text}");
     }
 }

@@ -12,7 +12,13 @@ use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
+use crate::rpc::results::JobDocument;
 use crate::store::JobSummary;
+
+/// The fields that the page adds to a job: the jobs that it waits for, their number, and the job whose failure ended it.
+pub(super) const AWAITED: &str = "waits_for";
+pub(super) const AWAITED_NUMBER: &str = "waits_for_number";
+pub(super) const FAILED: &str = "failed_prerequisite";
 
 /// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -35,8 +41,10 @@ impl From<&JobSummary> for JobDoc {
 }
 
 impl JobDoc {
-    /// Returns the value of a field.
+    /// Returns the value of a field, by a name that the API or the page gives to a job.
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
+        let is_added = [AWAITED, AWAITED_NUMBER, FAILED].contains(&field);
+        debug_assert!(is_added || JobDocument::has(field), "no job has a field {field}");
         self.0.get(field)
     }
 
@@ -47,13 +55,13 @@ impl JobDoc {
 
     /// Returns the text of a field; empty if it is missing or no text.
     pub(super) fn text(&self, field: &str) -> &str {
-        self.0.get(field).and_then(Value::as_str).unwrap_or_default()
+        self.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Returns the value of a field as text; values of a list have spaces between them.
     pub(super) fn plain(&self, field: &str) -> String {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        match self.0.get(field) {
+        match self.get(field) {
             None | Some(Value::Null) => String::new(),
             Some(Value::Array(values)) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
             Some(value) => plain(value),
@@ -62,7 +70,7 @@ impl JobDoc {
 
     /// Returns the number of a field.
     pub(super) fn number(&self, field: &str) -> Option<f64> {
-        match self.0.get(field)? {
+        match self.get(field)? {
             Value::String(text) => text.parse().ok(),
             value => value.as_f64(),
         }
@@ -76,7 +84,7 @@ impl JobDoc {
 
     /// Returns the whole number of a field.
     pub(super) fn whole(&self, field: &str) -> Option<u64> {
-        match self.0.get(field)? {
+        match self.get(field)? {
             Value::String(text) => text.parse().ok(),
             value => value.as_u64(),
         }
@@ -89,13 +97,13 @@ impl JobDoc {
 
     /// Returns the texts of a list.
     pub(super) fn list(&self, field: &str) -> Vec<&str> {
-        let values = self.0.get(field).and_then(Value::as_array);
+        let values = self.get(field).and_then(Value::as_array);
         values.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     /// Returns the names and texts of a map.
     pub(super) fn map(&self, field: &str) -> Vec<(&str, &str)> {
-        let values = self.0.get(field).and_then(Value::as_object);
+        let values = self.get(field).and_then(Value::as_object);
         let entries = values.into_iter().flatten();
         entries.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())).collect()
     }

@@ -70,7 +70,7 @@ pub(super) async fn in_time(State(site): State<Site>, request: Request, next: Ne
     refused(StatusCode::SERVICE_UNAVAILABLE, reason, &site.links)
 }
 
-/// Finds out who visits, and writes errors as pages. A visitor who is not known signs in first.
+/// Finds out who visits, and writes errors as pages, for programs as JSON. A visitor who is not known signs in first.
 pub(super) async fn identify(State(site): State<Site>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     if let Some(signed_in) = sign_in_by_address(&site, &head).await {
@@ -85,7 +85,7 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let is_browser = is_browser(&head.headers);
     if !visit.may(Scope::Read) {
         let error = PageError::forbidden(Scope::Read, "see the pages");
-        return if is_browser { visit.error_page(&error) } else { error.into_response() };
+        return if is_browser { visit.error_page(&error) } else { error.as_json() };
     }
     if head.method == Method::POST && is_from_elsewhere(&head.headers) {
         return visit.error_page(&PageError::forged());
@@ -94,7 +94,8 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let response = next.run(Request::from_parts(head, body)).await;
     let shown = match response.extensions().get::<PageError>() {
         Some(error) if is_browser => visit.error_page(error),
-        _ => response,
+        Some(error) => error.as_json(),
+        None => response,
     };
     if visit.toast.is_some() { site.without_toast(shown) } else { shown }
 }
@@ -150,26 +151,56 @@ fn path_of(uri: &Uri) -> String {
     uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
 }
 
-/// Opens a session for an address with `?token=`, as `hero dev` prints it, and goes on without it, so that
-/// the token stays in no history.
+/// Signs in by an address with `?token=`, and goes on without it, so that the token stays in no history.
 async fn sign_in_by_address(site: &Site, request: &Parts) -> Option<Response> {
-    let token = |pair: &str| pair.strip_prefix("token=").and_then(decoded);
-    let query = request.uri.query()?;
-    let given = query.split('&').find_map(token)?;
+    let (token, path) = token_of(&request.uri)?;
     if request.method != Method::GET {
         return None;
     }
-    let caller = match site.check_token(&given).await {
-        Ok(Some(caller)) => caller,
-        Ok(None) => {
-            return Some(Redirect::to(&site.links.to("/login?refused=1")).into_response());
-        }
-        Err(error) => return Some(error.into_response()),
-    };
+    Some(signed_in_by_link(site, request, &token, &path).await)
+}
+
+/// Returns the token of an address, and the address without it.
+fn token_of(uri: &Uri) -> Option<(String, String)> {
+    let token = |pair: &str| pair.strip_prefix("token=").and_then(decoded);
+    let query = uri.query()?;
+    let given = query.split('&').find_map(token)?;
     let rest: Vec<&str> = query.split('&').filter(|pair| token(pair).is_none()).collect();
     let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-    let path = format!("{}{query}", request.uri.path());
-    Some(site.signed_in(caller, &given, &path))
+    Some((given, format!("{}{query}", uri.path())))
+}
+
+/// Says to the sign-in that a link signs nobody in.
+pub(super) const REFUSED_LINK: &str = "link";
+
+/// Opens a session for the token of a link, as `hero dev` prints it, and goes on to `next`. A page of another site may
+/// have such a link too, with a token of its author: that one signs nobody in, nor does another's in place of a session.
+pub(super) async fn signed_in_by_link(
+    site: &Site,
+    request: &Parts,
+    token: &str,
+    next: &str,
+) -> Response {
+    let next = if site.links.safe(next).is_some() { next } else { "/" };
+    let kept = if next == "/" { "" } else { next };
+    let to_form = |refused| {
+        let query = [("refused", refused), ("next", kept)];
+        Redirect::to(&site.links.with("/login", &query)).into_response()
+    };
+    if is_from_elsewhere(&request.headers) {
+        return to_form(REFUSED_LINK);
+    }
+    let failed = |error: PageError| refused(error.status, &error.text, &site.links);
+    let found = match site.check_token(token.trim()).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return to_form("1"),
+        Err(error) => return failed(error),
+    };
+    match caller(site, request).await {
+        Ok(Some((known, Some(_)))) if known.name != found.name => to_form(REFUSED_LINK),
+        Ok(_) => site.signed_in(found, token.trim(), next),
+        Err(error) => failed(error),
+    }
 }
 
 fn is_browser(headers: &HeaderMap) -> bool {
@@ -188,4 +219,26 @@ fn refuse(site: &Site, request: &Parts) -> Response {
     };
     let next = if next == "/" { String::new() } else { next };
     Redirect::to(&site.links.with("/login", &[("next", &next)])).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::links::SiteLinks;
+    use super::*;
+
+    #[test]
+    fn address_goes_on_without_its_token_and_never_to_another_site() {
+        let links = SiteLinks::new("/");
+        for (address, rest, goes_on) in [
+            ("/jobs?token=t", "/jobs", true),
+            ("/jobs?state=error&token=t&q=a", "/jobs?state=error&q=a", true),
+            ("//evil.example/x?token=t", "//evil.example/x", false),
+            ("///evil.example?token=t", "///evil.example", false),
+        ] {
+            let uri: Uri = address.parse().expect("an address");
+            assert_eq!(token_of(&uri), Some(("t".to_owned(), rest.to_owned())));
+            assert_eq!(links.safe(rest).is_some(), goes_on, "{address}");
+        }
+        assert_eq!(token_of(&Uri::from_static("/jobs?tokens=t")), None);
+    }
 }

@@ -137,6 +137,7 @@ pub(super) async fn live(
         parts.push(LivePart::whole("log-count", log_pane::count_of(&log)));
         parts.push(LivePart::rows("log-lines", rows));
         parts.push(LivePart::whole("log-unfinished", log_pane::unfinished(&job)));
+        parts.push(LivePart::whole("log-nothing", log_pane::nothing(&job, &log)));
     }
     if visit.may(Scope::Operate) {
         parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));

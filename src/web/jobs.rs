@@ -51,10 +51,11 @@ async fn show(visit: &Visit, filter: JobFilter) -> PageResult {
     if let Some(id) = named(visit, &filter).await {
         return Ok(Redirect::to(&visit.links().job(id.as_str())).into_response());
     }
+    let size = filter.size()?;
     if filter.by == "error" {
         return by_error(visit, &now, &filter).await;
     }
-    let mut found = search::find(visit, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(visit, &filter, now.moment.at, size).await?;
     bonds::tell(visit, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
@@ -99,7 +100,7 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(visit, &filter, now.moment.at, filter.size()).await?;
+    let mut found = search::find(visit, &filter, now.moment.at, filter.size()?).await?;
     bonds::tell(visit, &mut found.jobs).await?;
     let look = RowLook { picks: picks(visit), died: false };
     let rows = rows::rows(&found.jobs, visit.links(), now.moment.at, look);
@@ -272,6 +273,7 @@ fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
 }
 
 async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> PageResult {
+    filter.search(now.moment.at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
@@ -289,18 +291,23 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> Page
     Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
 }
 
+/// Finds the jobs of a file.
+async fn of_file(visit: &Visit, names: &RawQuery, filter: &JobFilter) -> PageResult<JobListPage> {
+    JobFilter::check_names(names.0.as_deref())?;
+    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
+    search::all(visit, filter, most).await
+}
+
 /// Answers with the list as JSON.
 pub(super) async fn json(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
-    JobFilter::check_names(names.0.as_deref())?;
-    let found = search::all(&visit, &filter, export::EXPORT_MAX).await?;
-    let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
-    Ok((attachment("application/json", "jobs.json"), text).into_response())
+    let found = of_file(&visit, &names, &filter).await?;
+    let list = json!({ "jobs": found.jobs, "looked_at": found.looked_at, "next": found.next });
+    Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
 /// Answers with the list as CSV.
 pub(super) async fn csv(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
-    JobFilter::check_names(names.0.as_deref())?;
-    let found = search::all(&visit, &filter, export::EXPORT_MAX).await?;
+    let found = of_file(&visit, &names, &filter).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }

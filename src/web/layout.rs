@@ -8,7 +8,7 @@ use super::live::LivePart;
 use super::parts::{ShownState, count};
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::web_error::{PageError, sentence};
 use crate::rpc::Scope;
 
 /// The place of a page in the side bar.
@@ -319,7 +319,7 @@ fn keys_dialog() -> Markup {
 pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     let main = html! {
         div.head { div { h1 { (error.title) } } }
-        div.note-err { p { (error.text) } }
+        div.note-err { p { (sentence(&error.text)) } }
         p.gap { a href=(links.to("/")) { "Overview" } }
         @if error.status.as_u16() == 503 { p #away .sr { "Hero tries again." } }
     };

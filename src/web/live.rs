@@ -91,7 +91,8 @@ fn without_ages(text: &str) -> impl Iterator<Item = &str> {
     let mut is_time = false;
     text.split_inclusive('>').map(move |piece| {
         let own = if is_time { "" } else { piece };
-        is_time = piece.ends_with("data-ago>") || piece.ends_with("data-until>");
+        is_time =
+            ["data-ago>", "data-was>", "data-until>"].into_iter().any(|end| piece.ends_with(end));
         own
     })
 }
@@ -268,6 +269,13 @@ mod tests {
         };
         assert_eq!(of("1 s", "n").since(Some(&of("2 s", "n"))), None);
         assert!(of("1 s", "n").since(Some(&of("1 s", "m"))).is_some());
+        // Whether a time is ahead is one.
+        let of = |kind: &str, text_of: &str| {
+            let time = format!("<time datetime=\"x\" data-{kind}>{text_of}</time>");
+            Picture::new(vec![LivePart::whole("a", text(&time))], Instant::now())
+        };
+        assert_eq!(of("was", "1 s ago").since(Some(&of("was", "2 s ago"))), None);
+        assert!(of("was", "0 s ago").since(Some(&of("until", "in 1 s"))).is_some());
     }
 
     #[test]

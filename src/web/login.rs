@@ -2,6 +2,7 @@
 
 use axum::Form;
 use axum::extract::{Query, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 use super::cookie::read;
 use super::fields::Fields;
-use super::guard::theme as chosen_theme;
+use super::guard::{REFUSED_LINK, signed_in_by_link, theme as chosen_theme};
 use super::layout::{document, mark};
 use super::refused::refused;
 use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
@@ -24,7 +25,7 @@ pub(super) struct SignInQuery {
     /// A token to sign in with, as the address has it that `hero dev` prints.
     #[serde(default)]
     token: String,
-    /// Set if a token was refused.
+    /// Set if a token was refused, to `link` if it came by a link that signs nobody in.
     #[serde(default)]
     refused: String,
 }
@@ -32,18 +33,22 @@ pub(super) struct SignInQuery {
 /// Shows the form.
 pub(super) async fn form(
     State(site): State<Site>,
-    headers: HeaderMap,
+    request: Parts,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
     if !asked.token.is_empty() {
-        let SignInQuery { token, next, .. } = asked;
-        return sign_in(State(site), headers, Form(SignIn { token, next, csrf: String::new() }))
-            .await;
+        return signed_in_by_link(&site, &request, &asked.token, &asked.next).await;
     }
-    let refusal = (!asked.refused.is_empty()).then_some(UNKNOWN_TOKEN);
-    sign_in_page(&site, &headers, &asked.next, refusal)
+    let refusal = match asked.refused.as_str() {
+        "" => None,
+        REFUSED_LINK => Some(FOREIGN_LINK),
+        _ => Some(UNKNOWN_TOKEN),
+    };
+    sign_in_page(&site, &request.headers, &asked.next, refusal)
 }
 
+const FOREIGN_LINK: &str = "A link of another site signs nobody in, nor does a link in place of a session. Give the \
+                            token here.";
 const UNKNOWN_TOKEN: &str = "This token is not known, or it has expired.";
 const OLD_FORM: &str = "This form is too old. Give the token again.";
 

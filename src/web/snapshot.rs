@@ -85,8 +85,10 @@ impl SiteSnapshot {
             ShownState::Queued => {
                 of(JobStatus::Dispatched).map(|number| number.saturating_sub(held))
             }
-            ShownState::Error => of(JobStatus::Error)
-                .map(|number| number.saturating_sub(cancelled.unwrap_or_default())),
+            ShownState::Error => match of(JobStatus::Error) {
+                Some(0) => Some(0),
+                failed => Some(failed?.saturating_sub(cancelled?)),
+            },
             state => of(state.stored()),
         }
     }
@@ -118,17 +120,18 @@ struct SlowPart {
 impl SlowPart {
     async fn read(client: &Client, config: &Arc<Config>) -> Result<Self, ClientError> {
         let (now, config) = (client.now().await?, config.clone());
+        let of_files = tokio::task::spawn_blocking(move || config.crontab()).await;
+        let mut table = client.whole_crontab(&of_files.unwrap_or_default()).await?;
+        let number = table.entries.len() as u64;
         let soonest = move || {
-            let mut table = config.crontab();
-            let number = table.entries.len() as u64;
             table.entries.sort_by_cached_key(|entry| {
                 entry.schedule.next_after(now).unwrap_or(Timestamp::MAX)
             });
             table.entries.truncate(LATEST);
-            (number, table)
+            table
         };
-        let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
-        let due = client.periodic_job_documents(&client.whole_crontab(&table).await?).await?.into();
+        let soonest = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
+        let due = client.periodic_job_documents(&soonest).await?.into();
         let minutes = Minute::read(client).await?;
         Ok(Self { number, due, minutes })
     }

@@ -132,9 +132,9 @@ const HEADS: [(&str, &str); 10] = [
     ("num", "Cancelled"),
     ("num", "Errors"),
     ("num", "Waited"),
-    ("num", "95 % below"),
+    ("num", "95 % up to"),
     ("num", "Ran"),
-    ("num", "95 % below"),
+    ("num", "95 % up to"),
 ];
 
 fn table(links: &SiteLinks, stats: &StatsDocument) -> Markup {

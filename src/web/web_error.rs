@@ -1,7 +1,9 @@
 //! Pages that say why there is no page.
 
+use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
@@ -15,6 +17,8 @@ pub(super) struct PageError {
     pub(super) title: &'static str,
     /// One sentence or two: why, and what to do.
     pub(super) text: String,
+    /// The parameter at fault.
+    field: Option<String>,
 }
 
 /// The answer of a page, or the reason why there is none.
@@ -22,7 +26,7 @@ pub(super) type PageResult<T = Response> = Result<T, PageError>;
 
 impl PageError {
     fn new(status: StatusCode, title: &'static str, text: impl Into<String>) -> Self {
-        Self { status, title, text: text.into() }
+        Self { status, title, text: text.into(), field: None }
     }
 
     /// The page or the thing does not exist. `text` is a sentence.
@@ -33,6 +37,11 @@ impl PageError {
     /// The request is wrong. `text` is a sentence.
     pub(super) fn wrong(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "Not understood", text)
+    }
+
+    /// The value of a parameter of the address is wrong, or there is no such parameter.
+    pub(super) fn of_parameter(name: &str, text: impl Into<String>) -> Self {
+        Self { field: Some(name.to_owned()), ..Self::wrong(text) }
     }
 
     /// The visitor lacks a scope.
@@ -62,6 +71,29 @@ impl PageError {
     /// Redis does not answer.
     pub(super) fn away(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Redis does not answer", reason)
+    }
+}
+
+impl PageError {
+    /// Returns the response to a program, with the error as the API has it.
+    pub(super) fn as_json(&self) -> Response {
+        let code = match self.status {
+            StatusCode::BAD_REQUEST => code::INVALID_PARAMS,
+            StatusCode::UNAUTHORIZED => code::UNAUTHENTICATED,
+            StatusCode::FORBIDDEN => code::NOT_PERMITTED,
+            StatusCode::NOT_FOUND => code::NOT_FOUND,
+            StatusCode::CONFLICT => code::CONFLICT,
+            _ => code::INTERNAL,
+        };
+        let error = RpcError::new(code, self.text.clone());
+        let error = match &self.field {
+            Some(field) => error.with("field", field.as_str()),
+            None if code == code::INTERNAL => {
+                error.with("retryable", self.status == StatusCode::SERVICE_UNAVAILABLE)
+            }
+            None => error,
+        };
+        (self.status, Json(json!({ "error": error }))).into_response()
     }
 }
 

@@ -236,3 +236,31 @@ fn ended_jobs_keep_their_order_and_help_says_what_is_not_in_a_backup() {
     assert_eq!(seen(&there), before);
     assert!(hero.run(&["backup", "--help"]).stdout.contains("counters of hero stats"));
 }
+
+#[test]
+fn backup_says_how_many_jobs_that_have_not_ended_lack_their_input_files() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let input = redis.folder().join("data.csv");
+    fs::write(&input, "a,b\n").expect("written");
+    let input = format!("data.csv={}", input.display());
+    let with_file = |id: &str| {
+        hero.run(&["submit", "-t", "bash", "--id", id, "--input", &input, "-e", "true"]).code(0);
+    };
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    hero.run(&["submit", "-t", "bash", "--id", "none", "-e", "true"]).code(0);
+    let first = hero.run(&["backup", file]).code(0);
+    assert!(!first.stderr.contains("input files"), "{first:?}");
+    with_file("ended");
+    {
+        let _bash = hero.actor("bash-default-1").start();
+        until(&redis, "ended", "finished");
+    }
+    with_file("one");
+    hero.run(&["backup", file]).code(0).says("hero: 1 job that has not ended has input files");
+    with_file("two");
+    let said = hero.run(&["--json", "backup", file]).code(0);
+    assert!(said.stdout.contains("\"jobs_without_files\":2"), "{said:?}");
+    assert!(said.stderr.contains("2 jobs that have not ended have input files"), "{said:?}");
+}

@@ -187,6 +187,11 @@ fn line_of_a_batch_takes_the_values_of_the_options() {
         assert_eq!(field("tags").as_deref(), Some(r#"["b"]"#));
         assert_eq!(field("status").as_deref(), Some("scheduled"));
     }
+    std::fs::write(redis.folder().join("sum.rhai"), "1").expect("a file");
+    let line = r#"{"id": "s", "type": "osis", "file": "sum.rhai"}"#;
+    hero.run_with_input(&["submit", "--batch", "-"], line).code(0);
+    let named = redis.field(&crate::support::keys::job("s"), "name");
+    assert_eq!(named.as_deref(), Some("sum.rhai"));
     let graph = "[job.g]\nid = \"g\"\ntype = \"osis\"\nscript = \"1\"\npriority = \"low\"\n";
     std::fs::write(redis.folder().join("g.toml"), graph).expect("a file");
     hero.run(&["submit", "--graph", "g.toml"]).code(0);

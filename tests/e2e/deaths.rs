@@ -139,3 +139,20 @@ fn folder_of_a_dead_process_is_removed_by_an_actor_of_sal() {
     let _sal = hero.actor("sal-default-1").env("RUNTIME_DIRECTORY", redis.folder()).start();
     wait_until("it is removed", || !left.exists());
 }
+
+#[test]
+fn log_of_a_job_says_before_its_next_attempt_that_its_actor_died() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let actor = hero.actor("bash-default-1").start();
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", "echo on >&2; sleep 600"]).code(0);
+    let log = || hero.run(&["job", "logs", "a"]).code(0).stdout;
+    wait_until("it runs", || log().contains("on\n"));
+    actor.signal(Signal::SIGKILL);
+    let _next = hero.actor("bash-default-1").start();
+    let told =
+        "on\nattempt 1 begins, after 1 crash: its actor died, or its process was killed\non\n";
+    wait_until("it runs again", || log() == told);
+    hero.run(&["job", "stop", "a"]).code(0);
+}

@@ -122,13 +122,15 @@ fn kept_folder_has_the_jobs_of_a_run_that_was_killed() {
 }
 
 #[test]
-fn dev_goes_on_after_a_hangup_that_its_caller_ignores() {
+fn dev_whose_caller_ignores_hangups_goes_on_after_one_and_its_units_reload() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     // As nohup does: what is ignored stays so in the program that is started.
     let run = "trap '' HUP; hero dev --keep \"$0\" > \"$0.log\" 2>&1 & \
                until grep -q 'the page: ' \"$0.log\"; do kill -0 $! || exit 9; sleep 0.05; done; \
-               kill -HUP $!; hero --config \"$0/hero.toml\" exec -t osis -e '40 + 2'; kill -0 $! || exit 8; \
+               kill -HUP $!; \
+               until grep -q 'read the configuration again' \"$0/supervisor.log\"; do kill -0 $! || exit 7; sleep 0.05; done; \
+               hero --config \"$0/hero.toml\" exec -t osis -e '40 + 2'; kill -0 $! || exit 8; \
                kill -TERM $!; wait $!; true";
     let dir = redis.folder().join("kept");
     let dir = dir.to_str().expect("a path in UTF-8");

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, Served, wait_until};
 
 fn findings(hero: &Hero) -> Vec<Value> {
     let done = hero.run(&["doctor", "--json"]);
@@ -62,6 +62,89 @@ fn each_fault_is_found_with_what_to_do() {
         (&"note".into(), &"resume it: hero queue resume type:python".into())
     );
     assert_eq!(hero.run(&["doctor"]).code, 1);
+}
+
+/// Every way to look at a namespace tells that Redis refuses writes, and not that nobody is live.
+fn all_tell_the_refusal(site: &Served, cause: &str, remedy: &str) {
+    let hero = &site.hero;
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69);
+    let check = hero.run(&["status", "--check"]).code(2).stdout;
+    assert!(check.starts_with(&format!("CRITICAL - {cause}")), "{check}");
+    let status = hero.run(&["status"]).code(0).stdout;
+    assert!(status.starts_with("WRONG: redis refuses every write"), "{status}");
+    let all = findings(hero);
+    let of = found(&all, cause);
+    assert_eq!((&of["state"], &of["kind"]), (&"error".into(), &"redis_refuses_writes".into()));
+    assert!(of["remedy"].as_str().is_some_and(|of| of.contains(remedy)), "{of}");
+    let health = site.call("system.health", &serde_json::json!({}));
+    assert_eq!(health["problems"][0]["kind"], "redis_refuses_writes", "{health}");
+    let get = |path: &str, accept: &str| site.unix().get(path, &[("accept", accept)]);
+    let ready = get("/readyz", "*/*");
+    assert_eq!((ready.status, ready.text().as_str()), (503, "redis refuses writes\n"));
+    let told = format!("{check}{status}{all:?}{health}");
+    for wrong in ["0 live supervisors", "few_supervisors", "start one"] {
+        assert!(!told.contains(wrong), "{wrong}: {told}");
+    }
+    // These are read once in a while.
+    let labels = "kind=\"redis_refuses_writes\",severity=\"critical\",subject=\"redis\"";
+    let series = format!("hero_problems{{{labels}}} 1\n");
+    wait_until("the metrics have it", || get("/metrics", "text/plain").text().contains(&series));
+    let page = || get("/", "text/html").text();
+    wait_until("the page tells it", || page().contains("refuses every write"));
+}
+
+#[test]
+fn redis_that_refuses_writes_is_told_alike_by_all_and_is_the_cause_of_missing_supervisors() {
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("check.durable", "false"), &redis);
+    let check = || site.hero.run(&["status", "--check"]).code;
+    let is_well = || check() == 0 && site.unix().get("/readyz", &[]).status == 200;
+    wait_until("all is well", is_well);
+    redis.run("CONFIG SET min-replicas-to-write 1");
+    let remedy = "CONFIG SET min-replicas-to-write 0";
+    all_tell_the_refusal(&site, "redis refuses every write: min-replicas-to-write wants", remedy);
+
+    // As half a minute later, when no presence is left.
+    redis.run("CONFIG SET min-replicas-to-write 0");
+    site.supervisor.signal(Signal::SIGSTOP);
+    for key in redis.all("SUPERVISOR") {
+        redis.delete(&key);
+    }
+    redis.run("CONFIG SET min-replicas-to-write 1");
+    let status = site.hero.run(&["status", "--check"]).code(2).stdout;
+    assert!(status.starts_with("CRITICAL - redis refuses every write"), "{status}");
+    assert!(!status.contains("live supervisors (threshold"), "{status}");
+    let text = site.hero.run(&["status"]).code(0).stdout;
+    assert!(text.contains("supervisors are not known") && !text.contains("start one"), "{text}");
+    redis.run("CONFIG SET min-replicas-to-write 0");
+    site.supervisor.signal(Signal::SIGCONT);
+    wait_until("all is well again", is_well);
+}
+
+#[test]
+fn snapshot_that_fails_is_an_error_only_while_it_makes_redis_refuse_writes() {
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("check.durable", "false"), &redis);
+    let is_well = || site.hero.run(&["status", "--check"]).code == 0;
+    wait_until("all is well", is_well);
+    // A folder in the place of the snapshot.
+    let snapshot = redis.folder().join("dump.rdb");
+    std::fs::create_dir(&snapshot).expect("a folder");
+    redis.run("BGSAVE");
+    let has_failed =
+        || redis.ask::<String>("INFO persistence").contains("rdb_last_bgsave_status:err");
+    wait_until("the snapshot has failed", has_failed);
+    let accepts = findings(&site.hero);
+    let of = found(&accepts, "redis cannot write its snapshot");
+    let text = "redis cannot write its snapshot";
+    assert_eq!((&of["state"], &of["text"]), (&"warning".into(), &text.into()));
+    assert_eq!(site.unix().get("/readyz", &[]).status, 200);
+    redis.ask_with::<String, _>("CONFIG SET save", &["10000 10000"]);
+    let cause = "redis refuses every write, as it cannot write its snapshot";
+    all_tell_the_refusal(&site, cause, "whether its disk is full");
+    std::fs::remove_dir(&snapshot).expect("removed");
+    redis.run("BGSAVE");
+    wait_until("all is well again", is_well);
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn job_waits_for_its_prerequisite() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let first = hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0).stdout;
-    let second = ["submit", "-t", "osis", "-e", "2", "--id", "b", "--after", first.trim()];
+    let second = ["submit", "-t", "osis", "-e", "2", "--id", "b", "--after", &first[..8]];
     hero.run(&second).code(0).stdout("b\n");
     super::until(&redis, "b", "waiting_for_prerequisites");
     let _osis = hero.actor("osis-default-1").start();

@@ -1,6 +1,8 @@
 //! The output of jobs: seen while they run, and cut where it is too large.
 
-use crate::support::{Hero, Redis, wait_until};
+use redis::streams::{StreamId, StreamRangeReply};
+
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
 
@@ -169,6 +171,27 @@ fn empty_log_of_a_short_job_points_to_its_output() {
     let said = "the log of job a is empty; its output: hero job output a";
     log.says(said);
     hero.run(&["job", "logs", "-f", "a"]).code(0).says(said);
+}
+
+#[test]
+fn lines_of_a_log_stay_in_order_when_their_job_ends_while_earlier_ones_are_written() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").tasks(8).start();
+    let ids: Vec<String> = (0..1000).map(|number| format!("j{number}")).collect();
+    for id in &ids {
+        redis.push_job("osis", id, "for n in 1..=4 { print(n); sleep(0.002) } print(5); ()");
+    }
+    until(&redis, &ids[999], "finished");
+    wait_until("all have ended", || {
+        ids.iter().all(|id| field(&redis, id, "status").as_deref() == Some("finished"))
+    });
+    for id in &ids {
+        let log: StreamRangeReply = redis.ask(&format!("XRANGE {} - +", keys::log(id)));
+        let line = |entry: &StreamId| entry.get::<String>("line").expect("a line");
+        let lines: Vec<String> = log.ids.iter().map(line).collect();
+        assert_eq!(lines, ["1", "2", "3", "4", "5"], "{id}");
+    }
 }
 
 #[test]

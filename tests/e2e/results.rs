@@ -71,7 +71,7 @@ fn waiting_commands_say_once_what_the_job_waits_for() {
     hero.run(&["submit", "-t", "osis", "-i", "1", "--id", "busy", "-e", ENDLESS]).code(0);
     until(&redis, "busy", "started");
     hero.run(&["queue", "resume", "type:osis"]).code(0);
-    let held = "hero: job a waits for a slot in the limit one: hero queue list\n";
+    let held = "hero: job a waits for a slot in the limit one: hero limit list\n";
     wait_until("the limit is reported", || waiting.err() == format!("{paused}{held}"));
     hero.run(&["job", "stop", "busy"]).code(0);
     exec.ends().code(0).stdout("1\n");

@@ -272,6 +272,35 @@ fn nothing_is_sent_without_a_receiver_and_nothing_of_a_trace_that_is_not_recorde
 }
 
 #[test]
+fn daemons_and_commands_send_the_headers_of_a_file_and_nothing_without_it() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    let file = redis.folder().join("trace-headers");
+    std::fs::write(&file, "# of the vendor\nAuthorization: Bearer abc\n").expect("written");
+    let hero = sending(Hero::on(&redis), &receiver)
+        .set("trace.headers_file", &format!("{:?}", file.display().to_string()));
+    let run = |hero: &Hero| {
+        let actor = hero.actor("osis-default-1").start();
+        let ran = hero.run(&["exec", "-t", "osis", "-e", "42"]).code(0);
+        actor.signal(Signal::SIGTERM);
+        actor.ends().code(0);
+        ran
+    };
+    run(&hero);
+    let posts = receiver.received();
+    let services = ["hero-submit", "hero-actor"];
+    for service in services {
+        let of = |post: &&Value| post["body"].as_str().is_some_and(|body| body.contains(service));
+        let post = posts.iter().find(of).unwrap_or_else(|| panic!("{service}: {posts:?}"));
+        assert_eq!(post["headers"]["authorization"], "Bearer abc", "{post}");
+    }
+    std::fs::write(&file, "Bearer abc\n").expect("written");
+    let ran = run(&hero);
+    ran.says("trace-headers: line 1 is no header");
+    assert_eq!(receiver.received().len(), posts.len());
+}
+
+#[test]
 fn receiver_that_cannot_be_one_is_an_error_of_the_configuration() {
     let redis = Redis::start();
     for wrong in ["https://h", "http://h", "http://h:0", "h:4318", "https://u@h:1", "ftp://h:1"] {

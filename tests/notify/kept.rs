@@ -78,3 +78,17 @@ fn periodic_job_that_names_an_unknown_notification_is_a_problem_until_it_is_know
     let _supervisor = with("opps").supervisor().start();
     wait_until("all are known", || !said().contains("no such notification"));
 }
+
+#[test]
+fn notification_that_names_an_unknown_periodic_job_is_a_problem_until_it_is_added() {
+    let redis = Redis::start();
+    let table = "[notify.ops]\njournal = true\ncrons = [\"backup\"]\n";
+    let hero = Hero::on(&redis).add(table);
+    let _supervisor = hero.supervisor().start();
+    let said = || hero.run(&["doctor"]).stdout;
+    wait_until("it is told", || said().contains("periodic jobs that do not exist: ops: backup"));
+    assert!(said().contains("correct `crons` of [notify.ops] in hero.toml"), "{}", said());
+    let add = ["cron", "add", "backup", "--schedule", "@daily", "-t", "osis", "-e", "1"];
+    hero.run(&add).code(0);
+    wait_until("it exists", || !said().contains("do not exist"));
+}

@@ -145,6 +145,17 @@ fn test_of_a_notification_is_sent_while_it_gathers_events() {
 }
 
 #[test]
+fn test_of_an_unknown_notification_is_refused_and_waits_for_no_supervisor() {
+    let redis = Redis::start();
+    let hero =
+        Hero::on(&redis).add("[notify.ops]\njournal = true\n[notify.chat]\njournal = true\n");
+    let said = "this configuration has no [notify.opps]; did you mean `ops`?";
+    hero.run(&["notify", "test", "opps"]).code(66).says(said);
+    let said = "this configuration has no [notify.xyz]; it has: chat, ops";
+    hero.run(&["notify", "test", "xyz"]).code(66).says(said);
+}
+
+#[test]
 fn nothing_is_written_for_notifications_where_there_are_none() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -49,7 +49,7 @@ fn hostile_texts_of_a_job_are_escaped_on_every_page() {
     let cookie = signed_in(&site, OPERATOR);
     for path in [
         "/jobs",
-        "/jobs?state=queued&q=%3Cscript%3E&caller=%3Cb%3E&since=%3Cscript%3E&limit=100",
+        "/jobs?state=queued&q=%3Cscript%3E&caller=%3Cb%3E&kind=%3Cscript%3E&limit=100",
         "/jobs?by=error&q=%3Cscript%3E",
         "/jobs?q=alert",
         "/jobs?type=python&until=2100-01-01T00:00:00Z",

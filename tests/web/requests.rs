@@ -91,6 +91,50 @@ fn visitor_without_a_token_is_sent_to_the_sign_in() {
 }
 
 #[test]
+fn link_with_a_token_signs_in_from_no_other_site_and_over_no_session_of_another() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let token = site.token(OPERATOR);
+    let ask = |path: &str, headers: &str| send(&site, "GET", path, headers, "");
+    for path in ["/jobs?state=error&token=", "/login?next=/jobs%3Fstate%3Derror&token="] {
+        let path = format!("{path}{token}");
+        for headers in ["", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-origin\r\n"] {
+            let signed_in = ask(&path, headers);
+            let to = signed_in.header("location");
+            assert_eq!((signed_in.status, to), (303, Some("/jobs?state=error")), "{headers}");
+            let cookie = format!("Cookie: {}\r\n", signed_in.cookie());
+            assert_eq!(ask("/jobs", &cookie).status, 200);
+            let again = ask(&path, &cookie);
+            assert_eq!(again.header("location"), Some("/jobs?state=error"), "its own session");
+        }
+        let own = signed_in(&site, READER);
+        for headers in ["Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n", &own] {
+            let refused = ask(&path, headers);
+            let form = "/login?refused=link&next=%2Fjobs%3Fstate%3Derror";
+            assert_eq!((refused.status, refused.header("location")), (303, Some(form)));
+            assert!(refused.header("set-cookie").is_none(), "{}", refused.head);
+        }
+        assert_eq!(ask("/", &own).status, 200, "the session is as it was");
+    }
+    let form = ask("/login?refused=link&next=%2Fjobs", "");
+    assert!(form.body.contains("name=\"token\"") && !form.body.contains(&token), "{}", form.body);
+    assert!(form.body.contains("A link of another site signs nobody in"), "{}", form.body);
+}
+
+#[test]
+fn link_with_a_token_leads_to_no_other_site() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let token = site.token(READER);
+    for path in ["//evil.example/x?", "//evil.example?a=b&", "/login?next=//evil.example&"] {
+        let signed_in = send(&site, "GET", &format!("{path}token={token}"), "", "");
+        assert_eq!((signed_in.status, signed_in.header("location")), (303, Some("/")), "{path}");
+    }
+    let unknown = send(&site, "GET", "/jobs?token=x", "", "");
+    assert_eq!(unknown.header("location"), Some("/login?refused=1&next=%2Fjobs"));
+}
+
+#[test]
 fn page_has_the_headers_that_bound_a_browser() {
     let redis = Redis::start();
     let site = Served::on(&redis);
@@ -222,6 +266,10 @@ fn visitor_who_is_bound_to_a_type_sees_its_queues_and_jobs_alone() {
     assert!(overview.contains("<b id=\"n-queued\">1</b>"), "{overview}");
     assert!(overview.contains("<b id=\"n-jobs\">–</b>"), "{overview}");
     assert_eq!(send(&site, "GET", "/queues/type:python", &cookie, "").status, 404);
+    let search = send(&site, "GET", "/jobs?q=nothing", &cookie, "").body;
+    assert!(search.contains("0 found among 1 job, "), "{search}");
+    let file = send(&site, "GET", "/jobs.json?q=nothing", &cookie, "").body;
+    assert!(file.contains("\"looked_at\":1"), "{file}");
     let all = signed_in(&site, READER);
     assert!(send(&site, "GET", "/queues", &all, "").body.contains("type:python"));
 }

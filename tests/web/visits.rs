@@ -121,3 +121,27 @@ fn all_jobs_that_match_are_stopped_after_a_question_and_saved_as_files() {
     assert_eq!(listed["jobs"].as_array().map(Vec::len), Some(30), "{text}");
     assert_eq!(browser.console(), [] as [&str; 0]);
 }
+
+#[test]
+fn time_that_passes_while_its_page_is_open_is_told_in_one_phrase() {
+    if !has_browser() {
+        return;
+    }
+    let world = PageWorld::start();
+    let browser = Browser::start(world.redis.folder());
+    sign_in(&browser, &world, READER);
+    browser.open(&world.site.at("/jobs/unserved"));
+    browser.run(
+        "const facts = document.querySelector('#facts'); window.told = [];
+         new MutationObserver(() => window.told.push(facts.textContent)).observe(
+             facts, { childList: true, characterData: true, subtree: true });",
+    );
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
+    world.redis.set_field(&keys::job("unserved"), "run_at", &format!("{soon:.3}"));
+    let was_told = |pattern: &str| {
+        browser.run(&format!("return window.told.some((text) => /{pattern}/.test(text));")) == true
+    };
+    wait_until("the time has passed", || was_told("Due\\d+ s ago"));
+    assert!(!was_told("Due(now|in \\d+ s) ago"), "{}", browser.run("return window.told;"));
+    assert_eq!(browser.console(), [] as [&str; 0]);
+}

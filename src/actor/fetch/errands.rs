@@ -128,8 +128,10 @@ impl Errands {
     }
 
     /// Starts the next one, unless one is under way.
-    pub(super) fn begin(&mut self, boot: &Arc<Boot>) {
-        if !self.under_way.is_active()
+    pub(super) fn begin(&mut self, boot: &Arc<Boot>, is_flushing: bool) {
+        let follows = matches!(self.waiting.front(), Some(Errand::WriteLog(..))) && is_flushing;
+        if !follows
+            && !self.under_way.is_active()
             && let Some(errand) = self.waiting.pop_front()
         {
             self.is_giving_back = matches!(errand, Errand::GiveBack(_));

@@ -118,6 +118,11 @@ impl Recording {
         self.record.is_active()
     }
 
+    /// Returns whether log lines of running jobs are being written.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.flush.is_active()
+    }
+
     /// Returns the jobs whose end is not known to be recorded.
     pub(super) fn ids(&self) -> impl Iterator<Item = &JobId> {
         let waiting = self.endings.waiting.iter().map(|ended| &ended.ending.id);
@@ -140,9 +145,10 @@ impl Recording {
         self.flush_at.filter(|_| !self.flush.is_active())
     }
 
-    /// Starts to record a batch of ends.
+    /// Starts to record a batch of ends. Lines that are being written come first: the log of an ended job may have some
+    /// of them.
     pub(super) fn begin(&mut self) {
-        if self.is_recording() || self.endings.waiting.is_empty() {
+        if self.is_recording() || self.is_flushing() || self.endings.waiting.is_empty() {
             return;
         }
         let mut batch = self.endings.take_batch();

@@ -1,6 +1,8 @@
 //! `hero amqp dlq …`: lists dead letters of RabbitMQ, puts them back, deletes them. A letter is named by the
 //! id of its message, or by the digest of its contents if it has none.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -154,32 +156,45 @@ fn document(work: &Work, delivery: &Delivery) -> Value {
     })
 }
 
+/// Reads dead letters queue by queue, up to a bound of each, until one breaks it.
+async fn read(
+    config: &Config,
+    link: &Link,
+    queue: Option<&str>,
+    mut take: impl FnMut(Value) -> ControlFlow<Value>,
+) -> Result<ControlFlow<Value>, Error> {
+    for work in queues(config, link, queue).await? {
+        let taking = link.open_queue(&work.dead.name).await?;
+        // Each is held until all are read, then all return.
+        let mut held = Vec::new();
+        while held.len() < LOOKED_AT_MAX
+            && let Some(delivery) = taking.next().await?
+        {
+            if let Break(letter) = take(document(&work, &delivery)) {
+                return Ok(Break(letter));
+            }
+            held.push(delivery);
+        }
+    }
+    Ok(Continue(()))
+}
+
 impl LetterList {
     async fn run(self, global: &Global, config: &Config, link: &Link) -> Result<(), Error> {
         let mut documents = Vec::new();
-        for work in queues(config, link, self.queue.as_deref()).await? {
-            let taking = link.open_queue(&work.dead.name).await?;
-            // Each is held until all are read, then all return.
-            let mut held = Vec::new();
-            while let Some(delivery) = taking.next().await? {
-                documents.push(document(&work, &delivery));
-                held.push(delivery);
-                if held.len() >= LOOKED_AT_MAX {
-                    break;
-                }
-            }
-        }
+        let take = |letter| {
+            documents.push(letter);
+            Continue(())
+        };
+        let _ = read(config, link, self.queue.as_deref(), take).await?;
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         let table = || {
-            TextTable::of(
-                &documents,
-                &[
-                    ("MESSAGE", &|one| text(&one["name"])),
-                    ("~QUEUE", &|one| text(&one["queue"])),
-                    ("~OPERATION", &|one| text(&one["operation"])),
-                    ("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default())),
-                ],
-            )
+            TextTable::of(&documents)
+                .column("MESSAGE", &|one| text(&one["name"]))
+                .column("~QUEUE", &|one| text(&one["queue"]))
+                .column("~OPERATION", &|one| text(&one["operation"]))
+                .column("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default()))
+                .table()
         };
         let sought = Sought::new("dead letter").by("of queue", self.queue.as_ref());
         global.list(|| json!({ "dead_letters": documents }), table, sought)
@@ -188,20 +203,14 @@ impl LetterList {
 
 impl OneLetter {
     async fn run(self, config: &Config, link: &Link) -> Result<(), Error> {
-        for work in queues(config, link, None).await? {
-            let taking = link.open_queue(&work.dead.name).await?;
-            let mut held = Vec::new();
-            while let Some(delivery) = taking.next().await? {
-                if name_of(&delivery) == self.id {
-                    return output::json(&document(&work, &delivery));
-                }
-                held.push(delivery);
-                if held.len() >= LOOKED_AT_MAX {
-                    break;
-                }
+        let is_it = |letter: &Value| letter["name"] == self.id;
+        let find = |letter| if is_it(&letter) { Break(letter) } else { Continue(()) };
+        match read(config, link, None, find).await? {
+            Break(letter) => output::json(&letter),
+            Continue(()) => {
+                Err(Error::new(Exit::NotFound, format!("no such dead letter: {}", self.id)))
             }
         }
-        Err(Error::new(Exit::NotFound, format!("no such dead letter: {}", self.id)))
     }
 }
 

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
+use crate::cli::Global;
 use crate::cli::job::PastZone;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
-use crate::cli::{Global, output};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::text::escape;
@@ -112,9 +112,7 @@ impl PrintLogs {
             || if is_tree { tree(&records) } else { table(&records).show(global.look()) },
         )?;
         sought.tell(global, records.is_empty());
-        if let Some(next) = next.as_ref().filter(|_| !global.json) {
-            output::note(&format!("more: the same command with --after '{next}'"));
-        }
+        global.more(next.map(|next| format!("the same command with --after '{next}'")));
         Ok(())
     }
 }

@@ -18,11 +18,6 @@ use crate::error::{Error, Exit};
 use crate::proto::text::{counted, shown};
 use crate::store::{BrokerPresence, Store, StoreError};
 
-/// Show the queues of every node: their keys, messages and consumers
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero amqp topology")]
-pub(in crate::cli) struct AmqpTopology {}
-
 /// Say whether every queue has its consumers, what each broker does, and what waits in spools
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp status\n  hero amqp status --node admin\n\n\
@@ -33,15 +28,6 @@ pub(in crate::cli) struct AmqpStatus {
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
 }
-
-/// Compare the existing queues with the configured ones
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero amqp check\n\n\
-                        A queue that does not exist is no fault, as its broker declares it, unless its \
-                        lanes or its dead letters alone are gone. Bindings, and all \
-                        arguments of a queue, are compared where amqp.management_url is set. Exit codes: 78 a \
-                        queue differs.")]
-pub(in crate::cli) struct CheckQueues {}
 
 /// A queue with its lanes, as RabbitMQ has it.
 struct LaneCounts {
@@ -72,50 +58,46 @@ fn brokers_of(config: &AmqpConfig, queue: &str) -> String {
     names.join(", ")
 }
 
-impl AmqpTopology {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let (config, link) = open(global)?;
-        let mut found = Vec::new();
-        for work in all_work(&config.amqp) {
-            found.push(look(&link, work).await?);
-        }
-        let mut exchanges = Vec::new();
-        for (name, kind) in EXCHANGES {
-            exchanges.push((name, kind.as_str(), link.has_exchange(name).await?));
-        }
-        link.close().await;
-        if global.json {
-            let exchanges: Vec<Value> = exchanges
-                .iter()
-                .map(|(name, kind, exists)| json!({ "name": name, "type": kind, "exists": exists }))
-                .collect();
-            let queues: Vec<Value> = found.iter().map(|one| document(&config.amqp, one)).collect();
-            return output::json(&json!({ "exchanges": exchanges, "queues": queues }));
-        }
-        for (name, kind, exists) in exchanges {
-            let state = if exists { "declared" } else { "not declared" };
-            output::line(&format!("exchange {name} ({kind}): {state}"))?;
-        }
-        let counted = |one: &LaneCounts, number: fn(QueueCounts) -> u32| {
-            one.queue.map(|counts| number(counts).to_string())
-        };
-        let messages = |one: &LaneCounts| counted(one, |counts| counts.messages);
-        let consumers = |one: &LaneCounts| counted(one, |counts| counts.consumers);
-        let key = |one: &LaneCounts| one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
-        let table = TextTable::of(
-            &found,
-            &[
-                ("!QUEUE", &|one| one.work.queue.name.clone()),
-                ("~KEY", &|one| key(one).unwrap_or_default()),
-                ("~BROKERS", &|one| brokers_of(&config.amqp, &one.work.queue.name)),
-                (">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned())),
-                (">CONSUMERS", &|one| consumers(one).unwrap_or_default()),
-                (">RETRYING", &|one| one.retrying.to_string()),
-                (">DEAD", &|one| one.dead.to_string()),
-            ],
-        );
-        output::text(&table.show(global.look()))
+/// Runs `hero amqp topology`.
+pub(super) async fn topology(global: &Global) -> Result<(), Error> {
+    let (config, link) = open(global)?;
+    let mut found = Vec::new();
+    for work in all_work(&config.amqp) {
+        found.push(look(&link, work).await?);
     }
+    let mut exchanges = Vec::new();
+    for (name, kind) in EXCHANGES {
+        exchanges.push((name, kind.as_str(), link.has_exchange(name).await?));
+    }
+    link.close().await;
+    if global.json {
+        let exchanges: Vec<Value> = exchanges
+            .iter()
+            .map(|(name, kind, exists)| json!({ "name": name, "type": kind, "exists": exists }))
+            .collect();
+        let queues: Vec<Value> = found.iter().map(|one| document(&config.amqp, one)).collect();
+        return output::json(&json!({ "exchanges": exchanges, "queues": queues }));
+    }
+    for (name, kind, exists) in exchanges {
+        let state = if exists { "declared" } else { "not declared" };
+        output::line(&format!("exchange {name} ({kind}): {state}"))?;
+    }
+    let counted = |one: &LaneCounts, number: fn(QueueCounts) -> u32| {
+        one.queue.map(|counts| number(counts).to_string())
+    };
+    let messages = |one: &LaneCounts| counted(one, |counts| counts.messages);
+    let consumers = |one: &LaneCounts| counted(one, |counts| counts.consumers);
+    let key = |one: &LaneCounts| one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
+    let table = TextTable::of(&found)
+        .column("!QUEUE", &|one| one.work.queue.name.clone())
+        .column("~KEY", &|one| key(one).unwrap_or_default())
+        .column("~BROKERS", &|one| brokers_of(&config.amqp, &one.work.queue.name))
+        .column(">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned()))
+        .column(">CONSUMERS", &|one| consumers(one).unwrap_or_default())
+        .column(">RETRYING", &|one| one.retrying.to_string())
+        .column(">DEAD", &|one| one.dead.to_string())
+        .table();
+    output::text(&table.show(global.look()))
 }
 
 fn document(config: &AmqpConfig, one: &LaneCounts) -> Value {
@@ -280,41 +262,40 @@ async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
     Store::open(&config.redis)?.spooled(&config.amqp.scope()).await
 }
 
-impl CheckQueues {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let (config, link) = open(global)?;
-        let found = bindings(config, &link).await?;
-        // Bindings are compared below, with everything else.
-        let mut all = gone(&link, &all_work(&config.amqp), None).await?;
-        let (mut same, mut missing) = (0, 0);
-        for work in all_work(&config.amqp) {
-            for queue in work.queues() {
-                if link.counts(&queue.name).await?.is_none() {
-                    missing += 1;
-                    continue;
-                }
-                let of_queue = match found.as_ref().and_then(|found| found.get(&queue.name)) {
-                    Some(found) => differences(queue, found),
-                    None => compared(&link, queue).await?,
-                };
-                same += u32::from(of_queue.is_empty());
-                all.extend(of_queue);
+/// Runs `hero amqp check`.
+pub(super) async fn check(global: &Global) -> Result<ExitCode, Error> {
+    let (config, link) = open(global)?;
+    let found = bindings(config, &link).await?;
+    // Bindings are compared below, with everything else.
+    let mut all = gone(&link, &all_work(&config.amqp), None).await?;
+    let (mut same, mut missing) = (0, 0);
+    for work in all_work(&config.amqp) {
+        for queue in work.queues() {
+            if link.counts(&queue.name).await?.is_none() {
+                missing += 1;
+                continue;
             }
+            let of_queue = match found.as_ref().and_then(|found| found.get(&queue.name)) {
+                Some(found) => differences(queue, found),
+                None => compared(&link, queue).await?,
+            };
+            same += u32::from(of_queue.is_empty());
+            all.extend(of_queue);
         }
-        link.close().await;
-        let document = || {
-            json!({
-                "same": same,
-                "not_declared": missing,
-                "differences": all,
-                "bindings_compared": found.is_some(),
-            })
-        };
-        let sum = format!("{same} queues are as configured, {missing} not declared yet\n");
-        let told = |difference: &String| difference.clone() + "\n";
-        global.print(document, || all.iter().map(told).chain([sum]).collect())?;
-        Ok(if all.is_empty() { Exit::Ok } else { Exit::Config }.into())
     }
+    link.close().await;
+    let document = || {
+        json!({
+            "same": same,
+            "not_declared": missing,
+            "differences": all,
+            "bindings_compared": found.is_some(),
+        })
+    };
+    let sum = format!("{same} queues are as configured, {missing} not declared yet\n");
+    let told = |difference: &String| difference.clone() + "\n";
+    global.print(document, || all.iter().map(told).chain([sum]).collect())?;
+    Ok(if all.is_empty() { Exit::Ok } else { Exit::Config }.into())
 }
 
 /// Compares a queue by the protocol, which names the first other argument.

@@ -138,7 +138,7 @@ fn per_job(before: u64, after: u64, jobs: usize) -> f64 {
 }
 
 fn osis() -> Result<crate::proto::target::ScriptType, Error> {
-    crate::cli::exec::parsed("osis")
+    crate::cli::input::parsed("osis")
 }
 
 #[cfg(test)]

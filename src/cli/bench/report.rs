@@ -103,17 +103,14 @@ impl BenchReport {
     pub(super) fn table(&self) -> String {
         let number = |of: &ReportLine, value| figure(value, of.row.decimals);
         let ratio = |of: &ReportLine| of.ratio.as_ref().map(|(it, what)| format!("{it:.2} {what}"));
-        let table = TextTable::of(
-            &self.lines,
-            &[
-                ("MEASURE", &|of| of.row.title.to_owned()),
-                (">MEDIAN", &|of| number(of, of.spread.median)),
-                (">MIN", &|of| number(of, of.spread.min)),
-                (">MAX", &|of| number(of, of.spread.max)),
-                ("UNIT", &|of| of.row.unit.to_owned()),
-                ("RATIO", &|of| ratio(of).unwrap_or_default()),
-            ],
-        );
+        let table = TextTable::of(&self.lines)
+            .column("MEASURE", &|of| of.row.title.to_owned())
+            .column(">MEDIAN", &|of| number(of, of.spread.median))
+            .column(">MIN", &|of| number(of, of.spread.min))
+            .column(">MAX", &|of| number(of, of.spread.max))
+            .column("UNIT", &|of| of.row.unit.to_owned())
+            .column("RATIO", &|of| ratio(of).unwrap_or_default())
+            .table();
         table.render()
     }
 

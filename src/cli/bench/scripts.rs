@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::figures::{Figures, millis, quantile};
 use super::load::{self, JobKind};
 use crate::cli::dev::first_actor;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::stage::{Stage, unavailable};
 use crate::config::Config;
 use crate::engine::process::{Scratch, Service, ServiceSpec, find_program};
@@ -22,50 +22,29 @@ const OPEN: &str = "bash_open";
 /// Turns: jobs run with a sandbox, then without one.
 const TURNS: usize = 4;
 
-/// A language with the names of its figures.
-struct Language {
-    script_type: &'static str,
-    program: &'static str,
-    script: &'static str,
-    bare: &'static str,
-    job: &'static str,
-}
-
-const LANGUAGES: [Language; 2] = [
-    Language {
-        script_type: "python",
-        program: "/usr/bin/python3",
-        script: "print(1)",
-        bare: "python_bare_ms",
-        job: "python_wait_ms",
-    },
-    Language {
-        script_type: "bash",
-        program: "/bin/bash",
-        script: ":",
-        bare: "bash_bare_ms",
-        job: "bash_wait_ms",
-    },
+/// The languages: the type, the program and the script, and the names of the figures, bare and as a job.
+const LANGUAGES: [([&str; 3], [&str; 2]); 2] = [
+    (["python", "/usr/bin/python3", "print(1)"], ["python_bare_ms", "python_wait_ms"]),
+    (["bash", "/bin/bash", ":"], ["bash_bare_ms", "bash_wait_ms"]),
 ];
 
 /// Measures every language whose interpreter is installed.
 pub(super) async fn measure(stage: &mut Stage) -> Result<Figures, Error> {
     let mut figures = Figures::new();
-    for language in LANGUAGES {
-        if find_program(language.program).is_none() {
+    for ([script_type, program, script], [of_bare, of_job]) in LANGUAGES {
+        if find_program(program).is_none() {
             continue;
         }
-        let mut times = bare(&language).map_err(|error| {
-            unavailable(format!("cannot measure {}: {error}", language.program))
-        })?;
-        figures.insert(language.bare, millis(quantile(&mut times, 0.5)));
-        let actor = first_actor(parsed(language.script_type)?)?;
+        let mut times = bare(program, script)
+            .map_err(|error| unavailable(format!("cannot measure {program}: {error}")))?;
+        figures.insert(of_bare, millis(quantile(&mut times, 0.5)));
+        let actor = first_actor(parsed(script_type)?)?;
         stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
         stage.until_present(std::slice::from_ref(&actor)).await?;
         // The warm-up jobs are enough for a warm interpreter to be ready.
-        let kind = JobKind::new(language.script_type, language.script);
+        let kind = JobKind::new(script_type, script);
         let mut times = load::latency(&stage.client, &kind, TIMES).await?;
-        figures.insert(language.job, millis(quantile(&mut times, 0.5)));
+        figures.insert(of_job, millis(quantile(&mut times, 0.5)));
         stage.end_units(None).await?;
     }
     if find_program("/bin/bash").is_some() {
@@ -104,14 +83,14 @@ async fn sandbox(stage: &mut Stage) -> Result<Figures, Error> {
 }
 
 /// Starts the interpreter with the script's file and waits for its end.
-fn bare(language: &Language) -> std::io::Result<Vec<Duration>> {
+fn bare(program: &str, script: &str) -> std::io::Result<Vec<Duration>> {
     let scratch = Scratch::new()?;
-    let file: OsString = scratch.file("script", language.script)?.into();
+    let file: OsString = scratch.file("script", script)?.into();
     (0..TIMES)
         .map(|_| {
             let output = File::options().write(true).open("/dev/null")?;
             let spec = ServiceSpec {
-                program: language.program.into(),
+                program: program.into(),
                 args: vec![file.clone()],
                 output: Some(output),
                 ..ServiceSpec::default()

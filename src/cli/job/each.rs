@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::{Global, output};
 use crate::client::{ChangedJob, Client, ClientError};
 use crate::error::{Error, Exit};

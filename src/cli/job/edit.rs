@@ -10,7 +10,7 @@ use serde_json::json;
 use super::bulk::JobChoice;
 use crate::cli::Global;
 use crate::cli::correction::{Correction, check};
-use crate::cli::exec::parsed;
+use crate::cli::input::{bad, parsed};
 use crate::cli::job_options::{TIME_HELP, spoken_time};
 use crate::cli::time::{local, local_zone};
 use crate::client::{Client, JobChange, JobValues};
@@ -80,22 +80,13 @@ impl EditJob {
     }
 
     fn place(&self) -> Result<JobEdit, Error> {
-        let group = self.group.as_deref();
+        let (group, priority) = (self.group.as_deref(), self.priority.as_deref());
+        let at = self.at.as_ref().map(|text| spoken_time(text, self.jobs.zone()));
         let group = group.map(|name| (!name.is_empty()).then(|| parsed(name)).transpose());
         Ok(JobEdit {
-            priority: self
-                .priority
-                .as_deref()
-                .map(|text| parsed(Priority::of_word(text)))
-                .transpose()?,
+            priority: priority.map(|text| parsed(Priority::of_word(text))).transpose()?,
             group: group.transpose()?,
-            run_at: match &self.at {
-                Some(text) => Some(
-                    spoken_time(text, self.jobs.zone())
-                        .map_err(|error| Error::new(Exit::Data, format!("--at: {error}")))?,
-                ),
-                None => None,
-            },
+            run_at: at.transpose().map_err(|error| bad(format!("--at: {error}")))?,
             ..JobEdit::default()
         })
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::moment::PastZone;
 use crate::cli::Global;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::output;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
@@ -14,7 +14,7 @@ use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
 use crate::proto::text::counted;
-use crate::store::{JobSearch, JobSummary, ListQuery};
+use crate::store::{JobSearch, ListQuery};
 
 /// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
 #[derive(Debug, Args)]
@@ -56,13 +56,9 @@ impl JobErrors {
         let now = client.now().await?;
         let from = self.zone.read_given("--since", self.since.as_ref(), now)?;
         let to = self.zone.read_given("--until", self.until.as_ref(), now)?;
-        let is_within = |job: &JobSummary| {
-            let failed = job.time("finished_at");
-            from.is_none_or(|from| failed.is_some_and(|at| at >= from))
-                && to.is_none_or(|to| failed.is_some_and(|at| at <= to))
-        };
+        let search = JobSearch { ended_since: from, ended_until: to, ..JobSearch::default() };
         let limit = self.limit.into();
-        let found = client.error_groups(&query, &JobSearch::default(), is_within, limit).await?;
+        let found = client.error_groups(&query, &search, |_| true, limit).await?;
         let sought = Sought::new(if self.dead { "dead letter" } else { "job is in error" })
             .by("of type", self.script_type.as_ref())
             .by("since", self.since.as_ref())
@@ -78,14 +74,11 @@ impl JobErrors {
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
     let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
-    TextTable::of(
-        groups,
-        &[
-            (">JOBS", &|of| of.jobs.to_string()),
-            ("!ERROR", &|of| of.kind.clone()),
-            (">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default()),
-            ("#LAST JOB", &|of| of.last_job.clone()),
-            ("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" ")),
-        ],
-    )
+    TextTable::of(groups)
+        .column(">JOBS", &|of| of.jobs.to_string())
+        .column("!ERROR", &|of| of.kind.clone())
+        .column(">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default())
+        .column("#LAST JOB", &|of| of.last_job.clone())
+        .column("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" "))
+        .table()
 }

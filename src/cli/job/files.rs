@@ -64,10 +64,11 @@ fn table(files: &[JobFile]) -> TextTable {
         FileSide::Output => "output".to_owned(),
         FileSide::Stdin => "stdin".to_owned(),
     };
-    TextTable::of(
-        files,
-        &[("NAME", &|of| of.name.clone()), (">BYTES", &|of| of.size.to_string()), ("KIND", &kind)],
-    )
+    TextTable::of(files)
+        .column("NAME", &|of| of.name.clone())
+        .column(">BYTES", &|of| of.size.to_string())
+        .column("KIND", &kind)
+        .table()
 }
 
 impl FetchFile {

@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::moment::PastZone;
-use crate::cli::exec::parsed;
+use crate::cli::input::parsed;
 use crate::cli::sought::quoted;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::ErrorKindFilter;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filter::JobFilters;
-use crate::cli::exec::parsed;
-use crate::cli::table::{ColumnOf, TextTable, first_line, shortened};
+use crate::cli::input::parsed;
+use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
 use crate::client::Client;
@@ -65,9 +65,7 @@ impl JobList {
         let next = next.map(|cursor| cursor.to_string());
         let table = || table(&items, Timestamp::now(), self.filter.dead);
         global.list(|| json!({ "jobs": items, "next": next }), table, self.filter.sought())?;
-        if let Some(next) = next.filter(|_| !global.json) {
-            output::note(&format!("more: {}", self.command_for(&next)));
-        }
+        global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
 
@@ -109,25 +107,25 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         start.map(|time| local_second(time, &zone)).unwrap_or_default()
     };
     let error = |job: &JobSummary| first_line(&field(job, "error"));
-    let columns: [ColumnOf<'_, JobSummary>; 9] = [
-        ("#ID", &|job| job.id.to_string()),
-        ("~NAME", &|job| shortened(&field(job, "name"))),
-        if of_dead { (">DIED", &died) } else { ("*STATUS", &state) },
-        ("TYPE", &|job| field(job, "script_type")),
-        ("?~TARGET", &target),
-        ("?>ATTEMPT", &|job| field(job, "attempt")),
-        (">AGE", &|job| since(job, "created_at")),
-        (">TOOK", &|job| took(job, now).unwrap_or_default()),
-        ("?~ACTOR", &|job| field(job, "actor")),
-    ];
-    let mut columns = columns.to_vec();
+    let table = TextTable::of(jobs)
+        .column("#ID", &|job| job.id.to_string())
+        .column("~NAME", &|job| shortened(&field(job, "name")));
+    let table =
+        if of_dead { table.column(">DIED", &died) } else { table.column("*STATUS", &state) };
+    let mut table = table
+        .column("TYPE", &|job| field(job, "script_type"))
+        .column("?~TARGET", &target)
+        .column("?>ATTEMPT", &|job| field(job, "attempt"))
+        .column(">AGE", &|job| since(job, "created_at"))
+        .column(">TOOK", &|job| took(job, now).unwrap_or_default())
+        .column("?~ACTOR", &|job| field(job, "actor"));
     if jobs.iter().any(|job| !starts(job).is_empty()) {
-        columns.push(("STARTS", &starts));
+        table = table.column("STARTS", &starts);
     }
     if jobs.iter().any(|job| job.fields.contains_key("error")) {
-        columns.push(("!ERROR", &error));
+        table = table.column("!ERROR", &error);
     }
-    TextTable::of(jobs, &columns)
+    table.table()
 }
 
 /// The state, with a mark if the job is late or slow, and what it waits for.

@@ -4,10 +4,11 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::cli::input::bad;
 use crate::cli::time::local_zone;
 use crate::client::Client;
 use crate::config::time_zone;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::spoken_time::parse_past_time;
 use crate::store::LogLine;
 
@@ -28,8 +29,7 @@ impl PastZone {
         now: Timestamp,
     ) -> Result<Timestamp, Error> {
         let zone = self.timezone.clone().unwrap_or_else(local_zone);
-        let read = parse_past_time(text, &zone, now);
-        read.map_err(|error| Error::new(Exit::Data, format!("{option}: {error}")))
+        parse_past_time(text, &zone, now).map_err(|error| bad(format!("{option}: {error}")))
     }
 
     /// Parses the moment of an option, if it is given.

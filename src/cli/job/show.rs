@@ -155,17 +155,14 @@ fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
         let ended = of.ended_at.as_ref()?.parse().ok()?;
         Some(took(between(of.started_at.parse().ok()?, ended)))
     };
-    let table = TextTable::of(
-        attempts,
-        &[
-            ("STARTED", &|of| local_text(&of.started_at, &local_zone())),
-            (">TOOK", &|of| took(of).unwrap_or_default()),
-            ("ENDED", &|of| of.ended.as_str().to_owned()),
-            ("?~ACTOR", &|of| of.actor.clone().unwrap_or_default()),
-            ("?~HOST", &|of| of.hostname.clone().unwrap_or_default()),
-            ("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default())),
-        ],
-    );
+    let table = TextTable::of(attempts)
+        .column("STARTED", &|of| local_text(&of.started_at, &local_zone()))
+        .column(">TOOK", &|of| took(of).unwrap_or_default())
+        .column("ENDED", &|of| of.ended.as_str().to_owned())
+        .column("?~ACTOR", &|of| of.actor.clone().unwrap_or_default())
+        .column("?~HOST", &|of| of.hostname.clone().unwrap_or_default())
+        .column("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default()))
+        .table();
     let plain = OutputLook { colour: false, ..look.indented(2) };
     table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{InContext, contexts};
-use crate::cli::exec::parsed;
 use crate::cli::input::open;
+use crate::cli::input::parsed;
 use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};

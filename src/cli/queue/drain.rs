@@ -60,7 +60,7 @@ impl Drain {
             || json!({ "paused": changed, "running": 0 }),
             || "drained: no job of these queues runs\n".to_owned(),
         )?;
-        output::hint(global, &format!("afterwards: {}", self.which.resume()));
+        global.hint(&format!("afterwards: {}", self.which.resume()));
         Ok(())
     }
 }

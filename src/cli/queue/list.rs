@@ -87,19 +87,16 @@ fn table(queues: &[QueueState]) -> TextTable {
         rate.map(|rate| format!("{rate:.1}")).unwrap_or_default()
     };
     let held = |row: &TargetRow<'_>| row.queues.iter().map(|state| state.held).sum::<u64>();
-    TextTable::of(
-        &rows,
-        &[
-            ("!QUEUE", &|row| row.target.to_string()),
-            (">URGENT", &|row| row.depth(Priority::Urgent)),
-            (">NORMAL", &|row| row.depth(Priority::Normal)),
-            (">BACKGROUND", &|row| row.depth(Priority::Background)),
-            (">HELD", &|row| held(row).to_string()),
-            ("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default()),
-            ("?>JOBS/S", &rate),
-            ("*STATE", &TargetRow::state),
-        ],
-    )
+    TextTable::of(&rows)
+        .column("!QUEUE", &|row| row.target.to_string())
+        .column(">URGENT", &|row| row.depth(Priority::Urgent))
+        .column(">NORMAL", &|row| row.depth(Priority::Normal))
+        .column(">BACKGROUND", &|row| row.depth(Priority::Background))
+        .column(">HELD", &|row| held(row).to_string())
+        .column("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default())
+        .column("?>JOBS/S", &rate)
+        .column("*STATE", &TargetRow::state)
+        .table()
 }
 
 #[cfg(test)]

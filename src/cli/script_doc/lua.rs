@@ -46,10 +46,10 @@ impl LuaText {
 fn list(scripts: &[LuaSource], global: &Global) -> Result<(), Error> {
     let row = |script: &LuaSource| json!({ "name": script.name, "about": script.about });
     let table = || {
-        TextTable::of(
-            scripts,
-            &[("SCRIPT", &|of| of.name.to_owned()), ("WHAT IT DOES", &|of| of.about.clone())],
-        )
+        TextTable::of(scripts)
+            .column("SCRIPT", &|of| of.name.to_owned())
+            .column("WHAT IT DOES", &|of| of.about.clone())
+            .table()
     };
     global.print(|| scripts.iter().map(row).collect(), || table().render())
 }

@@ -85,6 +85,10 @@ fn memory(redis: &RedisState) -> String {
 }
 
 fn supervisors(moment: &Moment, look: OutputLook) -> String {
+    if moment.supervisors.is_empty() && moment.refuses_writes() {
+        return "supervisors are not known: none can renew its presence while redis refuses writes\n"
+            .to_owned();
+    }
     if moment.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"
@@ -96,37 +100,31 @@ fn supervisors(moment: &Moment, look: OutputLook) -> String {
             .unwrap_or_default()
     };
     let is_ok = |redis: &str| redis == "ok";
-    let table = TextTable::of(
-        &moment.supervisors,
-        &[
-            ("SUPERVISOR", &|of| fitted(&of.unit, NAME_WIDTH)),
-            ("HOST", &|of| fitted(&of.hostname, NAME_WIDTH)),
-            (">PID", &|of| of.pid.to_string()),
-            (">UP", &|of| ago(&of.started_at)),
-            (">SEEN", &|of| ago(&of.last_heartbeat)),
-            ("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned()),
-            ("VERSION", &|of| fitted(&of.version, NAME_WIDTH)),
-        ],
-    );
+    let table = TextTable::of(&moment.supervisors)
+        .column("SUPERVISOR", &|of| fitted(&of.unit, NAME_WIDTH))
+        .column("HOST", &|of| fitted(&of.hostname, NAME_WIDTH))
+        .column(">PID", &|of| of.pid.to_string())
+        .column(">UP", &|of| ago(&of.started_at))
+        .column(">SEEN", &|of| ago(&of.last_heartbeat))
+        .column("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned())
+        .column("VERSION", &|of| fitted(&of.version, NAME_WIDTH))
+        .table();
     let failing = moment.supervisors.iter().filter(|of| !is_ok(&of.redis));
     failing.fold(table.show(look), |text, of| text + wrapped(&of.unit, &of.redis).as_str())
 }
 
 fn actors(moment: &Moment, look: OutputLook) -> String {
     let counts: Vec<_> = moment.actor_counts.iter().collect();
-    let table = TextTable::of(
-        &counts,
-        &[
-            ("ACTORS OF TYPE", &|(of, _)| fitted(of.as_str(), NAME_WIDTH)),
-            (">LIVE", &|(_, count)| count.live.to_string()),
-            (">READY", &|(_, count)| count.ready.to_string()),
-            (">DRAINING", &|(_, count)| count.draining.to_string()),
-            (">HOLDING", &|(_, count)| count.holding.to_string()),
-            (">RUNNING", &|(_, count)| count.running.to_string()),
-            (">TASKS", &|(_, count)| count.tasks.to_string()),
-        ],
-    );
-    table.show(look)
+    TextTable::of(&counts)
+        .column("ACTORS OF TYPE", &|(of, _)| fitted(of.as_str(), NAME_WIDTH))
+        .column(">LIVE", &|(_, count)| count.live.to_string())
+        .column(">READY", &|(_, count)| count.ready.to_string())
+        .column(">DRAINING", &|(_, count)| count.draining.to_string())
+        .column(">HOLDING", &|(_, count)| count.holding.to_string())
+        .column(">RUNNING", &|(_, count)| count.running.to_string())
+        .column(">TASKS", &|(_, count)| count.tasks.to_string())
+        .table()
+        .show(look)
 }
 
 fn queues(moment: &Moment, look: OutputLook) -> String {
@@ -137,17 +135,14 @@ fn queues(moment: &Moment, look: OutputLook) -> String {
     // Trouble first: jobs without an actor, then the longest wait.
     let is_served = |of: &(QueueState, u64)| !lacks_actor(&of.0, of.1);
     shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
-    let table = TextTable::of(
-        &shown[..shown.len().min(QUEUES_SHOWN)],
-        &[
-            ("QUEUE", &|(state, _)| fitted(&state.queue.to_string(), QUEUE_WIDTH)),
-            (">DEPTH", &|(state, _)| state.depth.to_string()),
-            (">HELD", &|(state, _)| state.held.to_string()),
-            (">WAIT", &|(state, _)| state.oldest_wait.map(brief).unwrap_or_default()),
-            (">ACTORS", &|(_, actors)| actors.to_string()),
-            ("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned()),
-        ],
-    );
+    let table = TextTable::of(&shown[..shown.len().min(QUEUES_SHOWN)])
+        .column("QUEUE", &|(state, _)| fitted(&state.queue.to_string(), QUEUE_WIDTH))
+        .column(">DEPTH", &|(state, _)| state.depth.to_string())
+        .column(">HELD", &|(state, _)| state.held.to_string())
+        .column(">WAIT", &|(state, _)| state.oldest_wait.map(brief).unwrap_or_default())
+        .column(">ACTORS", &|(_, actors)| actors.to_string())
+        .column("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned())
+        .table();
     let more = shown.len().saturating_sub(QUEUES_SHOWN);
     let more = match more {
         0 => String::new(),
@@ -165,20 +160,17 @@ fn types(moment: &Moment, look: OutputLook) -> String {
     let hour = |of: &TypeState, number: fn(&LastHour) -> u64| {
         of.hour.map(|hour| number(&hour).to_string()).unwrap_or_default()
     };
-    let table = TextTable::of(
-        &moment.types,
-        &[
-            ("JOBS OF TYPE", &|of| fitted(of.script_type.as_str(), NAME_WIDTH)),
-            (">AFTER", &|of| of.waiting.to_string()),
-            (">SCHEDULED", &|of| of.scheduled.to_string()),
-            (">DUE", &|of| of.due.to_string()),
-            (">HELD", &|of| moment.held(&of.script_type).to_string()),
-            (">DONE/H", &|of| hour(of, |hour| hour.finished)),
-            (">FAILED/H", &|of| hour(of, |hour| hour.failed)),
-            (">DEAD/H", &|of| hour(of, |hour| hour.dead)),
-        ],
-    );
-    table.show(look)
+    TextTable::of(&moment.types)
+        .column("JOBS OF TYPE", &|of| fitted(of.script_type.as_str(), NAME_WIDTH))
+        .column(">AFTER", &|of| of.waiting.to_string())
+        .column(">SCHEDULED", &|of| of.scheduled.to_string())
+        .column(">DUE", &|of| of.due.to_string())
+        .column(">HELD", &|of| moment.held(&of.script_type).to_string())
+        .column(">DONE/H", &|of| hour(of, |hour| hour.finished))
+        .column(">FAILED/H", &|of| hour(of, |hour| hour.failed))
+        .column(">DEAD/H", &|of| hour(of, |hour| hour.dead))
+        .table()
+        .show(look)
 }
 
 /// Returns a text of at most this width; a longer one loses its middle.

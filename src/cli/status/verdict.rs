@@ -169,7 +169,7 @@ impl Totals {
         format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {depth}, held: {held}")
     }
 
-    fn figures(&self, moment: &Moment, thresholds: &CheckConfig) -> String {
+    fn figures(&self, moment: &Moment, of: &CheckConfig) -> String {
         // A figure alerts above its threshold, a threshold of `[check]` from its value on.
         let above = |threshold: u64| threshold.checked_sub(1).map(|below| below.to_string());
         let off = |value: u64| (value > 0).then(|| value.to_string());
@@ -180,47 +180,25 @@ impl Totals {
             let (warning, critical): (_, Option<String>) = (warning.unwrap_or_default(), critical);
             format!("{name}={value};{warning};{};0", critical.unwrap_or_default())
         };
-        let least = (thresholds.supervisors_min > 0).then(|| {
-            let least = thresholds.supervisors_min;
-            format!("{least}:")
-        });
+        let count = |name, number: u64, warning, critical| {
+            figure(name, number.to_string(), above(warning), above(critical))
+        };
+        let least = off(of.supervisors_min).map(|least| format!("{least}:"));
+        let wait = format!("{:.3}s", self.oldest_wait.as_secs_f64());
         let mut figures = vec![
             figure("supervisors", moment.supervisors.len().to_string(), None, least),
-            figure("actors", self.actors.to_string(), None, None),
-            figure("jobs", self.depth.to_string(), None, None),
-            figure(
-                "deepest",
-                self.deepest.to_string(),
-                above(thresholds.depth_warning),
-                above(thresholds.depth_critical),
-            ),
-            figure(
-                "wait",
-                format!("{:.3}s", self.oldest_wait.as_secs_f64()),
-                seconds(thresholds.wait_warning),
-                seconds(thresholds.wait_critical),
-            ),
-            figure("held", self.held.to_string(), None, None),
-            figure("due", self.due.to_string(), None, None),
-            figure(
-                "failed",
-                self.failed.to_string(),
-                above(thresholds.failed_warning),
-                above(thresholds.failed_critical),
-            ),
-            figure(
-                "dead",
-                self.dead.to_string(),
-                above(thresholds.dead_warning),
-                above(thresholds.dead_critical),
-            ),
+            count("actors", self.actors, 0, 0),
+            count("jobs", self.depth, 0, 0),
+            count("deepest", self.deepest, of.depth_warning, of.depth_critical),
+            figure("wait", wait, seconds(of.wait_warning), seconds(of.wait_critical)),
+            count("held", self.held, 0, 0),
+            count("due", self.due, 0, 0),
+            count("failed", self.failed, of.failed_warning, of.failed_critical),
+            count("dead", self.dead, of.dead_warning, of.dead_critical),
         ];
-        let memory = figure(
-            "memory",
-            format!("{}B", redis.memory_used_bytes),
-            of_memory(thresholds.memory_warning),
-            of_memory(thresholds.memory_critical),
-        );
+        let used = format!("{}B", redis.memory_used_bytes);
+        let memory =
+            figure("memory", used, of_memory(of.memory_warning), of_memory(of.memory_critical));
         figures.push(match redis.memory_max_bytes {
             0 => memory,
             most => format!("{memory};{most}"),

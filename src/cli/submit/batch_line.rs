@@ -62,6 +62,7 @@ pub(super) fn read(
     line.insert("script".to_owned(), script.into());
     let mut job = job_of_members(line)?;
     set_type(&mut job, &from, config)?;
+    job.spec.name = job.spec.name.or_else(|| from.job_name());
     Ok((job, files))
 }
 

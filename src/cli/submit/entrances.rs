@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::graph;
 use crate::cli::job_options::JobOptions;
-use crate::client::{JobBuilder, job_of_line};
+use crate::client::{Graph, JobBuilder, job_of_line};
 use crate::config::Config;
 use crate::proto::job::{Entrance, FieldKind, Job, SETTINGS, Setting};
 
@@ -101,20 +101,20 @@ fn table(setting: &Setting, name: &str, others: &[(&str, &str)]) -> String {
     format!("[{name}]\n{} = {}\n{}\n", setting.word, sample(setting).2, others.join("\n"))
 }
 
-fn from_graph(text: &str) -> Result<Job, String> {
+fn graph_of(text: &str) -> Result<Graph, String> {
     let path = Path::new("g.toml");
     let source = graph::parse(path, text).map_err(|error| error.message)?;
     let read = graph::GraphFile::read(&source, path, &Config::default());
-    let (_, graph) = read.map_err(|error| error.message)?;
-    let jobs = graph.jobs().map_err(|error| error.to_string())?;
+    read.map(|(_, graph)| graph).map_err(|error| error.message)
+}
+
+fn from_graph(text: &str) -> Result<Job, String> {
+    let jobs = graph_of(text)?.jobs().map_err(|error| error.to_string())?;
     jobs.into_iter().next().ok_or_else(|| "no job".to_owned())
 }
 
 fn from_callback(text: &str) -> Result<Job, String> {
-    let path = Path::new("g.toml");
-    let source = graph::parse(path, text).map_err(|error| error.message)?;
-    let read = graph::GraphFile::read(&source, path, &Config::default());
-    let (_, graph) = read.map_err(|error| error.message)?;
+    let graph = graph_of(text)?;
     graph.callbacks().next().map(|(_, job)| job.clone()).ok_or_else(|| "no callback".to_owned())
 }
 

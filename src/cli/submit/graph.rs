@@ -10,12 +10,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::cli::given_files::{folder_of, read_files};
-use crate::cli::input;
+use crate::cli::input::{self, bad};
 use crate::cli::script::ScriptSource;
 use crate::cli::time::local_zone;
 use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec, notify_names};
 use crate::proto::spoken_time::parse_time;
@@ -69,22 +69,16 @@ pub(super) fn read_file(path: &Path) -> Result<String, Error> {
 /// Parses the text of a graph's file.
 ///
 /// # Errors
-/// [`Exit::Data`] with file, line and column.
+/// [`crate::error::Exit::Data`] with file, line and column.
 pub(super) fn parse<'t>(path: &'t Path, text: &'t str) -> Result<Source<'t>, Error> {
-    Source::parse(path, text).map_err(refused)
-}
-
-/// A mistake in a graph is bad data, not a wrong configuration.
-#[expect(clippy::needless_pass_by_value, reason = "map_err passes a value")]
-fn refused(error: impl ToString) -> Error {
-    Error::new(Exit::Data, error.to_string())
+    Source::parse(path, text).map_err(bad)
 }
 
 impl<'s> GraphFile<'s> {
     /// Reads the jobs of a file.
     ///
     /// # Errors
-    /// [`Exit::Data`] with file, line and column.
+    /// [`crate::error::Exit::Data`] with file, line and column.
     pub(super) fn read(
         source: &'s Source<'s>,
         path: &Path,
@@ -101,30 +95,28 @@ impl<'s> GraphFile<'s> {
                 "on_failure",
                 "on_end",
             ])
-            .map_err(refused)?;
+            .map_err(bad)?;
         let mut defaults = (JobSpec::default(), DefaultKeys::default());
-        if let Some(table) =
-            source.job_table("defaults", Entrance::GraphDefaults).map_err(refused)?
-        {
-            defaults.1 = table.read(&["at"], &mut defaults.0).map_err(refused)?;
-            defaults.1.check(&table).map_err(refused)?;
+        if let Some(table) = source.job_table("defaults", Entrance::GraphDefaults).map_err(bad)? {
+            defaults.1 = table.read(&["at"], &mut defaults.0).map_err(bad)?;
+            defaults.1.check(&table).map_err(bad)?;
         }
         // In the order of the file: jobs without prerequisites are dispatched in it.
-        let tables = source.job_tables("job", Entrance::Graph).map_err(refused)?;
+        let tables = source.job_tables("job", Entrance::Graph).map_err(bad)?;
         if tables.is_empty() {
             let message = "has no job: each is a table such as [job.fetch]".to_owned();
-            return Err(refused(source.wrong(None, message)));
+            return Err(bad(source.wrong(None, message)));
         }
         let mut file = Self { source, jobs: HashMap::new(), prerequisites: HashMap::new() };
         let mut graph = named_graph(source)?;
         for table in tables {
             let mut spec = defaults.0.clone();
             let keys: NodeKeys =
-                table.read(&["after", "after_any", "at"], &mut spec).map_err(refused)?;
+                table.read(&["after", "after_any", "at"], &mut spec).map_err(bad)?;
             let of_all = defaults.0.script_type.as_ref();
             read_script(&mut spec, keys.file.as_ref(), (&table, of_all), path, config)?;
             let mut job = Job::from(spec);
-            start_at(&mut job, &keys, &defaults.1, &table).map_err(refused)?;
+            start_at(&mut job, &keys, &defaults.1, &table).map_err(bad)?;
             let files = read_inputs(&job, &keys, &table, path, config)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
             let (after, after_any) = (keys.after.iter(), keys.after_any.iter());
@@ -139,9 +131,9 @@ impl<'s> GraphFile<'s> {
         }
         for callback in GraphCallback::ALL {
             let table = source.job_table(callback.as_str(), Entrance::GraphCallback);
-            let Some(table) = table.map_err(refused)? else { continue };
+            let Some(table) = table.map_err(bad)? else { continue };
             let mut spec = defaults.0.clone();
-            let keys: CallbackKeys = table.read(&[], &mut spec).map_err(refused)?;
+            let keys: CallbackKeys = table.read(&[], &mut spec).map_err(bad)?;
             let of_all = defaults.0.script_type.as_ref();
             read_script(&mut spec, keys.file.as_ref(), (&table, of_all), path, config)?;
             file.jobs.insert(callback.as_str().to_owned(), table.span.clone());
@@ -168,18 +160,18 @@ impl<'s> GraphFile<'s> {
 /// Returns an empty graph with the id, the name and the notifications that the file gives.
 fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     let mut graph = Graph::new();
-    if let Some((id, span)) = source.text("id").map_err(refused)? {
+    if let Some((id, span)) = source.text("id").map_err(bad)? {
         let id = id.parse::<JobId>();
-        graph.set_id(id.map_err(|error| refused(source.wrong(Some(span), error.to_string())))?);
+        graph.set_id(id.map_err(|error| bad(source.wrong(Some(span), error.to_string())))?);
     }
-    if let Some((name, span)) = source.text("name").map_err(refused)? {
+    if let Some((name, span)) = source.text("name").map_err(bad)? {
         let name = name.parse::<JobName>();
-        graph.set_name(name.map_err(|error| refused(source.wrong(Some(span), error.to_string())))?);
+        graph.set_name(name.map_err(|error| bad(source.wrong(Some(span), error.to_string())))?);
     }
-    if let Some((names, span)) = source.texts("notify").map_err(refused)? {
+    if let Some((names, span)) = source.texts("notify").map_err(bad)? {
         let names = notify_names(names.iter().map(String::as_str));
         graph.notify(
-            names.map_err(|error| refused(source.wrong(Some(span), format!("notify: {error}"))))?,
+            names.map_err(|error| bad(source.wrong(Some(span), format!("notify: {error}"))))?,
         );
     }
     Ok(graph)
@@ -242,7 +234,7 @@ fn read_inputs(
         Error::new(error.exit, table.wrong(key, message).to_string())
     })?;
     let checked = config.check_files(&job.spec, &files);
-    checked.map_err(|error| refused(table.wrong(key, error)))?;
+    checked.map_err(|error| bad(table.wrong(key, error)))?;
     Ok(files)
 }
 
@@ -259,7 +251,7 @@ fn read_script(
         spec.script_type.take_if(|own| Some(&*own) == of_all);
         return match (spec.script.is_empty(), file) {
             (true, None) => Ok(()),
-            _ => Err(refused(table.wrong("uses", "cannot be set beside script or file"))),
+            _ => Err(bad(table.wrong("uses", "cannot be set beside script or file"))),
         };
     }
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -267,18 +259,18 @@ fn read_script(
     let (key, from) = match (script, file) {
         (Some(script), None) => ("script", ScriptSource::of(None, Some(script))),
         (None, Some(file)) => ("file", ScriptSource::of(Some(folder.join(file)), None)),
-        _ => return Err(refused(table.wrong_table("needs one of script, file and uses"))),
+        _ => return Err(bad(table.wrong_table("needs one of script, file and uses"))),
     };
     let named = spec.script_type.as_ref().map(ScriptType::as_str);
     let at_type = if named.is_some() { "type" } else { key };
-    let script_type = from.script_type(named, config).map_err(|error| {
-        refused(table.wrong(at_type, error.message.replace("--type", "`type`")))
-    })?;
+    let script_type = from
+        .script_type(named, config)
+        .map_err(|error| bad(table.wrong(at_type, error.message.replace("--type", "`type`"))))?;
     if spec.extension.is_empty() {
         spec.extension = from.extension(&script_type, config);
     }
     spec.script_type = Some(script_type);
-    config.check_asked(spec).map_err(|error| refused(table.wrong_table(error)))?;
+    config.check_asked(spec).map_err(|error| bad(table.wrong_table(error)))?;
     spec.script = from
         .read(config.job.script_size_max)
         .map_err(|error| Error::new(error.exit, table.wrong(key, error.message).to_string()))?;
@@ -288,6 +280,7 @@ fn read_script(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Exit;
 
     fn parse(text: &str) -> Result<Graph, Error> {
         let path = Path::new("g.toml");

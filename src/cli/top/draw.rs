@@ -264,15 +264,15 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
         return;
     }
     let columns = pane.about().columns;
-    let widths = columns.iter().map(|column| match column.width {
+    let widths = columns.iter().map(|(_, width)| match *width {
         0 => Constraint::Fill(1),
         width => Constraint::Length(width),
     });
-    let head = columns.iter().map(|column| aligned(column.title.to_owned(), column.is_number));
+    let head = columns.iter().map(|(title, _)| aligned(title.replace('>', ""), title));
     let head = TableRow::new(head).style(look.style(Tone::Dim));
     let chosen = Style::new().add_modifier(Modifier::REVERSED);
     // The borders, the columns of a known width, and a space before each of them.
-    let known: u16 = columns.iter().map(|column| column.width + u16::from(column.width > 0)).sum();
+    let known: u16 = columns.iter().map(|(_, width)| width + u16::from(*width > 0)).sum();
     let left = area.width.saturating_sub(2 + known).into();
     let table = Table::new(rows.iter().map(|row| drawn(row, pane, left, look)), widths)
         .header(head)
@@ -294,21 +294,22 @@ fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
 
 /// Draws a row; `left` is the width of its widest column.
 fn drawn(row: &ListRow, pane: Pane, left: usize, look: Look) -> TableRow<'static> {
-    let cells = row.cells.iter().zip(pane.about().columns).map(|(Cell { text, tone }, column)| {
-        let text = match (column.width, pane) {
+    let cells = row.cells.iter().zip(pane.about().columns);
+    let cells = cells.map(|(Cell { text, tone }, (title, width))| {
+        let text = match (*width, pane) {
             // Names of queues begin alike.
             (0, Pane::Queues) => cut_in_middle(text, left, look),
             (0, _) => text.clone(),
             (width, _) => cut(text, width.into(), look),
         };
-        aligned(text, column.is_number).style(look.style(*tone))
+        aligned(text, title).style(look.style(*tone))
     });
     TableRow::new(cells.collect::<Vec<_>>())
 }
 
-fn aligned(text: String, is_number: bool) -> TableCell<'static> {
+fn aligned(text: String, title: &str) -> TableCell<'static> {
     let line = Line::from(text);
-    TableCell::from(if is_number { line.right_aligned() } else { line })
+    TableCell::from(if title.starts_with('>') { line.right_aligned() } else { line })
 }
 
 /// Cuts a text to a width, with a mark.

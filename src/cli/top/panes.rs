@@ -90,12 +90,8 @@ pub(super) enum Tone {
     Running,
 }
 
-/// A column: its title, and its width in characters; 0 takes the rest.
-pub(super) struct ListColumn {
-    pub(super) title: &'static str,
-    pub(super) width: u16,
-    pub(super) is_number: bool,
-}
+/// A column: its title, behind `>` if it has numbers, and its width in characters; 0 takes the rest.
+pub(super) type ListColumn = (&'static str, u16);
 
 /// The words of a list.
 pub(super) struct PaneAbout {
@@ -110,55 +106,29 @@ const PANES: [PaneAbout; 5] = [
     PaneAbout {
         title: "Queues",
         when_empty: "No queue has jobs.",
-        columns: &[
-            text("QUEUE", 0),
-            number("QUEUED", 6),
-            number("HELD", 4),
-            number("WAIT", 6),
-            number("ACTORS", 6),
-        ],
+        columns: &[("QUEUE", 0), (">QUEUED", 6), (">HELD", 4), (">WAIT", 6), (">ACTORS", 6)],
     },
     PaneAbout {
         title: "Actors",
         when_empty: "No actor is live.",
-        columns: &[text("ACTOR", 17), text("STATE", 8), number("BUSY", 5), text("HOST", 0)],
+        columns: &[("ACTOR", 17), ("STATE", 8), (">BUSY", 5), ("HOST", 0)],
     },
     PaneAbout {
         title: "Running",
         when_empty: "No job runs.",
-        columns: &[
-            text("JOB", 14),
-            text("TYPE", 10),
-            number("TIME", 8),
-            text("PROGRESS", 0),
-            text("ACTOR", 18),
-        ],
+        columns: &[("JOB", 14), ("TYPE", 10), (">TIME", 8), ("PROGRESS", 0), ("ACTOR", 18)],
     },
     PaneAbout {
         title: "Failures",
         when_empty: "No job has failed.",
-        columns: &[text("JOB", 14), text("TYPE", 10), number("AGO", 8), text("ERROR", 0)],
+        columns: &[("JOB", 14), ("TYPE", 10), (">AGO", 8), ("ERROR", 0)],
     },
     PaneAbout {
         title: "Jobs",
         when_empty: "No job matches.",
-        columns: &[
-            text("JOB", 14),
-            text("TYPE", 10),
-            text("STATE", 10),
-            number("AGE", 8),
-            text("PROGRESS, ERROR", 0),
-        ],
+        columns: &[("JOB", 14), ("TYPE", 10), ("STATE", 10), (">AGE", 8), ("PROGRESS, ERROR", 0)],
     },
 ];
-
-const fn text(title: &'static str, width: u16) -> ListColumn {
-    ListColumn { title, width, is_number: false }
-}
-
-const fn number(title: &'static str, width: u16) -> ListColumn {
-    ListColumn { title, width, is_number: true }
-}
 
 impl Pane {
     /// The lists that are shown together.
@@ -170,20 +140,14 @@ impl Pane {
 
     /// The rows of a list that have `filter` in a cell or their name.
     pub(super) fn rows(self, snapshot: &Snapshot, order: QueueOrder, filter: &str) -> Vec<ListRow> {
+        let (latest, now) = (&snapshot.latest, snapshot.moment.at);
         let mut rows = match self {
             // Redis has filtered them.
             Self::Jobs => return Vec::new(),
             Self::Queues => queues(snapshot, order),
             Self::Actors => actors(snapshot),
-            Self::Running => {
-                snapshot.latest.running.iter().map(|job| running(job, snapshot.moment.at)).collect()
-            }
-            Self::Failures => snapshot
-                .latest
-                .failed
-                .iter()
-                .map(|job| failure(job, &snapshot.latest, snapshot.moment.at))
-                .collect(),
+            Self::Running => latest.running.iter().map(|job| running(job, now)).collect(),
+            Self::Failures => latest.failed.iter().map(|job| failure(job, latest, now)).collect(),
         };
         let filter = filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&filter);
@@ -249,16 +213,15 @@ fn actors(snapshot: &Snapshot) -> Vec<ListRow> {
 
 fn running(job: &JobSummary, now: Timestamp) -> ListRow {
     let time = job.time("started_at").map(|from| brief(between(from, now)));
-    ListRow {
-        key: job.id.to_string(),
-        cells: vec![
-            cell(named(job), Tone::Running),
-            cell(field(job, "script_type"), Tone::Plain),
-            cell(time.unwrap_or_default(), Tone::Plain),
-            cell(progress(job), Tone::Plain),
-            cell(field(job, "actor"), Tone::Dim),
-        ],
-    }
+    let time = cell(time.unwrap_or_default(), Tone::Plain);
+    let progress = cell(progress(job), Tone::Plain);
+    job_row(job, Tone::Running, [time, progress, cell(field(job, "actor"), Tone::Dim)])
+}
+
+/// The row of a job: its name in a tone, its type, and further cells.
+fn job_row<const N: usize>(job: &JobSummary, tone: Tone, further: [Cell; N]) -> ListRow {
+    let own = [cell(named(job), tone), cell(field(job, "script_type"), Tone::Plain)];
+    ListRow { key: job.id.to_string(), cells: own.into_iter().chain(further).collect() }
 }
 
 fn progress(job: &JobSummary) -> String {
@@ -284,16 +247,8 @@ pub(super) fn any_job(job: &JobSummary, now: Timestamp) -> ListRow {
         _ => field(job, "error").lines().next().unwrap_or_default().to_owned(),
     };
     let created = job.time("created_at").map(|time| age(time, now));
-    ListRow {
-        key: job.id.to_string(),
-        cells: vec![
-            cell(named(job), Tone::Plain),
-            cell(field(job, "script_type"), Tone::Plain),
-            cell(state, tone),
-            cell(created.unwrap_or_default(), Tone::Plain),
-            cell(note, Tone::Plain),
-        ],
-    }
+    let created = cell(created.unwrap_or_default(), Tone::Plain);
+    job_row(job, Tone::Plain, [cell(state, tone), created, cell(note, Tone::Plain)])
 }
 
 fn failure(job: &JobSummary, latest: &LatestJobs, now: Timestamp) -> ListRow {
@@ -302,15 +257,8 @@ fn failure(job: &JobSummary, latest: &LatestJobs, now: Timestamp) -> ListRow {
         Some(prerequisite) => format!("prerequisite failed: {}", named(prerequisite)),
         None => field(job, "error").lines().next().unwrap_or_default().to_owned(),
     };
-    ListRow {
-        key: job.id.to_string(),
-        cells: vec![
-            cell(named(job), Tone::Bad),
-            cell(field(job, "script_type"), Tone::Plain),
-            cell(ago.unwrap_or_default(), Tone::Plain),
-            cell(error, Tone::Plain),
-        ],
-    }
+    let ago = cell(ago.unwrap_or_default(), Tone::Plain);
+    job_row(job, Tone::Bad, [ago, cell(error, Tone::Plain)])
 }
 
 fn field<'a>(job: &'a JobSummary, name: &str) -> &'a str {

@@ -42,12 +42,13 @@ impl Sum {
 pub struct BackupWriter<W> {
     to: W,
     sum: Sum,
+    jobs_without_files: u64,
 }
 
 impl<W: Write> BackupWriter<W> {
     /// Writes nothing yet.
     pub fn new(to: W) -> Self {
-        Self { to, sum: Sum::new() }
+        Self { to, sum: Sum::new(), jobs_without_files: 0 }
     }
 
     /// Writes a line.
@@ -59,6 +60,8 @@ impl<W: Write> BackupWriter<W> {
         bytes.push(b'\n');
         self.to.write_all(&bytes)?;
         self.sum.add(line, &bytes);
+        self.jobs_without_files +=
+            u64::from(matches!(line, BackupLine::Job(job) if job.lacks_files()));
         Ok(())
     }
 
@@ -74,6 +77,11 @@ impl<W: Write> BackupWriter<W> {
     /// Returns the numbers of jobs and objects written.
     pub fn counts(&self) -> (u64, u64) {
         (self.sum.jobs, self.sum.objects)
+    }
+
+    /// Returns the number of written jobs that have not ended and whose input files are left out.
+    pub fn jobs_without_files(&self) -> u64 {
+        self.jobs_without_files
     }
 
     /// Returns the receiver of the lines.

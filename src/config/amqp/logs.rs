@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::config_error::{Fault, KeyPath};
+use crate::config::key_row::{KIB, TEN_YEARS, TIB};
 use crate::config::osis::OsisConfig;
 use crate::config::toml_table::toml_table;
-use crate::config::units;
+use crate::config::units::{duration, size};
 use crate::proto::object::{Context, ObjectType};
 
 /// The type of the objects that are log records.
@@ -15,20 +16,19 @@ const COLLECTION: &str = "msLogs";
 const INDEXED: [&str; 4] = ["time", "level", "root", "chain"];
 
 toml_table! {
-    /// `[amqp.logs]`: the collection of log records.
-    pub struct LogsConfig {
-        /// The context of the objects.
-        pub context: String = "logs".to_owned(),
-        /// The maximum number of records; beyond that the oldest are deleted.
-        pub records_max: u64 = 1_000_000,
-        /// Records of this age are deleted; zero for never.
-        #[serde(with = "units::duration")]
-        pub keep: Duration = Duration::from_hours(30 * 24),
-        /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.
-        pub spool_dir: PathBuf = PathBuf::from("/var/lib/hero/spool"),
-        /// The maximum number of bytes that the folder of a unit has.
-        #[serde(with = "units::size")]
-        pub spool_size_max: u64 = 64 << 20,
+    /// Log records: the messages of the key `log` and of the template `Logger`.
+    pub struct LogsConfig in "amqp.logs" {
+        /// The context of the objects that they are stored as, of the type `msLogs`.
+        context: String = "logs".to_owned() => Text;
+        /// The most records; beyond that the oldest are deleted.
+        records_max: u64 = 1_000_000 => Number(1, 1_000_000_000_000);
+        /// The age at which records are deleted; `0s`: never.
+        keep: Duration as "duration" = Duration::from_hours(30 * 24) => Duration(0, TEN_YEARS);
+        /// The folder for log events of brokers that RabbitMQ rejects or cannot be given. Each unit has a folder in it,
+        /// and publishes its events once RabbitMQ takes them.
+        spool_dir: PathBuf = PathBuf::from("/var/lib/hero/spool") => Folder;
+        /// The most bytes of the folder of a unit; beyond that the oldest events are lost.
+        spool_size_max: u64 as "size" = 64 << 20 => Size(64 * KIB, TIB);
     }
 }
 

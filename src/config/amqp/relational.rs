@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::config_error::{ConfigError, Fault, KeyPath};
 use crate::config::connection::{Password, empty_is_none, password_of};
+use crate::config::key_row::{HOUR, KIB, MIB};
 use crate::config::secret_url::secret_url;
 use crate::config::toml_table::toml_table;
-use crate::config::units;
+use crate::config::units::{duration, size};
 use crate::proto::target::{IllegalName, name};
 
 const TCP_SCHEME: &str = "mysql://";
@@ -38,28 +39,28 @@ name!(
 );
 
 toml_table! {
-    /// `[amqp.relational]`: the MariaDB behind `rel.*`.
-    pub struct RelationalConfig {
-        /// The address: `mysql://USER@HOST:PORT/DATABASE`, with `mysqls` through TLS, or
-        /// `mysql+unix://USER@/PATH?db=DATABASE`. Empty for no database.
-        pub url: RelationalUrl = RelationalUrl::default(),
-        /// The file with the password; the systemd credential `relational-password` without one.
-        #[serde(with = "empty_is_none")]
-        pub password_file: Option<PathBuf> = None,
+    /// A MariaDB for the messages `rel.*`. docs/relational.md has the operations.
+    pub struct RelationalConfig in "amqp.relational" {
+        /// Where: `mysql://USER@HOST:PORT/DATABASE`, `mysqls` for TLS with a verified certificate, or
+        /// `mysql+unix://USER@/PATH?db=DATABASE`. It has no password. Empty: no MariaDB.
+        ///
+        ///     amqp.relational.url = "mysql://hero@127.0.0.1:3306/beds"
+        url: RelationalUrl = RelationalUrl::default() => Text;
+        /// The file with the password. Without one, the systemd credential `relational-password` if the unit has one.
+        password_file: Option<PathBuf> as "empty_is_none" = None => File;
         /// The certificate authority of MariaDB, in PEM; by default the authorities of the system.
-        #[serde(with = "empty_is_none")]
-        pub tls_ca_file: Option<PathBuf> = None,
-        /// The maximum number of connections of one process.
-        pub connections: usize = 4,
-        /// The longest time of one operation, the wait for a connection included.
-        #[serde(with = "units::duration")]
-        pub timeout: Duration = Duration::from_secs(10),
-        /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
-        #[serde(with = "units::size")]
-        pub result_size_max: u64 = 1 << 20,
-        /// The table of processed message ids, which makes a redelivery harmless; none
-        /// without one.
-        pub ledger: Option<SqlName> = None,
+        tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// The most connections of one process.
+        connections: usize = 4 => Number(1, 1000);
+        /// The longest time of one operation, its wait for a connection included.
+        timeout: Duration as "duration" = Duration::from_secs(10) => Duration(100, HOUR);
+        /// The largest result of one fetch; the rest is on the next page.
+        result_size_max: u64 as "size" = 1 << 20 => Size(KIB, 64 * MIB);
+        /// Table of processed message ids: makes a redelivery harmless.
+        ///
+        ///     amqp.relational.ledger = "hero_messages"
+        ledger: Option<SqlName> = None => Text;
+    } with {
         /// The declared tables, by template.
         #[serde(rename = "table", skip_serializing_if = "BTreeMap::is_empty")]
         pub tables: BTreeMap<String, TableConfig> = BTreeMap::new(),
@@ -120,42 +121,35 @@ impl RelationalConfig {
 
     pub(crate) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", "relational", name]);
+        let wrong = |name, message: &str| Err(Fault::new(key(name), message));
         if !self.is_on() {
-            return match self.tables.keys().next() {
-                Some(_) => Err(Fault::new(key("table"), "needs amqp.relational.url")),
-                None => Ok(()),
-            };
+            let is_alone = self.tables.is_empty();
+            return if is_alone { Ok(()) } else { wrong("table", "needs amqp.relational.url") };
         }
         let server = self.url.server().map_err(|reason| Fault::new(key("url"), reason))?;
         if self.tls_ca_file.is_some() && !server.tls {
             let message = "is for TLS, but amqp.relational.url does not begin with mysqls";
-            return Err(Fault::new(key("tls_ca_file"), message));
+            return wrong("tls_ca_file", message);
         }
         if self.tables.len() > TABLES_MAX {
-            return Err(Fault::new(key("table"), format!("must have at most {TABLES_MAX} tables")));
+            return wrong("table", &format!("must have at most {TABLES_MAX} tables"));
         }
-        for (template, table) in &self.tables {
-            table.check(&key("table").then(template.as_str()))?;
-        }
-        Ok(())
+        let mut tables = self.tables.iter();
+        tables.try_for_each(|(template, table)| table.check(&key("table").then(template.as_str())))
     }
 }
 
 impl TableConfig {
     fn check(&self, table: &KeyPath) -> Result<(), Fault> {
+        let wrong = |name: &str, message: String| Err(Fault::new(table.then(name), message));
         if !(1..=COLUMNS_MAX).contains(&self.columns.len()) {
-            let message = format!("must have from 1 to {COLUMNS_MAX} columns");
-            return Err(Fault::new(table.then("columns"), message));
+            return wrong("columns", format!("must have from 1 to {COLUMNS_MAX} columns"));
         }
         if !(1..=KEY_MAX).contains(&self.key.len()) {
-            let message = format!("must have from 1 to {KEY_MAX} columns");
-            return Err(Fault::new(table.then("key"), message));
+            return wrong("key", format!("must have from 1 to {KEY_MAX} columns"));
         }
         match self.key.iter().find(|column| !self.columns.contains_key(*column)) {
-            Some(column) => {
-                let message = format!("has {column}, which is not in `columns`");
-                Err(Fault::new(table.then("key"), message))
-            }
+            Some(column) => wrong("key", format!("has {column}, which is not in `columns`")),
             None => Ok(()),
         }
     }

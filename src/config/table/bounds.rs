@@ -7,8 +7,8 @@ use toml::value::Value;
 
 use super::KEY_TABLES;
 use super::places::places;
-use super::row::KeyKind;
 use crate::config::config_error::{Fault, KeyPath};
+use crate::config::key_row::KeyKind;
 use crate::config::schema::Config;
 use crate::proto::units::{format_duration, format_size, parse_duration, parse_size};
 

@@ -3,7 +3,7 @@
 use toml::value::Value;
 
 use super::KEY_TABLES;
-use super::row::KeyTable;
+use crate::config::key_row::KeyTable;
 use crate::config::schema::Config;
 
 impl Config {

@@ -1,6 +1,6 @@
 //! The keys of `[job]`.
 
-use super::row::{HOUR, MIB, PIB, REDIS_STRING, SECOND, TEN_YEARS, TIB, key_table};
+use crate::config::key_row::{HOUR, MIB, PIB, REDIS_STRING, SECOND, TEN_YEARS, TIB, key_table};
 
 key_table! {
     /// Defaults and limits of every job.

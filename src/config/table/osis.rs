@@ -1,17 +1,6 @@
 //! The keys of `[osis]`.
 
-use super::row::{MIB, key_table};
-
-key_table! {
-    /// The objects that scripts of the engine `osis` store in Redis, separate for each context.
-    OSIS = "osis";
-
-    /// The largest object, as JSON.
-    object_size_max: Size(1, 64 * MIB);
-
-    /// The number of objects of one context.
-    objects_max: Number(1, 1_000_000_000_000);
-}
+use crate::config::key_row::key_table;
 
 key_table! {
     /// The indexed fields of each object type. The supervisor builds the index of a new field, and removes one that

@@ -2,8 +2,8 @@
 
 use toml::value::Value;
 
-use super::row::{KeyTable, is_chosen};
 use crate::config::config_error::KeyPath;
+use crate::config::key_row::{KeyTable, is_chosen};
 
 /// Returns each place of a table with its values.
 pub(super) fn places<'v>(root: &'v Value, table: &KeyTable) -> Vec<(KeyPath, &'v Value)> {

@@ -1,6 +1,6 @@
 //! The keys of `[type.NAME]` and of its packages and limits.
 
-use super::row::{ANY, DAY, GIB, MIB, SECOND, TEN_YEARS, TIB, key_table};
+use crate::config::key_row::{DAY, TEN_YEARS, key_table};
 
 key_table! {
     /// Script types. A table with the name of a type that comes with Hero changes that type; a missing key keeps
@@ -123,58 +123,4 @@ key_table! {
 
     /// The modules that the warm interpreter imports.
     preload: Texts;
-}
-
-key_table! {
-    /// The limits of one script, for the engines `osis`, `sal` and `heroscript`; with the last, the operations of
-    /// one action are counted.
-    LIMITS = "type.NAME.limits";
-
-    /// Operations; 0: no limit but the job's timeout.
-    operations: Number(0, ANY);
-
-    /// Depth of nested calls.
-    depth: Number(1, 512);
-
-    /// The longest string; also the bytes of all strings in one array or map.
-    string_size_max: Size(1, GIB);
-
-    /// The length of an array with the arrays in it. Each call of a function on an array takes time for all of its
-    /// elements.
-    array_len_max: Number(1, 1_000_000);
-
-    /// The size of a map with the maps in it.
-    map_len_max: Number(1, 1_000_000);
-
-    /// The memory that the process may add while the script runs. It is measured for the whole process: scripts
-    /// that grow at the same time count together.
-    memory: Size(16 * MIB, TIB);
-}
-
-key_table! {
-    /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
-    /// `job.cache_dir`, with uv if present, else with pip.
-    DEPENDENCIES = "type.NAME.dependencies";
-
-    /// Allows installing packages.
-    enabled: Flag;
-
-    /// The URL of the package index. Empty: the installer's default. `none`: no index. From Linux 6.7 on an
-    /// installer reaches port 443 and the ports of the addresses here, in `find_links` and in `env`; an index that
-    /// only `/etc/pip.conf` names on another port does not answer: name it here.
-    index: Text;
-
-    /// Folders and pages with packages, besides the index.
-    find_links: Texts;
-
-    /// Variables of the installer: `SSL_CERT_FILE`, `HTTPS_PROXY`, `UV_...` and `PIP_...` It may read the files and
-    /// folders that they name.
-    env: Map;
-
-    /// Allows building packages from source, which runs their code, and packages by an address, a file or a
-    /// repository.
-    source_builds: Flag;
-
-    /// The time limit of one installation. The job's own timeout applies as well.
-    build_timeout: Duration(SECOND, DAY);
 }

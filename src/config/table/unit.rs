@@ -1,6 +1,6 @@
-//! The keys of `[limit.NAME]`, `[calendar.NAME]` and `[unit.NAME]`.
+//! The keys of `[limit.NAME]` and of the actors of `[unit.NAME]`.
 
-use super::row::key_table;
+use crate::config::key_row::key_table;
 
 key_table! {
     /// Limits: how many jobs may run at once, and how many may start within a time, counted over all machines. All
@@ -48,58 +48,6 @@ key_table! {
     group: Text;
     caller: Text;
     key: Text;
-}
-
-key_table! {
-    /// Calendars: days on which the periodic jobs that name one (`calendar = "holidays"`) do not fire. All machines
-    /// with a supervisor must have the same calendars.
-    ///
-    ///     [calendar.holidays]
-    ///     days = ["12-25", "2026-04-06", "2026-12-28..2026-12-31", "SUN"]
-    /// ---
-    /// Names have 1 to 32 of a-z, 0-9, `_` and `-`.
-    CALENDAR = "calendar.NAME";
-
-    /// Dates (`2026-12-25`), days of every year (`12-25`), ranges (`2026-07-01..2026-07-31`) and days of the week
-    /// (`SUN`), at most 1000. A day is one of the time zone of the periodic job.
-    days: Texts;
-}
-
-key_table! {
-    /// Units: settings of one process, `hero run NAME` and the unit `hero@NAME.service`. None is required: the name
-    /// `supervisor` is the supervisor, `broker` and `broker-NODE` take messages from RabbitMQ, and a name of the
-    /// form TYPE-GROUP-INSTANCE, such as `osis-default-1`, is that actor. Any other name needs a table, with a role
-    /// or with actors. Another role and other actors need a restart.
-    ///
-    /// One actor that runs more jobs at once than the others:
-    ///
-    ///     [unit.osis-default-1]
-    ///     tasks = 8
-    ///
-    /// One process with several actors. The group (`default`) and tasks are optional, here and at each actor:
-    ///
-    ///     [unit.mixed]
-    ///     role = "actor"
-    ///     tasks = 2
-    ///     actors = [
-    ///         { type = "osis", group = "default", instance = 1, tasks = 4 },
-    ///         { type = "sal", group = "io", instance = 3 },
-    ///     ]
-    ///
-    /// Another supervisor, and a broker, with names of their own:
-    ///
-    ///     [unit.second]
-    ///     role = "supervisor"
-    ///
-    ///     [unit.mail]
-    ///     role = "broker"
-    UNIT = "unit.NAME";
-
-    /// The role of the process.
-    role: OneOf(&["actor", "supervisor", "broker"]);
-
-    /// Jobs that run at once, for each actor of the unit that does not set it.
-    tasks: Number(1, 1024);
 }
 
 key_table! {

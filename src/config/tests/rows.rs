@@ -53,13 +53,13 @@ fn each_key_has_a_row_and_each_row_a_key() {
         let lacking: Vec<_> = known.difference(&rows).collect();
         assert!(
             lacking.is_empty(),
-            "[{path}] has keys without a row: {lacking:?}. Add each to the table \"{path}\" in src/config/table/ \
-             as `/// A sentence about it.` and `KEY: KIND;` (row.rs has the kinds), then run `cargo xtask docs`"
+            "[{path}] has keys without a row: {lacking:?}. Add each to the table \"{path}\" in src/config/ \
+             as `/// A sentence about it.` and its kind (key_row.rs has them), then run `cargo xtask docs`"
         );
         let unknown: Vec<_> = rows.difference(&known).collect();
         assert!(
             unknown.is_empty(),
-            "\"{path}\" in src/config/table/ has rows without a key: {unknown:?}. Remove them, or add the fields to \
+            "\"{path}\" in src/config/ has rows without a key: {unknown:?}. Remove them, or add the fields to \
              the struct of [{path}] in src/config/"
         );
     }
@@ -80,7 +80,7 @@ fn words_of_a_row_are_those_that_the_file_takes() {
             };
             assert!(
                 known.is_none() || known == of_row,
-                "{}.{} takes {known:?}: its row in src/config/table/ has {:?}",
+                "{}.{} takes {known:?}: its row in src/config/ has {:?}",
                 table.path,
                 row.key,
                 row.kind

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// The engine of a script type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
     /// Rhai without access to the system.
+    #[default]
     Osis,
     /// Rhai with access to the system.
     Sal,

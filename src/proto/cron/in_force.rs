@@ -27,6 +27,9 @@ pub struct CronInForce {
     /// Redis; at most five.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
+    /// The notifications whose `crons` name periodic jobs that there are not, neither in files nor in Redis; at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 impl CronInForce {
@@ -36,6 +39,7 @@ impl CronInForce {
         changed: Vec<String>,
         refused: Vec<String>,
         unheard: Vec<String>,
+        unknown: Vec<String>,
     ) -> Self {
         let bytes: usize = jobs.iter().map(|(name, digest)| name.len() + digest.len() + 6).sum();
         let lines = |lines: Vec<String>| {
@@ -43,8 +47,9 @@ impl CronInForce {
             lines.into_iter().take(LINES_MAX).map(cut).collect()
         };
         let jobs = (bytes <= JOBS_BYTES_MAX).then_some(jobs);
-        let (changed, refused, unheard) = (lines(changed), lines(refused), lines(unheard));
-        Self { jobs, changed, refused, unheard }
+        let (changed, refused) = (lines(changed), lines(refused));
+        let (unheard, unknown) = (lines(unheard), lines(unknown));
+        Self { jobs, changed, refused, unheard, unknown }
     }
 }
 
@@ -57,10 +62,12 @@ mod tests {
         let jobs = |number: usize| -> BTreeMap<String, String> {
             (0..number).map(|n| (format!("job-{n}"), "0123456789abcdef".to_owned())).collect()
         };
-        let few = CronInForce::new(jobs(20), vec!["é".repeat(900); 9], Vec::new(), Vec::new());
+        let (long, none) = (vec!["é".repeat(900); 9], Vec::new);
+        let few = CronInForce::new(jobs(20), long, none(), none(), none());
         assert_eq!(few.jobs.as_ref().map(BTreeMap::len), Some(20));
         assert_eq!((few.changed.len(), few.changed[0].chars().count()), (5, 200));
-        let many = CronInForce::new(jobs(1000), Vec::new(), Vec::new(), vec![String::new(); 9]);
-        assert_eq!((many.jobs, many.unheard.len()), (None, 5));
+        let nine = || vec![String::new(); 9];
+        let many = CronInForce::new(jobs(1000), none(), none(), nine(), nine());
+        assert_eq!((many.jobs, many.unheard.len(), many.unknown.len()), (None, 5, 5));
     }
 }

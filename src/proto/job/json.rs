@@ -8,7 +8,7 @@ use super::hash::LegacyFields;
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
 use super::value::FieldKind;
-use crate::proto::text::{did_you_mean, nearest, shown};
+use crate::proto::text::{did_you_mean, meant, shown};
 
 impl Job {
     /// Returns the job as one JSON object, its members named as the fields of the hash: numbers
@@ -84,9 +84,7 @@ fn not_a_setting(name: &str) -> InvalidJob {
         return InvalidJob::new(name, "is written by hero alone");
     }
     let fields = || SETTINGS.iter().map(|setting| setting.field);
-    // Such as `retry_backoff`: a longer word for the same.
-    let longer = |field: &&str| name.strip_suffix(*field).is_some_and(|rest| rest.ends_with('_'));
-    let hint = did_you_mean(fields().find(longer).or_else(|| nearest(name, fields())));
+    let hint = did_you_mean(meant(name, fields()));
     InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
 

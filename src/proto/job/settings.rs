@@ -133,7 +133,14 @@ macro_rules! job_settings {
                 negated: "Run jobs with this option one at a time on each actor",
             }
             /// The file for its log, inside `job.log_dir` of the actor's machine
-            log_path as log_path(path: &str): Option<String> = None => { value_name: "PATH" }
+            log_path as log_path(path: &str): Option<String> = None => {
+                value_name: "PATH",
+                fault: |spec| {
+                    let path = spec.log_path.as_deref().unwrap_or_default();
+                    let reason = || "has control characters".to_owned();
+                    path.chars().any(char::is_control).then(reason)
+                },
+            }
             /// An environment variable of the script
             env_vars as env(name: &str, value: &str): BTreeMap<String, String> = BTreeMap::new() => {
                 value_name: "NAME=VALUE",

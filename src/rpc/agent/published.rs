@@ -36,12 +36,21 @@ pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value
     usable.take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
 }
 
+/// Returns what a script says about itself as sentences before others; nothing if it says nothing.
+fn about(description: &str) -> String {
+    let text = description.trim_end();
+    match text.chars().next_back() {
+        None => String::new(),
+        Some('.' | '!' | '?' | ':' | '…') => format!("{text} "),
+        Some(_) => format!("{text}. "),
+    }
+}
+
 fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) -> Value {
     let of = &script.definition;
     let is_unsandboxed = types.unsandboxed.iter().any(|name| name == of.script_type.as_str());
     let sandbox = if is_unsandboxed { " It is not sandboxed." } else { "" };
-    let about =
-        if of.description.is_empty() { String::new() } else { format!("{} ", of.description) };
+    let about = about(&of.description);
     let schema = of
         .params
         .as_ref()
@@ -55,4 +64,21 @@ fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) ->
         "inputSchema": schema,
         "annotations": { "readOnlyHint": false, "openWorldHint": true },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_script_says_about_itself_ends_as_a_sentence() {
+        for (description, sentence) in [
+            ("Deploys a version", "Deploys a version. "),
+            ("Deploys a version.\n", "Deploys a version. "),
+            ("Ready?", "Ready? "),
+            ("  ", ""),
+        ] {
+            assert_eq!(about(description), sentence, "{description}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use super::super::table::MethodTable;
 use super::types::AgentTypes;
 use super::{AgentServer, published};
 use crate::proto::job::{JobId, SETTINGS};
+use crate::proto::text::{did_you_mean, meant, shown};
 
 /// A tool.
 struct AgentTool {
@@ -177,9 +178,39 @@ impl AgentTool {
         Value::Object(schema)
     }
 
+    /// Returns the error of an argument that the tool does not have.
+    fn unknown(&self, table: &MethodTable, name: &str) -> RpcError {
+        let method = table.method(self.method);
+        let own = method.into_iter().flat_map(|method| &method.names).map(String::as_str);
+        let submits = self.kind == ToolKind::Submits;
+        let own = own.filter(|own| !submits || *own != "job");
+        let own = own.chain((self.name == FOLLOW).then_some("wait"));
+        let settings: &[&str] = if submits { &SETTINGS_TAKEN } else { &[] };
+        let known: Vec<&str> = settings.iter().copied().chain(own).collect();
+        let hint = match meant(name, known.iter().copied()) {
+            None => format!("; there are `{}`", known.join("`, `")),
+            near => did_you_mean(near),
+        };
+        let name = shown(name);
+        let message =
+            format!("the arguments of {} are wrong: unknown argument `{name}`{hint}", self.name);
+        RpcError::wrong(&name, message)
+    }
+
+    /// Returns the name that the parameters of its method lack, of the error about it.
+    fn unknown_name(&self, error: &RpcError) -> Option<String> {
+        let name = error.data.as_ref()?.get("field")?.as_str()?;
+        let start =
+            format!("the parameters of {} are wrong: {name}: unknown field `{name}`", self.method);
+        error.message.starts_with(&start).then(|| name.to_owned())
+    }
+
     /// Returns an error of its method about the arguments of the tool, which has the settings of a job beside
     /// the others.
-    fn in_its_names(&self, mut error: RpcError) -> RpcError {
+    fn in_its_names(&self, table: &MethodTable, mut error: RpcError) -> RpcError {
+        if let Some(name) = self.unknown_name(&error) {
+            return self.unknown(table, &name);
+        }
         let of_method = format!("the parameters of {} are wrong: ", self.method);
         if let Some(reason) = error.message.strip_prefix(&of_method) {
             let reason = reason.strip_prefix("job.").unwrap_or(reason);
@@ -194,9 +225,16 @@ impl AgentTool {
     }
 
     /// Returns the parameters of its method.
-    fn params(&self, mut arguments: Map<String, Value>) -> Value {
+    fn params(
+        &self,
+        table: &MethodTable,
+        mut arguments: Map<String, Value>,
+    ) -> Result<Value, RpcError> {
         if self.kind != ToolKind::Submits {
-            return Value::Object(arguments);
+            return Ok(Value::Object(arguments));
+        }
+        if arguments.contains_key("job") {
+            return Err(self.unknown(table, "job"));
         }
         let is_setting = |name: &String| SETTINGS.iter().any(|setting| setting.field == *name);
         let names: Vec<String> =
@@ -204,7 +242,7 @@ impl AgentTool {
         let job: Map<String, Value> =
             names.into_iter().filter_map(|name| arguments.remove_entry(&name)).collect();
         arguments.insert("job".to_owned(), Value::Object(job));
-        Value::Object(arguments)
+        Ok(Value::Object(arguments))
     }
 }
 
@@ -227,11 +265,14 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
     let called = match (tool.name, published) {
         (_, Some(name)) => server.call(tool.method, published::run_params(&name, &arguments)).await,
         (FOLLOW, None) => follow(server, arguments).await,
-        (_, None) => server.call(tool.method, tool.params(arguments)).await,
+        (_, None) => match tool.params(&server.table, arguments) {
+            Ok(params) => server.call(tool.method, params).await,
+            Err(error) => Err(error),
+        },
     };
     Ok(match called {
         Err(error) => {
-            let error = tool.in_its_names(error);
+            let error = tool.in_its_names(&server.table, error);
             result(true, &error.message, &json!({ "error": error }))
         }
         Ok(job) if tool.method == "job.run" => ended(server, &job).await,
@@ -320,9 +361,37 @@ mod tests {
         let tool = TOOLS.iter().find(|tool| tool.name == "run_script").expect("a tool");
         let message = "the parameters of job.run are wrong: job.timeout: invalid type";
         let error = RpcError::wrong("job.timeout", message);
-        let told = tool.in_its_names(error);
+        let told = tool.in_its_names(&MethodTable::new(), error);
         assert_eq!(told.message, "the arguments of run_script are wrong: timeout: invalid type");
         assert_eq!(told.data, Some(json!({ "field": "timeout" })));
+    }
+
+    #[test]
+    fn unknown_argument_is_told_with_the_one_that_was_meant() {
+        let table = MethodTable::new();
+        let told = |tool: &str, name: &str| {
+            let tool = TOOLS.iter().find(|of| of.name == tool).expect("a tool");
+            let message = format!(
+                "the parameters of {} are wrong: {name}: unknown field `{name}`, expected one of `job`, `wait`",
+                tool.method
+            );
+            let told = tool.in_its_names(&table, RpcError::wrong(name, message));
+            assert_eq!(told.data, Some(json!({ "field": name })));
+            let start =
+                format!("the arguments of {} are wrong: unknown argument `{name}`", tool.name);
+            told.message.strip_prefix(&start).expect("the argument is named").to_owned()
+        };
+        assert_eq!(told("run_script", "type"), "; did you mean `script_type`?");
+        assert_eq!(told("submit_job", "scrpt"), "; did you mean `script`?");
+        assert_eq!(told("list_jobs", "state"), "; did you mean `status`?");
+        let all = told("run_script", "zzzzzz");
+        assert!(all.starts_with("; there are `script`, `script_type`, `name`, "), "{all}");
+        assert!(all.contains("`wait`") && !all.contains("`job`"), "{all}");
+        assert!(told("follow_job", "zzzzzz").ends_with(", `wait`"));
+        let run = TOOLS.iter().find(|tool| tool.name == RUN).expect("a tool");
+        let within = Map::from_iter([("job".to_owned(), json!({ "script": "1" }))]);
+        let refused = run.params(&table, within).expect_err("the settings stand beside the others");
+        assert!(refused.message.contains("unknown argument `job`; "), "{refused}");
     }
 
     #[test]

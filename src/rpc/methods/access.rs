@@ -102,18 +102,42 @@ impl CallContext {
             spec.context_id = only(contexts).unwrap_or_default();
         }
         if groups.is_some() {
-            match spec.fallback {
-                // It would leave the group.
-                Some(Fallback::Type) => {
-                    let refused = self.may_not("use the fallback `type`: it is bound to groups");
-                    return Err(refused.with("bound", "groups"));
-                }
-                Some(_) => {}
-                None => spec.fallback = Some(Fallback::None),
-            }
+            spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
         self.scope_key(job)?;
-        self.stays_within(job)
+        self.stays_within(job)?;
+        self.reaches_nothing_beyond(job)
+    }
+
+    /// Refuses a new or corrected job that would leave the bounds of the caller later: by a fallback beyond its groups,
+    /// or by the objects of a context.
+    fn reaches_nothing_beyond(&self, job: &Job) -> Result<(), RpcError> {
+        let (spec, Bounds { groups, contexts, .. }) = (&job.spec, &self.caller.bounds);
+        let of_type = || {
+            let of_type = self.config.types.get(spec.script_type.as_ref()?)?;
+            Some(of_type.fallback)
+        };
+        if groups.is_some() && spec.fallback.or_else(of_type) == Some(Fallback::Type) {
+            let refused = self.may_not("use the fallback `type`: it is bound to groups");
+            return Err(refused.with("bound", "groups"));
+        }
+        let context = spec.context_id.escape_debug();
+        if contexts.is_none() && self.is_bound() && !spec.context_id.is_empty() {
+            let why = "a token with bounds needs the context among them, by --context";
+            let refused = self.may_not(format!("use the context `{context}`: {why}"));
+            return Err(refused.with("bound", "contexts"));
+        }
+        Ok(())
+    }
+
+    /// Makes a fallback that changes take away `none`, if the caller is bound to groups: that of the type may leave
+    /// them.
+    pub(super) fn keep_groups(&self, changes: &mut Map<String, Value>) {
+        if self.caller.bounds.groups.is_some()
+            && let Some(fallback) = changes.get_mut("fallback").filter(|value| value.is_null())
+        {
+            *fallback = Fallback::None.as_str().into();
+        }
     }
 
     /// Returns whether the caller may see a published script: one of the types that it is bound to.
@@ -138,10 +162,13 @@ impl CallContext {
         }
     }
 
-    /// Gives a job that names a published script its text and settings.
+    /// Gives a job whole ids of prerequisites for their beginnings, and its text and settings if it names a published script.
     pub(super) async fn resolve(&self, job: &mut Job) -> Result<(), RpcError> {
         if let Some(used) = &job.spec.uses {
             Box::pin(self.visible_script(used)).await?;
+        }
+        for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
+            *id = self.job_named(id.clone()).await?;
         }
         Ok(self.client.resolve_script(job).await?)
     }
@@ -159,6 +186,7 @@ impl CallContext {
         }
         let job = self.client.corrected_job(id, changes).await?;
         self.stays_within(&job)?;
+        self.reaches_nothing_beyond(&job)?;
         self.has_type(&job)
     }
 
@@ -264,8 +292,27 @@ impl CallContext {
     /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
     /// see.
     pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
-        let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&self.caller);
+        let changes =
+            |job: &JobSummary| self.operates() && Belongs::of_summary(job).is_within(&self.caller);
+        let sees = |job: &JobSummary| self.finds(job) || changes(job);
         Ok(self.client.job_id_among(id, sees).await?)
+    }
+
+    /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
+    /// own.
+    pub(super) fn finds(&self, job: &JobSummary) -> bool {
+        let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
+        Belongs::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
+    }
+
+    /// Refuses a job that the caller may not know of, as if there were none: one beyond its bounds, or, without the
+    /// scopes read and operate, one of another caller.
+    pub(super) async fn may_name(&self, id: &JobId) -> Result<(), RpcError> {
+        if self.reads() || self.operates() {
+            return self.may_see(id).await;
+        }
+        let job = self.visible(id).await?;
+        if job.spec.caller_id == self.caller.name { Ok(()) } else { Err(hidden(id)) }
     }
 
     /// Reads a job that the caller may see.

@@ -20,6 +20,9 @@ use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
 use crate::store::Store;
 
+/// The maximum number of graphs that are looked at for a page.
+const LOOKED_MAX: usize = 100_000;
+
 methods! {
     /// Submits jobs that wait for each other by name: all or none.
     "graph.submit", Scope::Submit => submit;
@@ -170,9 +173,26 @@ pub(crate) struct ListedGraphs {
 
 async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs, RpcError> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
-    let page = context.client.graphs(limit, given.cursor).await?;
-    let seen = page.items.iter().filter(|graph| is_visible(&context, graph));
-    Ok(ListedGraphs { graphs: seen.map(GraphDocument::from).collect(), next: page.next })
+    let (mut graphs, mut next, mut looked) = (Vec::new(), given.cursor, 0);
+    loop {
+        // A page ends with a graph that the caller sees: another one's time would tell of it.
+        let wanted = limit.saturating_sub(graphs.len()).max(1);
+        let most = if context.is_bound() { Store::GRAPHS_PER_PAGE_MAX } else { wanted };
+        let mut page = context.client.graphs(most, next).await?;
+        looked += page.items.len();
+        let visible =
+            page.items.iter().enumerate().filter(|(_, graph)| is_visible(&context, graph));
+        let last = visible.map(|(place, _)| place + 1).nth(wanted - 1);
+        if let Some(to_last) = last.filter(|number| *number < page.items.len()) {
+            page = context.client.graphs(to_last, next).await?;
+        }
+        let seen = page.items.iter().filter(|graph| is_visible(&context, graph));
+        graphs.extend(seen.map(GraphDocument::from));
+        next = page.next;
+        if next.is_none() || graphs.len() >= limit || looked >= LOOKED_MAX {
+            return Ok(ListedGraphs { graphs, next });
+        }
+    }
 }
 
 /// Returns whether the caller may see a graph: one with bounds sees its own alone.
@@ -183,7 +203,11 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 /// Returns the graph of an id, or of a beginning that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
-    Ok(context.client.graph_id_among(id, |graph| is_visible(context, graph)).await?)
+    let knows = |graph: &GraphInfo| {
+        context.reads() || context.operates() || graph.caller == context.caller.name
+    };
+    let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
+    Ok(context.client.graph_id_among(id, sees).await?)
 }
 
 /// Reads a graph that the caller may see.
@@ -290,14 +314,16 @@ struct ResumeGraph {
 }
 
 async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
-    let id = own(&context, given.id, "retry").await?;
-    if !given.changes.is_empty() {
-        let jobs = context.client.steps_named(&id, given.changes.keys()).await?;
-        for (job, changes) in jobs.iter().zip(given.changes.values()) {
+    let ResumeGraph { id, from, mut changes } = given;
+    let id = own(&context, id, "retry").await?;
+    if !changes.is_empty() {
+        let jobs = context.client.steps_named(&id, changes.keys()).await?;
+        for (job, changes) in jobs.iter().zip(changes.values_mut()) {
+            context.keep_groups(changes);
             context.may_correct(job, changes, "retry").await?;
         }
     }
-    let how = GraphRetry { from: given.from, changes: given.changes };
+    let how = GraphRetry { from, changes };
     Ok(context.client.retry_graph(&id, &how).await?)
 }
 

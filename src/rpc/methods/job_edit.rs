@@ -67,8 +67,9 @@ impl EditedValues {
 }
 
 pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob, RpcError> {
-    let EditOne { id, priority, group, run_at, changes } = given;
+    let EditOne { id, priority, group, run_at, mut changes } = given;
     let id = context.job_named(id.0).await?;
+    context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     may_edit(&context, &id, &edit).await?;
     Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
@@ -12,7 +11,7 @@ use super::job_edit::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
 use super::params::{Spelled, page_size};
-use crate::client::{JobChange, ManyChanged, UnchangedJob};
+use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
 use crate::proto::job::JobId;
 use crate::store::{JobSummary, ListQuery};
 
@@ -115,7 +114,7 @@ pub(super) async fn change(
 ) -> Result<ManyChangedDocument, RpcError> {
     let most = if only_dead { DEAD_MAX } else { JOBS_MAX };
     let wrong = |field: &str, message: String| Err(RpcError::wrong(field, message));
-    let change = match given.change {
+    let mut change = match given.change {
         ChangeWord::Retry => {
             JobChange::Retry { with_dependents: given.with_dependents, changes: given.changes }
         }
@@ -123,8 +122,13 @@ pub(super) async fn change(
         ChangeWord::Delete => JobChange::Delete,
         ChangeWord::Edit => JobChange::Edit(given.edit.edit()?),
     };
+    if let JobChange::Retry { changes, .. } | JobChange::Edit(JobValues { changes, .. }) =
+        &mut change
+    {
+        context.keep_groups(changes);
+    }
     let word = change.word();
-    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| context.finds(job);
     let mut changed = ManyChanged::default();
     let is_named = given.filter.is_none();
     let (ids, more) = match (given.filter, given.ids.len()) {
@@ -187,8 +191,8 @@ async fn may_change(
     change: &JobChange,
     only_dead: bool,
 ) -> Result<(), RpcError> {
+    context.may_name(id).await?;
     if only_dead {
-        context.may_see(id).await?;
         context.client.dead_letter(id).await?;
     }
     match change {

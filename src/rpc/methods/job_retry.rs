@@ -52,9 +52,10 @@ struct RetriedJob {
 }
 
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
-    let id = context.job_named(given.id.0).await?;
-    context.may_correct(&id, &given.changes, "retry").await?;
-    let RetryOne { with_dependents, changes, .. } = given;
+    let RetryOne { id, with_dependents, mut changes } = given;
+    let id = context.job_named(id.0).await?;
+    context.keep_groups(&mut changes);
+    context.may_correct(&id, &changes, "retry").await?;
     if with_dependents {
         context.may_retry_dependents()?;
     }

@@ -1,6 +1,7 @@
 //! Jobs as parameters and results. Their schemas come from the one list of job options.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,12 @@ impl JobDocument {
             mask(&mut document);
         }
         Self(document)
+    }
+
+    /// Returns whether a job can have a field.
+    pub(crate) fn has(name: &str) -> bool {
+        static FIELDS: OnceLock<Map<String, Value>> = OnceLock::new();
+        FIELDS.get_or_init(|| fields(&mut SchemaGenerator::default())).contains_key(name)
     }
 }
 

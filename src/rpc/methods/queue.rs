@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use super::super::seen::sees_whole_types;
 use super::params::Nothing;
 use crate::client::QueueDocument;
 use crate::proto::queue::Queue;
@@ -34,6 +35,9 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
         let queue: Result<Queue, _> = queue.queue.parse();
         queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
     });
+    if !sees_whole_types(&context.caller) {
+        queues.iter_mut().for_each(|queue| queue.type_throughput_per_s = None);
+    }
     Ok(Queues { queues })
 }
 

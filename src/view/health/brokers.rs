@@ -14,9 +14,12 @@ const LOSS_TOLD: Duration = Duration::from_hours(1);
 /// Each broker, and the dead letters of each queue.
 pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     let is_any_alive = moment.live_brokers().next().is_some();
+    let is_renewed = !moment.refuses_writes();
     for broker in &moment.brokers {
         if !broker.is_alive {
-            gone(broker, is_any_alive, found);
+            if is_renewed {
+                gone(broker, is_any_alive, found);
+            }
             continue;
         }
         outages(broker, rules, found);

@@ -10,7 +10,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Too few supervisors, and each that says that something fails.
 pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     let (live, least) = (moment.supervisors.len() as u64, rules.check.supervisors_min);
-    if live < least {
+    if live < least && !moment.refuses_writes() {
         let live = counted(live, "live supervisor", "live supervisors");
         let remedy = format!(
             "nothing recovers jobs or fires schedules without one; run on one machine or more: {}",
@@ -60,6 +60,7 @@ pub(super) fn periodic_jobs(moment: &Moment, found: &mut Found) {
             );
         }
         unheard(cron, (&of.unit, &of.hostname), found);
+        unknown(cron, (&of.unit, &of.hostname), found);
     }
 }
 
@@ -77,6 +78,23 @@ fn unheard(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
         format!(
             "add the table [notify.NAME] to hero.toml on {host} and reload the supervisor, or name another one: \
              hero cron show {job}"
+        ),
+    );
+}
+
+/// Notifications of a supervisor that name periodic jobs which do not exist.
+fn unknown(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
+    let Some(first) = cron.unknown.first() else { return };
+    let name = first.split(':').next().unwrap_or_default();
+    found.add(
+        (ProblemKind::CronUnknown, Severity::Warning),
+        Subject::Supervisor(unit.to_owned(), host.to_owned()),
+        format!(
+            "notifications of supervisor {unit} on {host} name periodic jobs that do not exist: {}",
+            cron.unknown.join("; ")
+        ),
+        format!(
+            "correct `crons` of [notify.{name}] in hero.toml on {host} and reload the supervisor; the names: hero cron list"
         ),
     );
 }

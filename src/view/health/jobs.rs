@@ -32,9 +32,11 @@ pub(super) fn last_hour(moment: &Moment, rules: &HealthRules, found: &mut Found)
         "failed job",
         "see why: hero job errors",
     );
+    // Without those that were retried or deleted since.
+    let kept = moment.types.iter().map(|of| of.dead).sum();
     add(
         ProblemKind::DeadLetters,
-        sum(|hour| hour.dead),
+        sum(|hour| hour.dead).min(kept),
         (check.dead_warning, check.dead_critical),
         Subject::DeadLetters,
         "dead letter",
@@ -85,7 +87,7 @@ fn percent(part: u64, whole: u64) -> String {
 /// Scheduled jobs whose time has come, without a supervisor.
 pub(super) fn due(moment: &Moment, found: &mut Found) {
     let due: u64 = moment.types.iter().map(|of| of.due).sum();
-    if due > 0 && moment.supervisors.is_empty() {
+    if due > 0 && moment.supervisors.is_empty() && !moment.refuses_writes() {
         let jobs = counted(due, "scheduled job is", "scheduled jobs are");
         found.add(
             (ProblemKind::JobsDue, Severity::Critical),

@@ -86,10 +86,14 @@ kinds! {
     CronRefused = "cron_refused",
     /// A periodic job names a notification that a supervisor does not have.
     CronUnheard = "cron_unheard",
+    /// A notification names a periodic job that does not exist.
+    CronUnknown = "cron_unknown",
     /// A periodic job has not succeeded for twice its interval.
     CronOverdue = "cron_overdue",
     /// Redis is a replica, which refuses writes.
     RedisReplica = "redis_replica",
+    /// Redis refuses every write.
+    RedisRefusesWrites = "redis_refuses_writes",
     /// Redis is too old.
     RedisOld = "redis_old",
     /// Redis does not tell its state.

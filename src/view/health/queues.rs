@@ -16,8 +16,9 @@ const PAUSED_LISTED_MAX: usize = 3;
 
 /// All queues.
 pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+    let is_renewed = !moment.refuses_writes();
     for (state, actors) in &moment.queues {
-        one(state, *actors, rules, found);
+        one(state, is_renewed.then_some(*actors), rules, found);
     }
     paused(moment, rules, found);
 }
@@ -27,8 +28,8 @@ pub fn lacks_actor(state: &QueueState, actors: u64) -> bool {
     actors == 0 && state.depth > 0 && !state.paused
 }
 
-/// One queue. That it is paused is said of all together.
-pub(super) fn one(state: &QueueState, actors: u64, rules: &HealthRules, found: &mut Found) {
+/// One queue; the number of its actors may be unknown. That it is paused is said of all together.
+pub(super) fn one(state: &QueueState, actors: Option<u64>, rules: &HealthRules, found: &mut Found) {
     let check = &rules.check;
     let (queue, depth) = (&state.queue, state.depth);
     let subject = || Subject::Queue(queue.clone());
@@ -43,7 +44,7 @@ pub(super) fn one(state: &QueueState, actors: u64, rules: &HealthRules, found: &
         paused_long(state, rules, found);
         return;
     }
-    if lacks_actor(state, actors) {
+    if actors.is_some_and(|actors| lacks_actor(state, actors)) {
         without_actor(state, &jobs, rules, found);
     }
     let wait = state.oldest_wait.unwrap_or_default();

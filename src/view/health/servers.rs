@@ -54,6 +54,7 @@ fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mu
         let of = match risk.kind {
             RiskKind::CannotAppend => (ProblemKind::RedisCannotAppend, Severity::Critical),
             RiskKind::CannotSave => (ProblemKind::RedisCannotSave, Severity::Warning),
+            RiskKind::RefusesWrites => (ProblemKind::RedisRefusesWrites, Severity::Critical),
             RiskKind::NamedAlone => (ProblemKind::RedisNamedAlone, Severity::Warning),
             RiskKind::Forgets if rules.check.durable => {
                 (ProblemKind::RedisForgets, Severity::Warning)

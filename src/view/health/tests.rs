@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::proto::cron::CronInForce;
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
-use crate::store::{BrokerPresence, CronEnds, FiredCron, LastHour};
+use crate::store::{BrokerPresence, CronEnds, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
 
@@ -34,7 +34,7 @@ fn healthy_moment_has_no_problems() {
 /// The periodic jobs in force of a supervisor.
 fn cron(changed: &[&str], refused: &[&str]) -> CronInForce {
     let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect();
-    CronInForce::new(BTreeMap::new(), lines(changed), lines(refused), Vec::new())
+    CronInForce::new(BTreeMap::new(), lines(changed), lines(refused), Vec::new(), Vec::new())
 }
 
 fn failing_notification() -> DeliveryRecord {
@@ -67,9 +67,7 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let hour =
-        |failed, dead| LastHour { finished: 0, failed, dead, since: Duration::from_hours(1) };
-    let cases: [(Change<'_>, Severity, &str); 25] = [
+    let cases: [(Change<'_>, Severity, &str); 24] = [
         (
             &|of| of.failing_notifications = vec![failing_notification()],
             Warning,
@@ -136,11 +134,6 @@ fn every_rule_has_its_severity_and_its_sentence() {
             Note,
             "limits hold 2 jobs of queue type:osis, the first for 6m00s (threshold 5m)",
         ),
-        (
-            &|of| of.types[0].hour = Some(hour(9, 1)),
-            Warning,
-            "1 dead letter in the last hour (threshold 1)",
-        ),
         (&|of| of.types[0].dead = 2, Note, "2 dead letters are kept"),
         (
             &|of| of.redis.appends = Some(false),
@@ -201,6 +194,15 @@ fn every_rule_has_its_severity_and_its_sentence() {
     for (change, severity, text) in cases {
         assert_eq!(texts(change), [(severity, text.to_owned())]);
     }
+}
+
+#[test]
+fn dead_letters_of_the_last_hour_are_told_until_they_are_retried_or_deleted() {
+    let hour = LastHour { finished: 0, failed: 9, dead: 3, since: Duration::from_hours(1) };
+    let told = |kept: u64| texts(|of| (of.types[0].hour, of.types[0].dead) = (Some(hour), kept));
+    assert_eq!(told(0), []);
+    let warning = "2 dead letters in the last hour (threshold 1)".to_owned();
+    assert!(told(2).contains(&(Severity::Warning, warning)), "{:?}", told(2));
 }
 
 /// Adds a broker that is well, and changes it.
@@ -396,12 +398,89 @@ fn notification_that_a_supervisor_does_not_have_is_told_with_its_periodic_job() 
     let health = health(
         |moment| {
             let unheard = vec!["backup: opps".to_owned(), "report: mail, chat".to_owned()];
-            let cron = CronInForce::new(BTreeMap::new(), Vec::new(), Vec::new(), unheard);
-            moment.supervisors[0].cron = Some(cron);
+            moment.supervisors[0].cron = Some(CronInForce { unheard, ..CronInForce::default() });
         },
         &HealthRules::default(),
     );
     let problem = health.problem(ProblemKind::CronUnheard).expect("a problem");
     assert!(problem.text.ends_with("has no such notification: backup: opps; report: mail, chat"));
     assert!(problem.remedy.ends_with("hero cron show backup"), "{}", problem.remedy);
+}
+
+#[test]
+fn periodic_job_that_does_not_exist_is_told_with_the_notification_that_names_it() {
+    let health = health(
+        |moment| {
+            let unknown = vec!["ops: nosuchcron".to_owned(), "mail: a, b".to_owned()];
+            moment.supervisors[0].cron = Some(CronInForce { unknown, ..CronInForce::default() });
+        },
+        &HealthRules::default(),
+    );
+    let problem = health.problem(ProblemKind::CronUnknown).expect("a problem");
+    assert_eq!(problem.severity, Severity::Warning);
+    assert!(problem.text.ends_with("jobs that do not exist: ops: nosuchcron; mail: a, b"));
+    assert!(problem.remedy.contains("[notify.ops]"), "{}", problem.remedy);
+}
+
+/// Nobody is live, and everything waits.
+fn nobody_is_live(moment: &mut Moment) {
+    moment.supervisors.clear();
+    moment.queues[0].1 = 0;
+    with_broker(moment, |of| (of.is_alive, of.seen_ago_s) = (false, 90));
+}
+
+#[test]
+fn redis_that_refuses_writes_is_the_one_cause_while_no_presence_can_be_renewed() {
+    let kinds = |change: &dyn Fn(&mut Moment)| -> Vec<ProblemKind> {
+        let health = health(change, &HealthRules::default());
+        health.problems.into_iter().map(|of| of.kind).collect()
+    };
+    let missing = [
+        ProblemKind::FewSupervisors,
+        ProblemKind::JobsDue,
+        ProblemKind::BrokerGone,
+        ProblemKind::QueueWithoutActor,
+    ];
+    assert_eq!(kinds(&nobody_is_live), missing);
+    let refusals: [(Change<'_>, ProblemKind); 4] = [
+        (
+            &|of| {
+                (of.redis.write_trial, of.redis.good_replicas) = (WriteTrial::FewReplicas, Some(0));
+            },
+            ProblemKind::RedisRefusesWrites,
+        ),
+        (
+            &|of| (of.redis.write_trial, of.redis.save_failed) = (WriteTrial::DiskFails, true),
+            ProblemKind::RedisRefusesWrites,
+        ),
+        (&|of| of.redis.append_failed = true, ProblemKind::RedisCannotAppend),
+        (&|of| of.redis.role = Some("slave".to_owned()), ProblemKind::RedisReplica),
+    ];
+    for (refuses, kind) in refusals {
+        let found = kinds(&|moment| {
+            nobody_is_live(moment);
+            refuses(moment);
+        });
+        assert_eq!(found, [kind]);
+    }
+    let lacking = health(
+        |of| (of.redis.write_trial, of.redis.good_replicas) = (WriteTrial::FewReplicas, Some(0)),
+        &HealthRules::default(),
+    );
+    let problem = &lacking.problems[0];
+    assert_eq!((problem.severity, lacking.state), (Severity::Critical, HealthState::Critical));
+    assert!(problem.text.starts_with("redis refuses every write: min-replicas-to-write "));
+    assert!(problem.remedy.contains("CONFIG SET min-replicas-to-write 0"), "{problem:?}");
+}
+
+#[test]
+fn snapshot_that_fails_is_a_warning_unless_writes_are_refused() {
+    let told = |write_trial| {
+        texts(move |of| (of.redis.write_trial, of.redis.save_failed) = (write_trial, true))
+    };
+    let warning = |text: &str| [(Severity::Warning, text.to_owned())];
+    let may =
+        "redis cannot write its snapshot, and may refuse writes (stop-writes-on-bgsave-error)";
+    assert_eq!(told(WriteTrial::Unknown), warning(may));
+    assert_eq!(told(WriteTrial::Accepted), warning("redis cannot write its snapshot"));
 }

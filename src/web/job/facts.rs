@@ -71,7 +71,8 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
     let value = match (field.unit, field.name) {
         _ if text.is_empty() => return html! {},
         (FieldUnit::Time, name) => match job.time(name) {
-            Some(at) if at > now => until(at, now),
+            // What has happened is never ahead: only the time of the page may be a little older.
+            Some(at) if at > now && name == "run_at" => until(at, now),
             Some(at) => was(at, now),
             None => html! { (text) },
         },
@@ -206,9 +207,18 @@ mod tests {
             .map(Markup::into_string)
             .concat();
         assert!(!text.contains("<script") && !text.contains("hidden-value"), "{text}");
-        for shown in ["10 min", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"] {
+        for shown in ["10 min", "41 MiB", "1.9 s", "0, urgent", "2 min ago</time>"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
+    }
+
+    #[test]
+    fn only_the_time_that_a_job_is_due_is_ahead() {
+        let soon = "2026-01-31T13:00:02Z";
+        let job = JobDoc::from(json!({ "created_at": soon, "started_at": soon, "run_at": soon }));
+        let text = facts(&job, &SiteLinks::new("/"), now()).into_string();
+        assert_eq!(text.matches(" data-was>0 s ago</time>").count(), 2, "{text}");
+        assert_eq!(text.matches(" data-until>in 2 s</time>").count(), 1, "{text}");
     }
 
     #[test]

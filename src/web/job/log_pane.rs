@@ -166,8 +166,8 @@ pub(super) fn pane(
                     @for (_, row) in rows(log, attempts, view.find.trim()) { (row) }
                 }
                 @if view.is_end() { (unfinished(job)) }
-                @if log.is_empty() && !view.is_end() { p.empty { "No line has this text." } }
-                @else if log.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
+                @if view.is_end() { (nothing(job, log)) }
+                @else if log.is_empty() { p.empty { "No line has this text." } }
                 @if !view.before.is_empty() {
                     p.more { a href=(view.address(links, job, "")) { "Latest lines" } }
                 }
@@ -219,6 +219,17 @@ pub(super) fn unfinished(job: &JobDoc) -> Markup {
     }
 }
 
+/// Returns a sentence about the empty log of a job that has ended: a short script may have written to its output alone.
+pub(super) fn nothing(job: &JobDoc, log: &[LogLine]) -> Markup {
+    let is_empty = log.is_empty() && job.status().is_terminal();
+    html! {
+        div #log-nothing {
+            @if is_empty && job.text("output").is_empty() { p.empty { "The script wrote nothing." } }
+            @else if is_empty { p.empty { "The log is empty. The script has an " a href="#output" { "output" } "." } }
+        }
+    }
+}
+
 /// Returns the number of lines.
 pub(super) fn count_of(lines: &[LogLine]) -> Markup {
     html! {
@@ -243,6 +254,8 @@ pub(super) fn text(lines: &[LogLine]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn line(id: &str, fd: u8, text: &str) -> LogLine {
@@ -270,6 +283,24 @@ mod tests {
             .map(|(id, _)| id)
             .collect();
         assert_eq!(ids, ["attempt-0", "L1000-0", "attempt-1", "L5000-0", "L5000-1"]);
+    }
+
+    #[test]
+    fn script_with_an_output_did_not_write_nothing() {
+        let told = |status: &str, output: &str, log: &[LogLine]| {
+            let job = JobDoc::from(json!({ "id": "a", "status": status, "output": output }));
+            let whole = pane(&SiteLinks::new("/"), &job, &LogView::default(), log, &[]);
+            let text = nothing(&job, log).into_string();
+            assert!(whole.into_string().contains(&text), "{text}");
+            text
+        };
+        assert!(told("finished", "", &[]).contains("The script wrote nothing."));
+        let text = told("finished", "40 + 2", &[]);
+        assert!(text.contains("The log is empty.") && text.contains("href=\"#output\""), "{text}");
+        assert!(!text.contains("wrote nothing"), "{text}");
+        for none in [told("started", "", &[]), told("finished", "", &[line("1-0", 1, "a")])] {
+            assert!(!none.contains("class=\"empty\""), "{none}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The filters of the list of jobs, as the address has them.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -14,8 +15,10 @@ use crate::proto::spoken_time::parse_past_time;
 use crate::proto::text::shown;
 use crate::store::{JobSearch, ListQuery};
 
-/// The sizes of a page that a visitor may choose; the first is the default.
-const SIZES: [usize; 3] = [25, 50, 100];
+/// The number of rows of a page without a choice.
+const SIZE: usize = 25;
+/// The largest number of rows of a page.
+const SIZE_MAX: usize = 100;
 
 /// The ages that the form offers.
 pub(super) const AGES: [(&str, &str); 7] = [
@@ -61,7 +64,7 @@ pub(in crate::web) struct JobFilter {
     pub(super) parent: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
-    /// Any text: only dead letters.
+    /// Any text but `0`, `false` and `no`: only dead letters.
     pub(super) dead: String,
     /// `error` groups failures by their errors.
     pub(super) by: String,
@@ -72,7 +75,17 @@ pub(in crate::web) struct JobFilter {
 impl JobFilter {
     /// Returns the state; `None` for all.
     pub(super) fn state(&self) -> Option<ShownState> {
-        self.state.parse().ok()
+        ShownState::parse(self.state.trim())
+    }
+
+    fn asked_state(&self) -> PageResult<Option<ShownState>> {
+        let (text, state) = (self.state.trim(), self.state());
+        if state.is_some() || text.is_empty() {
+            return Ok(state);
+        }
+        let words = ShownState::ALL.map(ShownState::as_str).join(", ");
+        let reason = format!("state `{}` is not legal: {words}, or failed for error", shown(text));
+        Err(wrong("state", &reason))
     }
 
     /// Returns the same filters for dead letters alone.
@@ -82,7 +95,7 @@ impl JobFilter {
 
     /// Returns true if it finds dead letters alone.
     pub(super) fn is_of_dead(&self) -> bool {
-        !self.dead.is_empty()
+        !["", "0", "false", "no"].contains(&self.dead.trim())
     }
 
     /// Returns the word for one of the list.
@@ -96,15 +109,33 @@ impl JobFilter {
     }
 
     /// Returns the number of rows of a page.
-    pub(super) fn size(&self) -> usize {
-        let asked = self.limit.parse().unwrap_or(SIZES[0]);
-        if SIZES.contains(&asked) { asked } else { SIZES[0] }
+    ///
+    /// # Errors
+    /// [`PageError`] if the limit is none of a page.
+    pub(super) fn size(&self) -> PageResult<usize> {
+        Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
+    }
+
+    /// Returns the number of jobs that its limit asks for.
+    ///
+    /// # Errors
+    /// [`PageError`] if it is no number from 1 to `most`.
+    pub(super) fn most(&self, most: usize) -> PageResult<Option<usize>> {
+        let text = self.limit.trim();
+        match text.parse::<usize>() {
+            _ if text.is_empty() => Ok(None),
+            Ok(limit) if (1..=most).contains(&limit) => Ok(Some(limit)),
+            _ => {
+                let reason = format!("`{}` is not legal: a number from 1 to {most}", shown(text));
+                Err(wrong("limit", &reason))
+            }
+        }
     }
 
     /// Returns true if the first page of it costs little: most jobs that are read are shown.
     pub(super) fn is_plain(&self) -> bool {
         let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
-        let is_plain = |(name, _): &(&str, &str)| ["state", "type"].contains(name);
+        let is_plain = |(name, _): &(&str, &str)| ["state", "type", "dead"].contains(name);
         self.fields().iter().all(is_plain) && !is_rare
     }
 
@@ -115,15 +146,14 @@ impl JobFilter {
     pub(super) fn check_names(query: Option<&str>) -> PageResult<()> {
         let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
         let known = Self::default().all().map(|(name, _)| name);
-        // The place and the size of a page, which a file has not, come with the link from a list.
         let is_known =
             |name: &str| known.contains(&name) || ["", "limit", "cursor", "by"].contains(&name);
         match names.into_iter().find(|name| !is_known(name)) {
-            Some(name) => Err(PageError::wrong(format!(
-                "no filter {}: there are {}",
-                shown(name),
-                known.join(", ")
-            ))),
+            Some(name) => {
+                let (name, known) = (shown(name), known.join(", "));
+                let message = format!("no filter {name}: there are {known}");
+                Err(PageError::of_parameter(&name, message))
+            }
             None => Ok(()),
         }
     }
@@ -161,7 +191,10 @@ impl JobFilter {
     pub(super) fn address(&self, links: &SiteLinks, path: &str, more: &[(&str, &str)]) -> String {
         let mut query = self.fields();
         query.retain(|(name, _)| !(*name == "dead" && path == self.path()));
-        query.push(("limit", &self.limit));
+        if path == self.path() {
+            // A file has all jobs.
+            query.push(("limit", &self.limit));
+        }
         query.extend(more);
         links.with(path, &query)
     }
@@ -171,19 +204,24 @@ impl JobFilter {
     /// # Errors
     /// [`PageError`] for a text that is no value of its filter.
     pub(super) fn search(&self, now: Timestamp) -> PageResult<(ListQuery, JobSearch)> {
-        let state = self.state();
+        let state = self.asked_state()?;
+        if !["", "error"].contains(&self.by.as_str()) {
+            let reason = format!("`{}` is not legal: error", shown(&self.by));
+            return Err(wrong("by", &reason));
+        }
         let query = ListQuery {
             statuses: state.map(ShownState::stored).into_iter().collect(),
-            script_type: parsed("script type", &self.script_type)?,
+            script_type: parsed("type", &self.script_type)?,
             dead: self.is_of_dead(),
-            cursor: parsed("place in the list", &self.cursor)?,
+            cursor: parsed("cursor", &self.cursor)?,
             ..ListQuery::default()
         };
         let given = |text: &str| given(text.trim()).map(str::to_owned);
         // Two states are one in the hash.
         let one_of = |yes, no| state.filter(|of| [yes, no].contains(of)).map(|of| of == yes);
-        let (since, until) = span(&self.since, &self.until, now);
-        let (ended_since, ended_until) = span(&self.ended_since, &self.ended_until, now);
+        let created = [("since", &*self.since), ("until", &*self.until)];
+        let ended = [("ended_since", &*self.ended_since), ("ended_until", &*self.ended_until)];
+        let ([since, until], [ended_since, ended_until]) = (span(created, now)?, span(ended, now)?);
         let search = JobSearch {
             text: given(&self.q),
             caller: given(&self.caller),
@@ -191,7 +229,7 @@ impl JobFilter {
             error_kind: given(&self.kind).as_deref().map(ErrorKindFilter::new),
             actor: given(&self.actor),
             host: given(&self.host),
-            parent: parsed("job", &self.parent)?,
+            parent: parsed("parent", &self.parent)?,
             queue: parsed("queue", &self.queue)?,
             held: one_of(ShownState::Held, ShownState::Queued),
             cancelled: one_of(ShownState::Cancelled, ShownState::Error),
@@ -205,24 +243,32 @@ impl JobFilter {
     }
 }
 
-/// Parses the text of a filter; an empty one filters nothing.
-fn parsed<T: FromStr>(what: &str, text: &str) -> PageResult<Option<T>> {
-    let text = text.trim();
-    let wrong =
-        |_| PageError::wrong(format!("No {what} has the name {text:?}. Clear this filter."));
-    given(text).map(|text| text.parse().map_err(wrong)).transpose()
+/// Returns the error of the value of a filter.
+fn wrong(name: &str, reason: &impl Display) -> PageError {
+    PageError::of_parameter(name, format!("the filter {name} is wrong: {reason}"))
 }
 
-/// Returns the start and the end of two texts. `yesterday` alone is that whole day.
-fn span(since: &str, until: &str, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+/// Parses the text of a filter; an empty one filters nothing.
+fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PageResult<Option<T>> {
+    let parse = |text: &str| text.parse::<T>().map_err(|error| wrong(name, &error));
+    given(text.trim()).map(parse).transpose()
+}
+
+/// Returns the start and the end of two filters with their texts. `yesterday` alone is that whole day.
+fn span(
+    [(of_since, since), (of_until, until)]: [(&str, &str); 2],
+    now: Timestamp,
+) -> PageResult<[Option<Timestamp>; 2]> {
     let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
     let until = if is_day { "today" } else { until };
-    (moment(since, now), moment(until, now))
+    Ok([moment(of_since, since, now)?, moment(of_until, until, now)?])
 }
 
-/// Returns the time of a text, as `hero job list` reads it, in UTC.
-fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
-    parse_past_time(text.trim(), &TimeZone::UTC, now).ok()
+/// Returns the time of a filter, as `hero job list` reads it, in UTC.
+fn moment(name: &str, text: &str, now: Timestamp) -> PageResult<Option<Timestamp>> {
+    let parse = |text: &str| parse_past_time(text, &TimeZone::UTC, now);
+    let parsed = given(text.trim()).map(parse).transpose();
+    parsed.map_err(|error| wrong(name, &error))
 }
 
 #[cfg(test)]
@@ -254,9 +300,36 @@ mod tests {
             (search.ended_since, search.ended_until, search.since),
             (day("2026-01-30T00:00:00Z"), day("2026-01-31T00:00:00Z"), None)
         );
-        assert!(!of("since", "nonsense").expect("a search").1.is_wanted());
-        for (name, value) in [("type", "<b>"), ("queue", "none"), ("cursor", "x")] {
-            assert!(of(name, value).is_err(), "{name}={value}");
+        let (failed, search) = of("state", "Failed").expect("a search");
+        assert_eq!((failed.statuses, search.cancelled), (vec![JobStatus::Error], Some(false)));
+        for (name, value, reason) in [
+            ("state", "nosuch", "state `nosuch` is not legal: created, waiting, "),
+            ("since", "banana", "`banana` is not a time: expected a duration ago"),
+            ("until", "<b>", "`<b>` is not a time"),
+            ("ended_since", "1x", "`1x` is not a time"),
+            ("ended_until", "-1h", "`-1h` is not a time"),
+            ("type", "<b>", "script type `<b>` is not legal: a lower-case letter"),
+            ("queue", "none", "queue `none` is not legal: type:T"),
+            ("parent", "a:b", "`a:b` is not legal"),
+            ("cursor", "x", "`x` is not legal"),
+            ("by", "name", "`name` is not legal: error"),
+        ] {
+            let error = of(name, value).expect_err("no value of the filter");
+            let start = format!("the filter {name} is wrong: ");
+            assert!(error.text.starts_with(&start) && error.text.contains(reason), "{error:?}");
+        }
+        assert!(of("dead", "1").expect("a search").0.dead);
+        assert!(!of("dead", "false").expect("a search").0.dead);
+    }
+
+    #[test]
+    fn limit_is_obeyed_or_refused() {
+        let of = |limit: &str| JobFilter { limit: limit.to_owned(), ..JobFilter::default() };
+        assert_eq!((of("").size(), of(" 2 ").size(), of("100").size()), (Ok(25), Ok(2), Ok(100)));
+        assert_eq!((of("").most(10), of("10").most(10)), (Ok(None), Ok(Some(10))));
+        for limit in ["0", "101", "-1", "x", "1e1", "18446744073709551616"] {
+            let error = of(limit).size().expect_err("no size of a page");
+            assert!(error.text.ends_with("is not legal: a number from 1 to 100"), "{error:?}");
         }
     }
 
@@ -266,21 +339,23 @@ mod tests {
             state: "error".into(),
             q: " a&b ".into(),
             cursor: "x".into(),
+            limit: "50".into(),
             ..JobFilter::default()
         };
         let address = filter.address(&SiteLinks::new("/"), "/jobs", &[("cursor", "y")]);
-        assert_eq!(address, "/jobs?state=error&q=a%26b&cursor=y");
+        assert_eq!(address, "/jobs?state=error&q=a%26b&limit=50&cursor=y");
         assert!(!filter.is_plain() && JobFilter::default().is_plain());
         let dead = filter.of_dead();
-        assert_eq!(dead.address(&SiteLinks::new("/"), dead.path(), &[]), "/dead?q=a%26b");
+        assert_eq!(dead.address(&SiteLinks::new("/"), dead.path(), &[]), "/dead?q=a%26b&limit=50");
         let file = dead.address(&SiteLinks::new("/"), "/jobs.csv", &[]);
         assert_eq!(file, "/jobs.csv?q=a%26b&dead=1");
     }
 
     #[test]
     fn hostile_texts_are_no_moments() {
-        for text in ["", "é", "99999999999999999999d", "-1h", "18446744073709551615d"] {
-            assert_eq!(moment(text, now()), None, "{text}");
+        assert_eq!(moment("since", " ", now()), Ok(None));
+        for text in ["é", "99999999999999999999d", "-1h", "18446744073709551615d"] {
+            assert!(moment("since", text, now()).is_err(), "{text}");
         }
     }
 }

@@ -38,7 +38,7 @@ fn with_history(now: &SiteSnapshot, minutes: &[Minute], last: &Minute) -> Vec<Ti
 fn waiting_time(last: &Minute, history: Vec<f64>) -> Tile {
     let text = last.wait_p95.map_or_else(|| "–".to_owned(), duration);
     let (value, unit) = text.split_once(' ').unwrap_or((&text, ""));
-    let note = "95th percentile".to_owned();
+    let note = "95 % waited no longer".to_owned();
     tile("Waiting time", value.to_owned(), unit, note, "queued", history)
 }
 

@@ -9,7 +9,7 @@ use crate::proto::word_table::words;
 words! {
     /// The state of a job as people see it: held and cancelled are states of their own here. Its word is a class of the
     /// style sheet, and stands in URLs.
-    ShownState, "state", "a state that the page shows";
+    ShownState, "state", "a state that the page shows", any_case;
     Created = "created",
     Waiting = "waiting",
     Scheduled = "scheduled",
@@ -41,6 +41,19 @@ impl ShownState {
     /// Returns the state of a status that the API names, of a job of which nothing else is known.
     pub(in crate::web) fn of_status(status: Option<&str>) -> Option<Self> {
         Some(Self::of(status?.parse().ok()?, false, false))
+    }
+
+    /// Returns the state of this word, in any case: as URLs and classes have it, or as the command line or the hash of
+    /// the job has the same state.
+    pub(in crate::web) fn parse(word: &str) -> Option<Self> {
+        let others = [
+            ("failed", Self::Error),
+            ("waiting_for_prerequisites", Self::Waiting),
+            ("started", Self::Running),
+        ];
+        let is_meant = |(known, _): &(&str, Self)| word.eq_ignore_ascii_case(known);
+        let other = || Some(others.into_iter().find(is_meant)?.1);
+        word.parse().ok().or_else(other)
     }
 
     /// Returns the word for people.
@@ -101,7 +114,18 @@ mod tests {
         assert_eq!(of(JobStatus::Dispatched, true, false), ShownState::Held);
         assert_eq!(of(JobStatus::Error, false, true), ShownState::Cancelled);
         for state in ShownState::ALL {
-            assert_eq!(state.as_str().parse(), Ok(state));
+            assert_eq!(ShownState::parse(state.as_str()), Some(state));
+            assert_eq!(ShownState::parse(&state.word()), Some(state));
+        }
+        for (word, state) in [
+            ("failed", Some(ShownState::Error)),
+            ("Started", Some(ShownState::Running)),
+            ("waiting_for_prerequisites", Some(ShownState::Waiting)),
+            ("dispatched", None),
+            ("nosuch", None),
+            ("", None),
+        ] {
+            assert_eq!(ShownState::parse(word), state, "{word}");
         }
     }
 

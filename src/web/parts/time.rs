@@ -49,9 +49,12 @@ pub(in crate::web) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(rfc3339(at)) title=(rfc3339(at)) data-ago { (age(elapsed(at, now), at)) } }
 }
 
-/// Returns how long ago a time was as a part of a sentence: `2 min ago`, and after 24 h the date.
+/// Returns how long ago a time was as a part of a sentence: `2 min ago`, and after 24 h the date. The script keeps all of it
+/// current.
 pub(in crate::web) fn was(at: Timestamp, now: Timestamp) -> Markup {
-    html! { (ago(at, now)) @if elapsed(at, now) < RELATIVE_MAX { " ago" } }
+    let ago = if elapsed(at, now) < RELATIVE_MAX { " ago" } else { "" };
+    let text = age(elapsed(at, now), at) + ago;
+    html! { time datetime=(rfc3339(at)) title=(rfc3339(at)) data-was { (text) } }
 }
 
 /// Returns a time that the API names, in RFC 3339.
@@ -115,7 +118,7 @@ mod tests {
         assert!(until(at(1120), at(100)).into_string().contains(">in 17 min<"));
         assert!(until(at(100), at(120)).into_string().contains(">now<"));
         assert!(until(at(90_000), at(100)).into_string().contains(">1970-01-02 01:00<"));
-        assert!(was(at(100), at(240)).into_string().ends_with(">2 min</time> ago"));
+        assert!(was(at(100), at(240)).into_string().ends_with(" data-was>2 min ago</time>"));
         assert!(was(at(100), at(90_000)).into_string().ends_with("00:01</time>"));
     }
 }

@@ -104,6 +104,10 @@
       const at = new Date(time.dateTime);
       time.textContent = age(Math.max(0, now - at), at);
     });
+    all("time[data-was]", from).forEach((time) => {
+      const at = new Date(time.dateTime);
+      time.textContent = age(Math.max(0, now - at), at) + (now - at < 86400000 ? " ago" : "");
+    });
     all("time[data-until]", from).forEach((time) => {
       const at = new Date(time.dateTime);
       time.textContent = at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at);
@@ -129,7 +133,6 @@
       if (!now.hasAttribute(name) && name !== "open" && name !== "class") old.removeAttribute(name);
     }
     for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-    if (old.nodeName === "TIME" && old.dateTime === now.dateTime && /data-(ago|until|clock)/.test(now.outerHTML)) return;
     children(old, now);
   };
   const children = (old, now) => {

@@ -253,3 +253,55 @@ fn program_with_a_token_gets_documents_and_is_told_what_a_path_takes() {
     let refused = text(&curl(&site, &writer, &[], "/jobs"));
     assert!(refused.contains("needs the scope read") && !refused.contains('<'), "{refused}");
 }
+
+#[test]
+fn list_of_jobs_obeys_its_filters_or_refuses_them() {
+    if !needs("curl", has_curl) {
+        return;
+    }
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
+    let _actor = site.hero.actor("bash-default-1").start();
+    let reader = site.token(&["ann", "--scope", "read"]);
+    for (id, script, end) in [("good", "true", "finished"), ("bad", "exit 3", "error")] {
+        site.hero.run(&["submit", "-t", "bash", "--id", id, "-e", script]).code(0);
+        let status = || redis.field(&keys::job(id), "status");
+        wait_until("it ended", || status().as_deref() == Some(end));
+    }
+    let get = |args: &[&str], path: &str| curl(&site, &reader, args, path);
+    let ids = |path: &str| -> Vec<String> {
+        let list = document(&get(&["-f"], path));
+        let jobs = list["jobs"].as_array().expect("jobs");
+        jobs.iter().map(|job| job["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids("/jobs?state=failed"), ["bad"]);
+    assert_eq!(ids("/jobs?state=Finished"), ["good"]);
+    assert_eq!(ids("/jobs?dead=false&since=1h").len(), 2);
+    assert_eq!(text(&get(&["-f"], "/jobs.csv?limit=1")).lines().count(), 2);
+    let first = document(&get(&["-f"], "/jobs?limit=1"));
+    assert_eq!(first["jobs"].as_array().map(Vec::len), Some(1), "{first}");
+    let next = first["next"].as_str().expect("the place of the next page");
+    let second = ids(&format!("/jobs?limit=1&cursor={next}"));
+    assert!(second.len() == 1 && first["jobs"][0]["id"] != json!(second[0]), "{first}: {second:?}");
+    for (path, field, reason) in [
+        ("/jobs?state=nosuch", "state", "state `nosuch` is not legal: created, "),
+        ("/jobs.json?since=banana", "since", "`banana` is not a time: expected "),
+        ("/jobs?ended_since=1x", "ended_since", "`1x` is not a time"),
+        ("/jobs.csv?state=nosuch", "state", "state `nosuch` is not legal"),
+        ("/jobs?limit=0", "limit", "`0` is not legal: a number from 1 to 10000"),
+        ("/jobs?status=failed", "status", "no filter status: there are state, q, type"),
+    ] {
+        let refused = document(&get(&[], path));
+        let error = &refused["error"];
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.contains(reason), "{path}: {refused}");
+        let (code, field) = (json!(-32602), json!(field));
+        assert_eq!((&error["code"], &error["data"]["field"]), (&code, &field), "{path}");
+        let status = text(&get(&["-o", "/dev/null", "-w", "%{http_code}"], path));
+        assert_eq!(status, "400", "{path}");
+    }
+    let html = ["-w", " %{http_code}", "-H", "Accept: text/html"];
+    let page = text(&get(&html, "/jobs?since=%3Cscript%3E"));
+    assert!(page.contains("`&lt;script&gt;` is not a time"), "{page}");
+    assert!(!page.contains("<script>") && page.ends_with(" 400"), "{page}");
+}

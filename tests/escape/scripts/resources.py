@@ -70,6 +70,14 @@ for _ in range(300):
     open('x', 'wb').write(bytes(16384))
 time.sleep(1000)
 
+#: hold memory in large buffers of sockets
+a, b = socket.socketpair()
+options = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+sizes = lambda: [a.getsockopt(socket.SOL_SOCKET, option) for option in options]
+before = sizes()
+for option in options: a.setsockopt(socket.SOL_SOCKET, option, 1 << 26)
+return sizes() != before
+
 #: hide its open files
 return libc.prctl(4, 0, 0, 0, 0) == 0
 

@@ -128,7 +128,7 @@ macro_rules! key_table {
             $key:ident: $kind:ident $(($($bound:expr),+))? $(, $flag:ident)*;
         )*
     ) => {
-        pub(super) const $name: $crate::config::KeyTable = $crate::config::KeyTable {
+        pub(crate) const $name: $crate::config::KeyTable = $crate::config::KeyTable {
             path: $path,
             about: &[$($about),*],
             rows: &[$($crate::config::KeyRow {
