@@ -37,6 +37,7 @@ mod site;
 mod snapshot;
 mod stats;
 mod submit;
+mod visit;
 mod visitor;
 mod web_error;
 
@@ -52,7 +53,7 @@ pub use site::{Site, SiteSettings};
 
 /// Returns the pages, and the page about refusals.
 pub fn pages(site: Site) -> Pages {
-    let links = site.links().clone();
+    let links = site.links.clone();
     let refused = move |status, reason: &str| {
         let mut page = refused::refused(status, reason, &links);
         guard::bound(&mut page);

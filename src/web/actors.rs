@@ -2,8 +2,7 @@
 
 mod list;
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -13,11 +12,10 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, meter, sign, things, was};
-use super::site::Site;
+use super::parts::{Confirm, meter, sign, things, time_of, was};
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use crate::proto::message::ActorState;
 use crate::proto::target::Priority;
 use crate::rpc::Scope;
@@ -30,6 +28,14 @@ fn state_sign(of: &PresenceOf) -> Markup {
         (_, Some(_)) => sign("warn", "warn", "holding"),
         (ActorState::Foreign, None) => html! { span.faint { "foreign" } },
         (ActorState::Ready, None) => html! { span.faint { "ready" } },
+    }
+}
+
+/// Returns the word and the verb that drains an actor, or resumes it.
+fn turn(of: &PresenceOf) -> (&'static str, &'static str) {
+    match of.presence.state {
+        ActorState::Draining => ("Resume", "resume"),
+        _ => ("Drain", "drain"),
     }
 }
 
@@ -47,31 +53,27 @@ fn jobs(number: usize) -> String {
     things(number as u64, "job")
 }
 
-fn find<'a>(now: &'a SiteSnapshot, name: &str) -> Result<&'a PresenceOf, PageError> {
+fn find<'a>(now: &'a SiteSnapshot, name: &str) -> PageResult<&'a PresenceOf> {
     let found = now.moment.actors.iter().find(|of| of.actor.to_string() == name);
     found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
 }
 
 /// Shows one actor.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
     let of = find(&now, &name)?;
-    let links = site.links();
-    let jobs = super::jobs::of_actor(&site, &visitor, &now, &of.actor).await?;
+    let links = visit.links();
+    let jobs = super::jobs::of_actor(&visit, &now, &of.actor).await?;
     let main = html! {
         p.crumb {
             a href=(links.to("/actors")) { "Actors" } " / "
             a href=(links.with("/actors", &[("type", of.actor.script_type.as_str())])) { (of.actor.script_type) }
         }
-        (head(&name, &line(of), &actions(&site, &visitor, of)))
+        (head(&name, &line(of), &actions(&visit, of)))
         (facts(links, &now, of))
         (jobs)
     };
-    Ok(site.page(&visitor, &now, &WebPage::live(name.as_str(), Nav::Actors, main)))
+    Ok(visit.page(&now, &WebPage::live(name.as_str(), Nav::Actors, main)))
 }
 
 fn line(of: &PresenceOf) -> Markup {
@@ -85,11 +87,7 @@ fn line(of: &PresenceOf) -> Markup {
 fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
     let age = |text: &str| {
-        if let Ok(at) = text.parse() {
-            was(at, now.moment.at)
-        } else {
-            html! { (text) }
-        }
+        html! { @if let Some(at) = time_of(text) { (was(at, now.moment.at)) } @else { (text) } }
     };
     html! {
         section #facts {
@@ -127,35 +125,27 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
 }
 
 /// Returns the live parts of one actor.
-pub(super) fn live_one(site: &Site, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
-    match find(now, name) {
-        Ok(of) => vec![
-            LivePart::whole("headline", html! { p #headline { (line(of)) } }),
-            LivePart::whole("facts", facts(site.links(), now, of)),
-        ],
-        Err(_) => vec![LivePart::whole(
-            "headline",
-            html! { p #headline .err { "It is not live any more." } },
-        )],
-    }
+pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
+    let Ok(of) = find(now, name) else {
+        let gone = html! { p #headline .err { "It is not live any more." } };
+        return vec![LivePart::whole("headline", gone)];
+    };
+    vec![LivePart::headline(&line(of)), LivePart::whole("facts", facts(visit.links(), now, of))]
 }
 
-fn actions(site: &Site, visitor: &Visitor, of: &PresenceOf) -> Markup {
-    if !visitor.may(Scope::Operate) || of.presence.state == ActorState::Foreign {
+fn actions(visit: &Visit, of: &PresenceOf) -> Markup {
+    if !visit.may(Scope::Operate) || of.presence.state == ActorState::Foreign {
         return html! {};
     }
-    let address = site.links().actor(&of.actor.to_string());
-    let (word, verb) = match of.presence.state {
-        ActorState::Draining => ("Resume", "resume"),
-        _ => ("Drain", "drain"),
-    };
+    let address = visit.links().actor(&of.actor.to_string());
+    let (word, verb) = turn(of);
     html! {
         div.actions {
             form method="post" action=(address) {
-                (visitor.forgery_field())
+                (visit.forgery_field())
                 button name="do" value=(verb) { (word) }
             }
-            @if visitor.may(Scope::Admin) {
+            @if visit.may(Scope::Admin) {
                 a.btn.danger href={ (address) "/stop" } data-ask { "Stop…" }
             }
         }
@@ -163,54 +153,35 @@ fn actions(site: &Site, visitor: &Visitor, of: &PresenceOf) -> Markup {
 }
 
 /// Asks before an actor is stopped.
-pub(super) async fn ask_stop(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Admin, "stop an actor")?;
-    let now = site.snapshot(&visitor).await?;
-    let running = find(&now, &name)?.presence.running;
-    let address = site.links().actor(&name);
-    let question = Confirm {
-        title: format!("Stop {name}?"),
-        text: format!(
-            "It finishes {}, claims no more, and exits. systemd starts it again only if its unit says so.",
-            match running {
-                0 => "what it may have claimed".to_owned(),
-                number => jobs(number),
-            }
-        ),
-        back: address.clone(),
-        action: address,
-        fields: vec![("do", "stop".to_owned())],
-        verb: "Stop the actor",
+pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResult {
+    visit.needs(Scope::Admin, "stop an actor")?;
+    let now = visit.snapshot().await?;
+    let claimed = match find(&now, &name)?.presence.running {
+        0 => "what it may have claimed".to_owned(),
+        number => jobs(number),
     };
-    site.question(&visitor, Nav::Actors, &question).await
+    let title = format!("Stop {name}?");
+    let text = format!(
+        "It finishes {claimed}, claims no more, and exits. systemd starts it again only if its unit says so."
+    );
+    let address = visit.links().actor(&name);
+    let question = Confirm::of(address, ("stop", "Stop the actor"), title, text);
+    visit.question(Nav::Actors, &question).await
 }
 
 /// Drains, resumes or stops one actor.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
-    let said = tell(&site, &visitor, verb, &name).await?;
+    let said = tell(&visit, verb, &name).await?;
     let back = if verb == "stop" { "/actors".to_owned() } else { format!("/actors/{name}") };
-    Ok(site.done(&back, &said))
+    Ok(visit.done(&back, &said))
 }
 
 /// Drains, resumes or stops the actors that were selected, or the one whose button was pressed.
-pub(super) async fn change_many(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
-        let said = tell(&site, &visitor, verb, name).await?;
-        return Ok(site.done("/actors", &said));
+        let said = tell(&visit, verb, name).await?;
+        return Ok(visit.done("/actors", &said));
     }
     let names: Vec<&str> = fields.all("actor").collect();
     if names.is_empty() {
@@ -218,15 +189,15 @@ pub(super) async fn change_many(
     }
     let mut said = String::new();
     for name in &names {
-        said = tell(&site, &visitor, fields.get("do"), name).await?;
+        said = tell(&visit, fields.get("do"), name).await?;
     }
     if names.len() > 1 {
         said = format!("Told {} actors to {}.", names.len(), fields.get("do"));
     }
-    Ok(site.done("/actors", &said))
+    Ok(visit.done("/actors", &said))
 }
 
-async fn tell(site: &Site, visitor: &Visitor, verb: &str, name: &str) -> Result<String, PageError> {
+async fn tell(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
     let said = match verb {
         "drain" => format!("{name} drains: it finishes its jobs and claims no more."),
         "resume" => format!("{name} claims jobs again."),
@@ -234,8 +205,9 @@ async fn tell(site: &Site, visitor: &Visitor, verb: &str, name: &str) -> Result<
         _ => return Err(PageError::wrong("The form asks for nothing that an actor can do.")),
     };
     let scope = if verb == "stop" { Scope::Admin } else { Scope::Operate };
-    visitor.needs(scope, &format!("{verb} an actor"))?;
-    site.call(visitor, &format!("actor.{verb}"), json!({ "actor": name })).await?;
-    site.snapshots_are_old();
+    visit.needs(scope, &format!("{verb} an actor"))?;
+    visit.call(&format!("actor.{verb}"), json!({ "actor": name })).await?;
+    // Of several actors, one after it may fail.
+    visit.site.snapshots.forget();
     Ok(said)
 }

@@ -1,13 +1,14 @@
 //! The style sheet and the script. They are in the binary, and their address has a hash of their content, so
 //! that browsers keep them for a year.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use ring::digest::{Context, SHA256};
+
+use crate::proto::text::hexadecimal;
 
 const STYLE: &str = include_str!("static/hero.css");
 const SCRIPT: &str = include_str!("static/hero.js");
@@ -24,11 +25,7 @@ static HASH: LazyLock<String> = LazyLock::new(|| {
     for (_, _, text) in FILES {
         context.update(text.as_bytes());
     }
-    let digest = context.finish();
-    digest.as_ref().iter().take(6).fold(String::new(), |mut hash, byte| {
-        let _ = write!(hash, "{byte:02x}");
-        hash
-    })
+    hexadecimal(&context.finish().as_ref()[..6])
 });
 
 /// Returns the path of a file, below the prefix.

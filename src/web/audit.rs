@@ -2,35 +2,25 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::html;
 use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
-use super::parts::{data_table, empty, was_at};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::parts::{data_table, empty, given, was_at};
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::rpc::results::AuditList;
 
 const HEADS: [(&str, &str); 5] =
     [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
 /// Lists the changes.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(asked): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let mut params = json!({ "limit": 200 });
-    for name in ["who", "what"] {
-        if let Some(text) = asked.get(name).filter(|text| !text.is_empty()) {
-            params[name] = json!(text);
-        }
-    }
-    let AuditList { records } = site.ask(&visitor, "audit.list", params).await?;
+pub(super) async fn list(visit: Visit, Query(asked): Query<HashMap<String, String>>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let [who, what] = ["who", "what"].map(|name| asked.get(name).map_or("", String::as_str));
+    let params = json!({ "limit": 200, "who": given(who), "what": given(what) });
+    let AuditList { records } = visit.ask("audit.list", params).await?;
     let line = html! { "Changes by people and programs, kept for 90 days. " code { "hero audit" } " has all of them." };
     let rows = html! {
         @for record in &records {
@@ -43,21 +33,20 @@ pub(super) async fn list(
             }
         }
     };
-    let text = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let main = html! {
         (head("Audit", &line, &html! {}))
-        form.filters action=(site.links().to("/audit")) role="search" aria-label="Filter changes" {
-            label { "Who " input name="who" size="12" value=(text("who")) placeholder="anybody"; }
-            label { "What " input name="what" size="12" value=(text("what")) placeholder="job.stop"; }
+        form.filters action=(visit.links().to("/audit")) role="search" aria-label="Filter changes" {
+            label { "Who " input name="who" size="12" value=(who) placeholder="anybody"; }
+            label { "What " input name="what" size="12" value=(what) placeholder="job.stop"; }
             button { "Filter" }
         }
-        @if records.is_empty() && text("who").is_empty() && text("what").is_empty() {
+        @if records.is_empty() && who.is_empty() && what.is_empty() {
             (empty(&html! { "Nobody has changed anything yet." }))
         } @else if records.is_empty() {
-            (empty(&html! { "No change matches. " a href=(site.links().to("/audit")) { "Clear the filters." } }))
+            (empty(&html! { "No change matches. " a href=(visit.links().to("/audit")) { "Clear the filters." } }))
         } @else {
             div #audit { (data_table("nopick", "Changes", &HEADS, &rows)) }
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Audit", Nav::Audit, main)))
+    Ok(visit.page(&now, &WebPage::still("Audit", Nav::Audit, main)))
 }

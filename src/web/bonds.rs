@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::doc::{AWAITED, AWAITED_NUMBER, FAILED, JobDoc};
 use super::links::SiteLinks;
 use super::parts::{count, first_line, short_id};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::JobSummary;
@@ -22,11 +21,7 @@ const NAMED_MAX: usize = 2;
 ///
 /// # Errors
 /// [`PageError`] if Redis does not answer.
-pub(super) async fn tell(
-    site: &Site,
-    visitor: &Visitor,
-    jobs: &mut [JobDoc],
-) -> Result<(), PageError> {
+pub(super) async fn tell(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
     let is_waiting = |job: &JobDoc| job.status() == JobStatus::WaitingForPrerequisites;
     let waiting = jobs.iter().enumerate().filter(|(_, job)| is_waiting(job));
     let (waiting, ids): (Vec<usize>, Vec<JobId>) =
@@ -35,10 +30,10 @@ pub(super) async fn tell(
     let failed: Vec<(usize, JobId)> = failed
         .filter_map(|(place, job)| Some((place, failed_prerequisite(job.text("error"))?)))
         .collect();
-    let awaited = site.client().awaited_by(ids).await?;
+    let awaited = visit.site.client.awaited_by(ids).await?;
     let named = awaited.iter().flat_map(|ids| ids.iter().take(NAMED_MAX));
     let wanted = named.chain(failed.iter().map(|(_, id)| id)).cloned().collect();
-    let known = names(site, visitor, wanted).await?;
+    let known = names(visit, wanted).await?;
     let told = |id: &JobId| known.get(id.as_str()).cloned().unwrap_or_else(|| json!({ "id": id }));
     for (place, ids) in waiting.into_iter().zip(&awaited) {
         jobs[place].set(AWAITED, ids.iter().take(NAMED_MAX).map(told).collect());
@@ -61,15 +56,11 @@ fn told_of(job: &JobSummary) -> Value {
 }
 
 /// Reads id, name and error of those jobs that the visitor may see.
-async fn names(
-    site: &Site,
-    visitor: &Visitor,
-    mut ids: Vec<JobId>,
-) -> Result<HashMap<String, Value>, PageError> {
+async fn names(visit: &Visit, mut ids: Vec<JobId>) -> PageResult<HashMap<String, Value>> {
     ids.sort();
     ids.dedup();
-    let mut known = site.client().job_summaries(ids).await?;
-    known.retain(|job| visitor.sees(job));
+    let mut known = visit.site.client.job_summaries(ids).await?;
+    known.retain(|job| visit.sees(job));
     Ok(known.iter().map(|job| (job.id.to_string(), told_of(job))).collect())
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,11 +11,9 @@ use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::parts::{Paged, ago, count, data_table, empty, sign, things};
-use super::site::Site;
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
-use crate::rpc::Scope;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::store::BrokerPresence;
 
 /// The page of the list.
@@ -27,37 +24,27 @@ pub(super) struct BrokerPage {
 }
 
 /// Lists the brokers.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(asked): Query<BrokerPage>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Read, "see brokers")?;
-    if visitor.is_bound() {
-        return Err(PageError::bound("see brokers"));
-    }
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn list(visit: Visit, Query(asked): Query<BrokerPage>) -> PageResult {
+    visit.needs_no_bounds("see brokers")?;
+    let now = visit.snapshot().await?;
     let paged = Paged::of(&asked.page, now.moment.brokers.len());
-    let address = |page: &str| site.links().with("/brokers", &[("page", page)]);
+    let address = |page: &str| visit.links().with("/brokers", &[("page", page)]);
     let main = html! {
         (head("Brokers", &headline(&now), &html! {}))
         (whole(&now, paged))
         (paged.line("broker", address))
     };
-    Ok(site.page(&visitor, &now, &WebPage::live("Brokers", Nav::Brokers, main)))
+    Ok(visit.page(&now, &WebPage::live("Brokers", Nav::Brokers, main)))
 }
 
 /// Returns the live parts.
-pub(super) fn live(visitor: &Visitor, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
-    if visitor.is_bound() {
+pub(super) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
+    if visit.is_bound() {
         return Vec::new();
     }
     let asked: BrokerPage = filters_of(query);
     let paged = Paged::of(&asked.page, now.moment.brokers.len());
-    vec![
-        LivePart::whole("headline", html! { p #headline { (headline(now)) } }),
-        LivePart::whole("brokers", whole(now, paged)),
-    ]
+    vec![LivePart::headline(&headline(now)), LivePart::whole("brokers", whole(now, paged))]
 }
 
 /// Returns the section of the overview, which is empty without brokers.
@@ -146,13 +133,9 @@ fn state(of: &BrokerPresence) -> Markup {
     if of.outages.is_empty() && of.consuming >= of.dispatchers {
         return html! { span.faint { "live" } };
     }
-    let away: Vec<String> =
-        of.outages.iter().map(|(name, seconds)| format!("{name} away for {seconds} s")).collect();
-    if away.is_empty() {
-        sign("warn", "warn", "waits")
-    } else {
-        sign("warn", "warn", &away.join(", "))
-    }
+    let away = of.outages.iter().map(|(name, seconds)| format!("{name} away for {seconds} s"));
+    let away = away.collect::<Vec<_>>().join(", ");
+    sign("warn", "warn", if away.is_empty() { "waits" } else { &away })
 }
 
 /// The messages of all brokers since their starts, by key and end.

@@ -2,57 +2,46 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
-use super::links::{SiteLinks, encoded};
+use super::links::{SiteLinks, page_of};
 use super::parts::{
     ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until, was_at,
 };
-use super::site::Site;
+use super::visit::Visit;
 use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::web_error::{PageError, PageResult};
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
-use crate::proto::job::JobStatus;
 use crate::proto::units::brief;
 use crate::rpc::Scope;
 use crate::rpc::results::{FiringList, Id, PeriodicJobList};
 use crate::store::FIRINGS_MAX;
 
-fn address(links: &SiteLinks, name: &str) -> String {
-    links.to(&format!("/cron/{}", encoded(name)))
-}
-
 /// Lists periodic jobs.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let PeriodicJobList { cron: jobs, problems } =
-        site.ask(&visitor, "cron.list", json!({})).await?;
+pub(super) async fn list(visit: Visit) -> PageResult {
+    let now = visit.snapshot().await?;
+    let PeriodicJobList { cron: jobs, problems } = visit.ask("cron.list", json!({})).await?;
     let disabled = jobs.iter().filter(|job| !job.enabled).count() as u64;
     let line = html! {
         (things(jobs.len() as u64, "periodic job")) ", " (count(disabled)) " disabled"
     };
-    let runs = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
+    let runs = visit.may(Scope::Operate).then(|| visit.forgery_field());
     let main = html! {
-        @let add = links_to_form(&site, &visitor, "");
-        (head("Periodic jobs", &line, &add))
+        (head("Periodic jobs", &line, &links_to_form(&visit, "")))
         @for problem in &problems { div.note-err { pre { (problem) } } }
         @if jobs.is_empty() {
             (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
         } @else {
-            (table(&jobs, site.links(), now.moment.at, runs.as_ref()))
+            (table(&jobs, visit.links(), now.moment.at, runs.as_ref()))
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
+    Ok(visit.page(&now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
 }
 
 /// `forgery` is the field of a form, if the visitor may run periodic jobs.
@@ -65,7 +54,7 @@ fn table(
     let rows = html! {
         @for job in jobs {
             tr role="row" {
-                td.m1 role="cell" { a.id href=(address(links, &job.name)) { (job.name) } }
+                td.m1 role="cell" { a.id href=(links.periodic_job(&job.name)) { (job.name) } }
                 td.m4 role="cell" { (state(job)) }
                 td.mono.m5 role="cell" { (job.schedule) " " span.faint { (job.time_zone) } }
                 td.dim.wide role="cell" { @if let Some(text) = &job.script_type { (text) } }
@@ -108,7 +97,7 @@ fn state(job: &PeriodicJobDocument) -> Markup {
 fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     let name = &job.name;
     html! {
-        form method="post" action=(address(links, name)) {
+        form method="post" action=(links.periodic_job(name)) {
             (forgery)
             button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
         }
@@ -127,40 +116,32 @@ fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> Markup {
 }
 
 /// Returns the link to the form that adds a periodic job, or changes the one of this name, for those who may.
-fn links_to_form(site: &Site, visitor: &Visitor, name: &str) -> Markup {
-    let links = site.links();
+fn links_to_form(visit: &Visit, name: &str) -> Markup {
+    let links = visit.links();
     html! {
-        @if visitor.may(Scope::Admin) {
+        @if visit.may(Scope::Admin) {
             @if name.is_empty() { a.btn href=(links.to("/cron-form")) { "Add" } }
             @else { a.btn href=(links.with("/cron-form", &[("name", name)])) { "Edit" } }
         }
     }
 }
 
-fn status_of(word: Option<&str>) -> Option<JobStatus> {
-    word?.parse().ok()
-}
-
 /// Returns the last firing: its job, with its state, and the time.
 fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         @if let Some(last) = &job.last {
-            @if let Some(status) = status_of(last.status.as_deref()) { (ShownState::of(status, false, false).shown()) " " }
-            (id_link(&last.job_id, &links.job(&last.job_id))) " " span.faint { (was_at(&last.due, now)) }
+            @if let Some(state) = ShownState::of_status(last.status.as_deref()) { (state.shown()) " " }
+            (id_link(&last.job_id, links)) " " span.faint { (was_at(&last.due, now)) }
         } @else { span.faint { "never" } }
     }
 }
 
 /// Shows a periodic job.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
     let asked = json!({ "name": name });
-    let whole: PeriodicJobHistoryDocument = site.ask(&visitor, "cron.get", asked).await?;
-    let (job, links) = (&whole.job, site.links());
+    let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", asked).await?;
+    let (job, links) = (&whole.job, visit.links());
     let line = html! {
         (state(job))
         @if let Some(at) = job.disabled_at.as_deref().and_then(time_of) {
@@ -170,8 +151,8 @@ pub(super) async fn show(
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
-        @let edit = job.added_by.as_ref().map(|_| links_to_form(&site, &visitor, &name));
-        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visitor, job, links)) }))
+        @let edit = job.added_by.as_ref().map(|_| links_to_form(&visit, &name));
+        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
         (facts(job, links, now.moment.at))
         section {
             (bar("Next", "", None))
@@ -186,12 +167,12 @@ pub(super) async fn show(
             pre tabindex="0" { (whole.script) }
         }
         section {
-            @let all = format!("{}/history", address(links, &job.name));
+            @let all = format!("{}/history", links.periodic_job(&job.name));
             (bar("Firings", "", Some(("All firings", &all))))
             (firing_table(&whole.history, links, now.moment.at))
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
+    Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
 /// Returns what is known of a periodic job.
@@ -219,7 +200,7 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
                     dt { "Failed" }
                     dd {
                         @let id = job.failed_id.as_deref().unwrap_or_default();
-                        (id_link(id, &links.job(id))) " " span.faint { (was_at(at, now)) } " "
+                        (id_link(id, links)) " " span.faint { (was_at(at, now)) } " "
                         @if let Some(text) = &job.failed_why { (text) }
                     }
                 }
@@ -238,23 +219,19 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
 }
 
 /// Shows all firings of a periodic job that are kept.
-pub(super) async fn whole_history(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn whole_history(visit: Visit, Path(name): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
     let asked = json!({ "name": name, "limit": FIRINGS_MAX });
-    let FiringList { firings } = site.ask(&visitor, "cron.history", asked).await?;
-    let links = site.links();
+    let FiringList { firings } = visit.ask("cron.history", asked).await?;
+    let links = visit.links();
     let main = html! {
         p.crumb {
-            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(address(links, &name)) { (name) }
+            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.periodic_job(&name)) { (name) }
         }
         (head("Firings", &html! { (things(firings.len() as u64, "firing")) }, &html! {}))
         (firing_table(&firings, links, now.moment.at))
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Firings", Nav::PeriodicJobs, main)))
+    Ok(visit.page(&now, &WebPage::still("Firings", Nav::PeriodicJobs, main)))
 }
 
 fn seconds(seconds: u64) -> String {
@@ -276,13 +253,13 @@ fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Mar
         tr role="row" {
             td.m1 role="cell" {
                 @match &firing.job_id {
-                    Some(id) => (id_link(id, &links.job(id))),
+                    Some(id) => (id_link(id, links)),
                     None => span.faint { "–" },
                 }
             }
             td.m4 role="cell" {
-                @match (firing.outcome.as_str(), status_of(firing.status.as_deref())) {
-                    ("fired", Some(status)) => (ShownState::of(status, false, false).shown()),
+                @match (firing.outcome.as_str(), ShownState::of_status(firing.status.as_deref())) {
+                    ("fired", Some(state)) => (state.shown()),
                     (outcome, _) => span.faint { (outcome.replace('_', " ")) },
                 }
             }
@@ -295,7 +272,7 @@ fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Mar
 fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     html! {
         @if visitor.may(Scope::Operate) {
-            form.actions method="post" action=(address(links, &job.name)) {
+            form.actions method="post" action=(links.periodic_job(&job.name)) {
                 (visitor.forgery_field())
                 button name="do" value="run" { "Run now" }
                 @if job.enabled { button name="do" value="disable" { "Disable" } }
@@ -306,29 +283,22 @@ fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> M
 }
 
 /// Runs, enables or disables a periodic job.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb @ ("run" | "enable" | "disable") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a periodic job can do."));
     };
-    visitor.needs(Scope::Operate, &format!("{verb} a periodic job"))?;
+    visit.needs(Scope::Operate, &format!("{verb} a periodic job"))?;
     let (method, params) = (format!("cron.{verb}"), json!({ "name": name }));
-    let own = format!("/cron/{}", encoded(&name));
-    let (place, said) = if verb == "run" {
-        let Id { id } = site.call_for(&visitor, &method, params).await?;
-        (format!("/jobs/{}", encoded(&id)), format!("{name} runs now."))
-    } else {
-        site.call(&visitor, &method, params).await?;
-        let until = if verb == "disable" { " It does not fire until it is enabled." } else { "" };
-        let done = if verb == "disable" { "Disabled" } else { "Enabled" };
-        (own, format!("{done} {name}.{until}"))
+    if verb == "run" {
+        let Id { id } = visit.call_for(&method, params).await?;
+        return Ok(visit.done(&page_of("jobs", &id), &format!("{name} runs now.")));
+    }
+    visit.call(&method, params).await?;
+    let said = match verb {
+        "disable" => format!("Disabled {name}. It does not fire until it is enabled."),
+        _ => format!("Enabled {name}."),
     };
-    site.snapshots_are_old();
-    Ok(site.done(&place, &said))
+    Ok(visit.done(&page_of("cron", &name), &said))
 }
 
 #[cfg(test)]

@@ -4,19 +4,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
-use super::links::encoded;
-use super::site::Site;
+use super::links::page_of;
+use super::parts::{described, labelled, options, or_any, select};
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
-use super::visitor::Visitor;
-use super::web_error::{PageError, sentence};
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use crate::client::PeriodicJobHistoryDocument;
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;
@@ -139,53 +138,39 @@ pub(super) struct CronQuery {
 }
 
 /// Shows the form.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(CronQuery { name }): Query<CronQuery>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Admin, "add or edit periodic jobs")?;
-    let now = site.snapshot(&visitor).await?;
-    let draft =
-        if name.is_empty() { CronDraft::default() } else { read(&site, &visitor, &name).await? };
-    let main = page(&site, &visitor, &draft, &DraftError::default());
-    Ok(site.page(&visitor, &now, &WebPage::still(title(&draft), Nav::PeriodicJobs, main)))
+pub(super) async fn show(visit: Visit, Query(CronQuery { name }): Query<CronQuery>) -> PageResult {
+    visit.needs(Scope::Admin, "add or edit periodic jobs")?;
+    let now = visit.snapshot().await?;
+    let draft = if name.is_empty() { CronDraft::default() } else { read(&visit, &name).await? };
+    Ok(visit.page(&now, &page(&visit, &draft, &DraftError::default())))
 }
 
 /// Adds or changes the periodic job of a form.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Admin, "add or edit periodic jobs")?;
+pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
+    visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let draft = CronDraft::of_fields(&fields);
-    let now = site.snapshot(&visitor).await?;
+    let now = visit.snapshot().await?;
     let before = match draft.of.as_str() {
         "" => None,
-        of => Some(read(&site, &visitor, of).await?),
+        of => Some(read(&visit, of).await?),
     };
     let error = match draft.call(before.as_ref(), now.moment.at) {
         Err(error) => error,
-        Ok((method, params)) => match site.call(&visitor, method, params).await {
+        Ok((method, params)) => match visit.call(method, params).await {
             Ok(()) => {
-                site.snapshots_are_old();
                 let name = draft.text("name");
                 let done = if before.is_some() { "Changed" } else { "Added" };
-                return Ok(
-                    site.done(&format!("/cron/{}", encoded(name)), &format!("{done} {name}."))
-                );
+                return Ok(visit.done(&page_of("cron", name), &format!("{done} {name}.")));
             }
             Err(error) => refusal(error, draft.text("name"))?,
         },
     };
-    let main = page(&site, &visitor, &draft, &error);
-    Ok(site.refused(&visitor, &now, &WebPage::still(title(&draft), Nav::PeriodicJobs, main)))
+    Ok(visit.refused(&now, &page(&visit, &draft, &error)))
 }
 
-async fn read(site: &Site, visitor: &Visitor, name: &str) -> Result<CronDraft, PageError> {
+async fn read(visit: &Visit, name: &str) -> PageResult<CronDraft> {
     let asked = json!({ "name": name });
-    let document: PeriodicJobHistoryDocument = site.ask(visitor, "cron.get", asked).await?;
+    let document: PeriodicJobHistoryDocument = visit.ask("cron.get", asked).await?;
     if document.job.added_by.is_none() {
         let file = document.job.file;
         let text =
@@ -195,12 +180,8 @@ async fn read(site: &Site, visitor: &Visitor, name: &str) -> Result<CronDraft, P
     Ok(CronDraft::of_document(document))
 }
 
-fn title(draft: &CronDraft) -> &'static str {
-    if draft.of.is_empty() { "Add a periodic job" } else { "Edit a periodic job" }
-}
-
 /// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
-fn refusal(error: RpcError, name: &str) -> Result<DraftError, PageError> {
+fn refusal(error: RpcError, name: &str) -> PageResult<DraftError> {
     let page = PageError::from(error.clone());
     if !matches!(page.status.as_u16(), 400 | 403 | 409) {
         return Err(page);
@@ -227,36 +208,31 @@ fn field_of(message: &str, name: &str) -> String {
     named.into_iter().find(is_field).unwrap_or_default()
 }
 
-fn page(site: &Site, visitor: &Visitor, draft: &CronDraft, error: &DraftError) -> Markup {
-    let config = site.config();
+fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
+    let config = visit.site.config();
     let calendars: Vec<&str> = config.calendars.keys().map(CalendarName::as_str).collect();
-    let types = offered_types(&config, visitor);
-    let links = site.links();
-    let back = if draft.of.is_empty() {
-        "/cron".to_owned()
-    } else {
-        format!("/cron/{}", encoded(&draft.of))
+    let types = offered_types(&config, visit);
+    let links = visit.links();
+    let (title, verb, back) = match draft.of.as_str() {
+        "" => ("Add a periodic job", "Add", links.to("/cron")),
+        name => ("Edit a periodic job", "Save", links.periodic_job(name)),
     };
-    html! {
+    let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
-        (head(title(draft), &html! {}, &html! {}))
+        (head(title, &html! {}, &html! {}))
         form.form method="post" action=(links.to("/cron-form")) {
-            (visitor.forgery_field())
+            (visit.forgery_field())
             input type="hidden" name="of" value=(draft.of);
-            @if !error.message.is_empty() {
-                div.note-err #why role="alert" {
-                    p { "Nothing was changed." @if !error.field.is_empty() { " The field: " (error.field) } }
-                    pre { (sentence(&error.message)) }
-                }
-            }
-            div.row { @for (name, label, hint) in OWN { (own_input(draft, error, &calendars, (name, label, hint))) } }
+            @if !error.message.is_empty() { (error.note("Nothing was changed.", &html! {})) }
+            div.row { @for own in OWN { (own_input(draft, error, &calendars, own)) } }
             (periodic_inputs(&draft.job, &types, error))
             div.actions {
-                button.main { @if draft.of.is_empty() { "Add" } @else { "Save" } }
-                a href=(links.to(&back)) { "Cancel" }
+                button.main { (verb) }
+                a href=(back) { "Cancel" }
             }
         }
-    }
+    };
+    WebPage::still(title, Nav::PeriodicJobs, main)
 }
 
 fn own_input(
@@ -269,30 +245,25 @@ fn own_input(
     let is_wrong = error.field == name;
     // The settings of its jobs have a field with the id of `name` nowhere.
     let id = format!("f-{name}");
-    let own_hint = format!("{id}-hint");
-    let described = if is_wrong { format!("why {own_hint}") } else { own_hint.clone() };
-    let choices = CHOICES.iter().find(|(of, _)| *of == name).map(|(_, choices)| *choices);
-    html! {
-        div.f-l {
-            label for=(id) { (label) }
-            @if let Some(choices) = choices {
-                select #(id) name=(name) aria-describedby=(described) {
-                    @for (value, word) in choices { option value=(value) selected[*value == text] { (word) } }
-                }
-            } @else if name == "calendar" {
-                select #(id) name=(name) aria-describedby=(described) {
-                    option value="" selected[text.is_empty()] { "none" }
-                    @for of in calendars { option value=(of) selected[*of == text] { (of) } }
-                }
-            } @else {
-                input #(id) name=(name) value=(text) autocomplete="off" spellcheck="false"
-                    required[matches!(name, "name" | "schedule")]
-                    readonly[name == "name" && !draft.of.is_empty()]
-                    aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described) autofocus[is_wrong];
-            }
-            small #(own_hint) { (hint) }
+    let described = described(&id, is_wrong);
+    let choices = match name {
+        "calendar" => Some(options(or_any("none", calendars.iter().copied()), text)),
+        _ => CHOICES
+            .iter()
+            .find(|(of, _)| *of == name)
+            .map(|(_, all)| options(all.iter().copied(), text)),
+    };
+    let input = html! {
+        @if let Some(choices) = choices {
+            (select(&id, name, &described, &choices))
+        } @else {
+            input #(id) name=(name) value=(text) autocomplete="off" spellcheck="false"
+                required[matches!(name, "name" | "schedule")]
+                readonly[name == "name" && !draft.of.is_empty()]
+                aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described) autofocus[is_wrong];
         }
-    }
+    };
+    labelled(&id, label, &input, &html! { (hint) })
 }
 
 #[cfg(test)]

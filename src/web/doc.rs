@@ -6,13 +6,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
 use crate::rpc::results::JobDocument;
+use crate::store::JobSummary;
 
 /// The fields that the page adds to a job: the jobs that it waits for, their number, and the job whose failure ended it.
 pub(super) const AWAITED: &str = "waits_for";
@@ -30,6 +31,12 @@ impl From<Value> for JobDoc {
             Value::Object(fields) => Self(fields),
             _ => Self::default(),
         }
+    }
+}
+
+impl From<&JobSummary> for JobDoc {
+    fn from(job: &JobSummary) -> Self {
+        Self::from(json!(job))
     }
 }
 
@@ -67,6 +74,12 @@ impl JobDoc {
             Value::String(text) => text.parse().ok(),
             value => value.as_f64(),
         }
+    }
+
+    /// Returns its progress, from 0 to 1.
+    pub(super) fn share(&self) -> Option<f64> {
+        let share = self.number("progress").filter(|share| share.is_finite())?;
+        Some(share.clamp(0.0, 1.0))
     }
 
     /// Returns the whole number of a field.

@@ -6,18 +6,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
 use crate::rpc::Caller;
 
@@ -49,20 +48,19 @@ pub(super) struct EventsQuery {
 /// # Errors
 /// [`PageError`] if the page does not exist or has no live parts, or too many pages are open.
 pub(super) async fn follow(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Query(EventsQuery { page }): Query<EventsQuery>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     // Pages differ by what their visitors may do.
-    let Caller { name, scopes, bounds } = &*visitor.caller;
-    let name = if visitor.is_bound() { name } else { "" };
+    let Caller { name, scopes, bounds } = &*visit.caller;
+    let name = if visit.is_bound() { name } else { "" };
     let key = format!("{page} {scopes:?} {bounds:?} {name}");
     let loaded = Instant::now();
-    let Some((pictures, feed)) = site.feeds().join(&key) else {
+    let Some((pictures, feed)) = visit.site.feeds.join(&key) else {
         return Err(PageError::away("Too many pages are open."));
     };
     if let Some(feed) = feed {
-        tokio::spawn(render(site, visitor, page, key, feed));
+        tokio::spawn(render(visit, page, key, feed));
     }
     let (events, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -83,12 +81,12 @@ fn pause(took: Duration, quiet: u32) -> Duration {
 }
 
 /// Renders a page each second while it has readers, and for each who joins.
-async fn render(site: Site, visitor: Visitor, page: String, key: String, feed: Feed) {
+async fn render(visit: Visit, page: String, key: String, feed: Feed) {
     let Feed { pictures, joined } = feed;
     let mut quiet: u32 = 0;
     loop {
         let began = Instant::now();
-        let rendered = parts(&site, &visitor, &page).await;
+        let rendered = parts(&visit, &page).await;
         // A wait for a Redis that does not answer is no cost of the page.
         let took = if rendered.is_ok() { began.elapsed() } else { Duration::ZERO };
         let picture = match rendered {
@@ -101,7 +99,7 @@ async fn render(site: Site, visitor: Visitor, page: String, key: String, feed: F
         let pause = pause(took, quiet);
         tokio::time::sleep(PAUSE_LEAST).await;
         let _ = timeout(pause.saturating_sub(PAUSE_LEAST), joined.notified()).await;
-        if pictures.receiver_count() == 0 && site.feeds().leave(&key) {
+        if pictures.receiver_count() == 0 && visit.site.feeds.leave(&key) {
             return;
         }
     }
@@ -139,23 +137,23 @@ async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Eve
 }
 
 /// Returns the live parts of a page.
-async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePart>, PageError> {
+async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let now = site.snapshot(visitor).await?;
+    let now = visit.snapshot().await?;
     let mut parts = layout::live_parts(&now);
     parts.extend(match names.as_slice() {
-        [""] => overview::live(site, visitor, &now),
-        ["jobs"] => jobs::live(site, visitor, &now, query).await?,
-        ["jobs", id, "graph"] => graph::live(site, visitor, &now, (id, query)).await?,
-        ["graphs", id] => graph::live_whole(site, visitor, &now, (id, query)).await?,
-        ["jobs", id] => job::live(site, visitor, &now, (id, query)).await?,
-        ["brokers"] => brokers::live(visitor, &now, query),
-        ["limits"] => limits::live(site, visitor).await?,
-        ["queues"] => queues::live(site, visitor, &now, query),
-        ["queues", name] => queues::live_one(site, visitor, &now, name),
-        ["actors"] => actors::live(site, visitor, &now, query),
-        ["actors", name] => actors::live_one(site, &now, name),
+        [""] => overview::live(visit, &now),
+        ["jobs"] => jobs::live(visit, &now, query).await?,
+        ["jobs", id, "graph"] => graph::live(visit, &now, (id, query)).await?,
+        ["graphs", id] => graph::live_whole(visit, &now, (id, query)).await?,
+        ["jobs", id] => job::live(visit, &now, (id, query)).await?,
+        ["brokers"] => brokers::live(visit, &now, query),
+        ["limits"] => limits::live(visit).await?,
+        ["queues"] => queues::live(visit, &now, query),
+        ["queues", name] => queues::live_one(visit, &now, name),
+        ["actors"] => actors::live(visit, &now, query),
+        ["actors", name] => actors::live_one(visit, &now, name),
         _ => Vec::new(),
     });
     Ok(parts)

@@ -4,8 +4,8 @@ use axum::Form;
 use axum::extract::{FromRequest, Request};
 
 use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 
 /// The fields of a form, in their order. The token against forgery was right.
 #[derive(Debug, Clone)]
@@ -42,14 +42,13 @@ impl Fields {
 impl FromRequest<Site> for Fields {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, site: &Site) -> Result<Self, PageError> {
-        let visitor = request.extensions().get::<Visitor>().cloned();
-        let visitor = visitor.ok_or_else(PageError::unknown)?;
+    async fn from_request(request: Request, site: &Site) -> PageResult<Self> {
+        let visit = Visit::of(request.extensions())?;
         let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, site)
             .await
             .map_err(|error| PageError::wrong(error.body_text()))?;
         let fields = Self(fields);
-        if site.is_forged(&visitor, fields.get("csrf")) {
+        if visit.is_forged(fields.get("csrf")) {
             return Err(PageError::forged());
         }
         Ok(fields)

@@ -6,12 +6,10 @@ mod draw;
 mod layout;
 mod whole;
 
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::bonds;
 use super::doc::JobDoc;
@@ -20,11 +18,10 @@ use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::parts::{ShownState, data_table, duration, glyph, was};
-use super::site::Site;
+use super::parts::{ShownState, data_table, duration, was};
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
@@ -46,11 +43,11 @@ struct SeenGraph {
     is_cut: bool,
 }
 
-async fn around(site: &Site, visitor: &Visitor, id: &str) -> Result<SeenGraph, PageError> {
+async fn around(visit: &Visit, id: &str) -> PageResult<SeenGraph> {
     let named = id.parse().map_err(|_| PageError::not_found("No job has this id."))?;
-    let graph = site.client().graph_around(&named, JOBS_MAX).await?;
+    let graph = visit.site.client.graph_around(&named, JOBS_MAX).await?;
     let mut seen = graph.jobs;
-    seen.retain(|of| visitor.sees(&of.job));
+    seen.retain(|of| visit.sees(&of.job));
     Ok(of(&seen, graph.is_cut))
 }
 
@@ -66,7 +63,7 @@ fn of(seen: &[GraphJob], is_cut: bool) -> SeenGraph {
             }
         }
     }
-    let jobs = seen.iter().map(|job| JobDoc::from(json!(job.job))).collect();
+    let jobs = seen.iter().map(|job| JobDoc::from(&job.job)).collect();
     SeenGraph { jobs, edges, is_cut }
 }
 
@@ -80,17 +77,16 @@ pub(super) struct ZoomQuery {
 
 /// Shows the graph around a job.
 pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     Query(query): Query<ZoomQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let own = read(&site, &visitor, &id).await?;
-    let mut graph = around(&site, &visitor, &id).await?;
-    bonds::tell(&site, &visitor, &mut graph.jobs).await?;
+) -> PageResult {
+    let now = visit.snapshot().await?;
+    let own = read(&visit, &id).await?;
+    let mut graph = around(&visit, &id).await?;
+    bonds::tell(&visit, &mut graph.jobs).await?;
     let zoom = GraphZoom::of(&query.zoom);
-    let links = site.links();
+    let links = visit.links();
     let main = html! {
         div.head {
             div {
@@ -110,21 +106,20 @@ pub(super) async fn show(
         }
     };
     let title = format!("Graph around {}", own.label());
-    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Jobs(None), main)))
+    Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
 /// Returns the live parts.
 pub(super) async fn live(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     now: &SiteSnapshot,
     (id, query): (&str, &str),
-) -> Result<Vec<LivePart>, PageError> {
-    let own = read(site, visitor, id).await?;
-    let mut graph = around(site, visitor, id).await?;
-    bonds::tell(site, visitor, &mut graph.jobs).await?;
+) -> PageResult<Vec<LivePart>> {
+    let own = read(visit, id).await?;
+    let mut graph = around(visit, id).await?;
+    bonds::tell(visit, &mut graph.jobs).await?;
     let zoom = GraphZoom::of(&filters_of::<ZoomQuery>(query).zoom);
-    let links = site.links();
+    let links = visit.links();
     Ok(vec![
         LivePart::whole("headline", headline(&graph, &own, now.moment.at)),
         LivePart::whole("figure", figure(&graph, id, zoom, links, now.moment.at)),
@@ -179,11 +174,7 @@ fn figure(
                     @for state in ShownState::ALL {
                         @let number = graph.jobs.iter().filter(|job| job.state() == state).count();
                         @if number > 0 {
-                            li {
-                                span class={ "st " (state.class()) } title=(state.stored()) {
-                                    (glyph(state.class())) (state.word()) " " (number)
-                                }
-                            }
+                            li { (state.shown_with("st", &format!(" {number}"))) }
                         }
                     }
                     (bond("after it finished", None))

@@ -2,19 +2,17 @@
 
 use std::fmt::Write as _;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::layout::{Nav, WebPage, head};
-use super::links::{SiteLinks, encoded};
+use super::links::{SiteLinks, page_of};
 use super::parts::{ShownState, count, data_table, empty, pager, short_id, things, was_at};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::client::GraphDocument;
 use crate::proto::graph::GraphState;
 use crate::rpc::results::ListedGraphs;
@@ -30,42 +28,35 @@ pub(super) struct GraphsQuery {
     after: String,
 }
 
-impl GraphsQuery {
-    fn params(&self, others: Value) -> Value {
-        let mut params = others;
-        params["limit"] = json!(ROWS);
-        if let Ok(after) = self.after.parse::<u64>() {
-            params["cursor"] = json!(after);
-        }
-        params
-    }
-}
-
 /// Lists graphs and batches.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(query): Query<GraphsQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let ListedGraphs { graphs, next } =
-        site.ask(&visitor, "graph.list", query.params(json!({}))).await?;
+pub(super) async fn list(visit: Visit, Query(query): Query<GraphsQuery>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let params = page_params(json!({ "limit": ROWS }), &query.after);
+    let ListedGraphs { graphs, next } = visit.ask("graph.list", params).await?;
     let line = html! { "Jobs that were submitted together, and what became of them." };
     let main = html! {
         (head("Graphs", &line, &html! {}))
         @if graphs.is_empty() {
             (empty(&html! { "No graphs. " code { "hero submit --graph FILE" } " submits one." }))
         } @else {
-            (graphs_table(&graphs, site.links(), now.moment.at))
+            (graphs_table(&graphs, visit.links(), now.moment.at))
         }
-        (pages(site.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
+        (pages(visit.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Graphs", Nav::Graphs, main)))
+    Ok(visit.page(&now, &WebPage::still("Graphs", Nav::Graphs, main)))
+}
+
+/// Adds the place of a page to the parameters of a method; `after` is the `next` of the page before.
+pub(super) fn page_params(mut params: Value, after: &str) -> Value {
+    if let Ok(after) = after.parse::<u64>() {
+        params["cursor"] = json!(after);
+    }
+    params
 }
 
 /// Returns the path of its page.
 pub(super) fn address(graph: &GraphDocument) -> String {
-    format!("/graphs/{}", encoded(&graph.id))
+    page_of("graphs", &graph.id)
 }
 
 /// Returns its name, or its id as lists show it.

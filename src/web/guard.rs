@@ -13,8 +13,9 @@ use super::cookie::{decoded, over_tls_only, read};
 use super::refused::refused;
 use super::session::FoundSession;
 use super::site::Site;
+use super::visit::Visit;
 use super::visitor::{Visitor, forgery_subject};
-use super::web_error::PageError;
+use super::web_error::{PageError, PageResult};
 use crate::rpc::{Arrival, Caller, Scope};
 
 /// The headers that bound what a browser may do with a page. With `no-referrer` browsers would hide the origin
@@ -62,11 +63,11 @@ pub(super) async fn in_time(State(site): State<Site>, request: Request, next: Ne
     if let Ok(page) = tokio::time::timeout(PATIENCE, &mut page).await {
         return page;
     }
-    if tokio::time::timeout(PATIENCE, site.client().ping()).await.is_ok() {
+    if tokio::time::timeout(PATIENCE, site.client.ping()).await.is_ok() {
         return page.await;
     }
     let reason = "Redis has not answered within 2 s; load the page again to try again";
-    refused(StatusCode::SERVICE_UNAVAILABLE, reason, site.links())
+    refused(StatusCode::SERVICE_UNAVAILABLE, reason, &site.links)
 }
 
 /// Finds out who visits, and writes errors as pages, for programs as JSON. A visitor who is not known signs in first.
@@ -78,30 +79,25 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let (caller, session) = match caller(&site, &head).await {
         Ok(Some(found)) => found,
         Ok(None) => return refuse(&site, &head),
-        Err(error) => return refused(error.status, &error.text, site.links()),
+        Err(error) => return refused(error.status, &error.text, &site.links),
     };
-    let visitor = visitor(&site, &head, caller, session);
-    if !visitor.may(Scope::Read) {
+    let visit = Visit::new(site.clone(), visitor(&site, &head, caller, session));
+    let is_browser = is_browser(&head.headers);
+    if !visit.may(Scope::Read) {
         let error = PageError::forbidden(Scope::Read, "see the pages");
-        let is_browser = is_browser(&head.headers);
-        return if is_browser { error_page(&site, &visitor, &error) } else { error.as_json() };
+        return if is_browser { visit.error_page(&error) } else { error.as_json() };
     }
     if head.method == Method::POST && is_from_elsewhere(&head.headers) {
-        return error_page(&site, &visitor, &PageError::forged());
+        return visit.error_page(&PageError::forged());
     }
-    head.extensions.insert(visitor.clone());
-    let is_browser = is_browser(&head.headers);
+    head.extensions.insert(visit.clone());
     let response = next.run(Request::from_parts(head, body)).await;
     let shown = match response.extensions().get::<PageError>() {
-        Some(error) if is_browser => error_page(&site, &visitor, error),
+        Some(error) if is_browser => visit.error_page(error),
         Some(error) => error.as_json(),
         None => response,
     };
-    if visitor.toast.is_some() { site.without_toast(shown) } else { shown }
-}
-
-fn error_page(site: &Site, visitor: &Visitor, error: &PageError) -> Response {
-    site.error_page(visitor, error)
+    if visit.toast.is_some() { site.without_toast(shown) } else { shown }
 }
 
 /// Returns true if the browser says that another site made this request.
@@ -111,24 +107,21 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the caller: by the listener's word, else by the session.
-async fn caller(
-    site: &Site,
-    request: &Parts,
-) -> Result<Option<(Arc<Caller>, Option<String>)>, PageError> {
+async fn caller(site: &Site, request: &Parts) -> PageResult<Option<(Arc<Caller>, Option<String>)>> {
     if let Some(caller) = request.extensions.get::<Arc<Caller>>() {
         return Ok(Some((caller.clone(), None)));
     }
-    let secret = read(&request.headers, site.session_cookie()).map(str::to_owned);
+    let secret = read(&request.headers, &site.session_cookie).map(str::to_owned);
     let Some(secret) = secret else { return Ok(None) };
-    let Some(found) = site.sessions().find(&secret, Instant::now()) else { return Ok(None) };
+    let Some(found) = site.sessions.find(&secret, Instant::now()) else { return Ok(None) };
     let caller = match found {
         FoundSession::Live(caller) => caller,
         FoundSession::Check(token) => {
             let Some(caller) = site.check_token(&token).await? else {
-                site.sessions().close(&secret);
+                site.sessions.close(&secret);
                 return Ok(None);
             };
-            site.sessions().checked(&secret, caller.clone(), Instant::now());
+            site.sessions.checked(&secret, caller.clone(), Instant::now());
             caller
         }
     };
@@ -137,13 +130,13 @@ async fn caller(
 
 fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<String>) -> Visitor {
     let headers = &request.headers;
-    let forgery = site.sessions().forgery_token(&forgery_subject(session.as_deref(), &caller));
+    let forgery = site.sessions.forgery_token(&forgery_subject(session.as_deref(), &caller));
     Visitor {
         caller,
         session,
         forgery,
         theme: theme(headers),
-        toast: read(headers, site.toast_cookie()).and_then(decoded),
+        toast: read(headers, &site.toast_cookie).and_then(decoded),
         path: path_of(&request.uri),
     }
 }
@@ -188,16 +181,16 @@ pub(super) async fn signed_in_by_link(
     token: &str,
     next: &str,
 ) -> Response {
-    let next = if site.links().safe(next).is_some() { next } else { "/" };
+    let next = if site.links.safe(next).is_some() { next } else { "/" };
     let kept = if next == "/" { "" } else { next };
     let to_form = |refused| {
         let query = [("refused", refused), ("next", kept)];
-        Redirect::to(&site.links().with("/login", &query)).into_response()
+        Redirect::to(&site.links.with("/login", &query)).into_response()
     };
     if is_from_elsewhere(&request.headers) {
         return to_form(REFUSED_LINK);
     }
-    let failed = |error: PageError| refused(error.status, &error.text, site.links());
+    let failed = |error: PageError| refused(error.status, &error.text, &site.links);
     let found = match site.check_token(token.trim()).await {
         Ok(Some(found)) => found,
         Ok(None) => return to_form("1"),
@@ -225,7 +218,7 @@ fn refuse(site: &Site, request: &Parts) -> Response {
         _ => String::new(),
     };
     let next = if next == "/" { String::new() } else { next };
-    Redirect::to(&site.links().with("/login", &[("next", &next)])).into_response()
+    Redirect::to(&site.links.with("/login", &[("next", &next)])).into_response()
 }
 
 #[cfg(test)]

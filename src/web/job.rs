@@ -14,9 +14,9 @@ mod time_line;
 
 use std::collections::HashMap;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -28,11 +28,11 @@ use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::parts::{duration, percent, was};
-use super::site::Site;
+use super::parts::{duration, given, percent, was};
 use super::snapshot::SiteSnapshot;
+use super::visit::Visit;
 use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::web_error::{PageError, PageResult};
 use crate::proto::job::{JobId, JobStatus};
 use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
@@ -42,7 +42,7 @@ pub(super) use change::{ask_delete, change};
 pub(super) use files::download;
 pub(super) use retry_form::{ask_correction, correct};
 
-use facts::{RELATED_MAX, RelatedJob};
+use facts::{RELATED_MAX, RelatedId};
 use log_pane::LogView;
 
 /// The maximum number of bytes of a log that is sent as text.
@@ -51,39 +51,38 @@ const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
 const LOG_PORTION: usize = 1_000;
 
 /// Returns a job that the visitor may see.
-pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
+pub(super) async fn read(visit: &Visit, id: &str) -> PageResult<JobDoc> {
     parsed(id)?;
-    let JobDocument(job) = site.ask(visitor, "job.get", json!({ "id": id })).await?;
+    let JobDocument(job) = visit.ask("job.get", json!({ "id": id })).await?;
     Ok(JobDoc::from(job))
 }
 
 /// Returns the same with its words on other jobs.
-async fn told(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
-    let mut job = read(site, visitor, id).await?;
-    bonds::tell(site, visitor, std::slice::from_mut(&mut job)).await?;
+async fn told(visit: &Visit, id: &str) -> PageResult<JobDoc> {
+    let mut job = read(visit, id).await?;
+    bonds::tell(visit, std::slice::from_mut(&mut job)).await?;
     Ok(job)
 }
 
-fn parsed(id: &str) -> Result<JobId, PageError> {
+fn parsed(id: &str) -> PageResult<JobId> {
     id.parse().map_err(|_| PageError::not_found("No job has this id."))
 }
 
 /// Shows a job.
 pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     Query(view): Query<LogView>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let job = match (told(&site, &visitor, &id).await, id.strip_suffix(".json")) {
-        (Err(_), Some(bare)) => return as_json(&read(&site, &visitor, bare).await?),
+) -> PageResult {
+    let now = visit.snapshot().await?;
+    let job = match (told(&visit, &id).await, id.strip_suffix(".json")) {
+        (Err(_), Some(bare)) => return as_json(&read(&visit, bare).await?),
         (job, _) => job?,
     };
-    let log = view.lines(site.client(), &parsed(&id)?).await?;
-    let (attempts, links) = (attempts::of(&job), site.links());
+    let log = view.lines(&visit.site.client, &parsed(&id)?).await?;
+    let (attempts, links) = (attempts::of(&job), visit.links());
     let main = html! {
-        (head(&site, &visitor, &job, now.moment.at))
+        (head(&visit, &job, now.moment.at))
         (progress(&job))
         nav.jump.only-m aria-label="On this page" {
             a href="#logh" { "Log" } a href="#output" { "Output" }
@@ -91,7 +90,7 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
-                (tell_form::section(&job, links, &visitor, may_change(&visitor, &job)))
+                (tell_form::section(&job, links, &visit, may_change(&visit, &job)))
                 (attempt_section::section(&job, links, now.moment.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
@@ -102,25 +101,24 @@ pub(super) async fn show(
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.moment.at))
-                (files::section(&site, &visitor, &job).await?)
-                (facts::environment(&job, &site.config().log.redact))
-                (relations(&site, &visitor, &job, now.moment.at).await?)
+                (files::section(&visit, &job).await?)
+                (facts::environment(&job, &visit.site.config().log.redact))
+                (relations(&visit, &job, now.moment.at).await?)
             }
         }
     };
     let title = format!("Job {}", job.label());
-    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Jobs(None), main)))
+    Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
 /// Returns the live parts of a job.
 pub(super) async fn live(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     now: &SiteSnapshot,
     (id, query): (&str, &str),
-) -> Result<Vec<LivePart>, PageError> {
-    let job = told(site, visitor, id).await?;
-    let (view, links): (LogView, _) = (filters_of(query), site.links());
+) -> PageResult<Vec<LivePart>> {
+    let job = told(visit, id).await?;
+    let (view, links): (LogView, _) = (filters_of(query), visit.links());
     let mut parts = vec![
         LivePart::whole("state", state(&job)),
         LivePart::whole("headline", headline(&job, links, now.moment.at)),
@@ -130,18 +128,18 @@ pub(super) async fn live(
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("kept", source::kept_state(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
-        LivePart::whole("files", files::section(site, visitor, &job).await?),
-        LivePart::whole("relations", relations(site, visitor, &job, now.moment.at).await?),
+        LivePart::whole("files", files::section(visit, &job).await?),
+        LivePart::whole("relations", relations(visit, &job, now.moment.at).await?),
     ];
     if view.is_end() {
-        let log = view.lines(site.client(), &parsed(id)?).await?;
+        let log = view.lines(&visit.site.client, &parsed(id)?).await?;
         let rows = log_pane::rows(&log, &attempts::of(&job), "");
         parts.push(LivePart::whole("log-count", log_pane::count_of(&log)));
         parts.push(LivePart::rows("log-lines", rows));
         parts.push(LivePart::whole("log-unfinished", log_pane::unfinished(&job)));
         parts.push(LivePart::whole("log-nothing", log_pane::nothing(&job, &log)));
     }
-    if visitor.may(Scope::Operate) {
+    if visit.may(Scope::Operate) {
         parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));
     }
     Ok(parts)
@@ -151,8 +149,8 @@ fn state(job: &JobDoc) -> Markup {
     html! { span #state { (job.state().pill()) } }
 }
 
-fn head(site: &Site, visitor: &Visitor, job: &JobDoc, now: Timestamp) -> Markup {
-    let (links, script_type) = (site.links(), job.text("script_type"));
+fn head(visit: &Visit, job: &JobDoc, now: Timestamp) -> Markup {
+    let (links, script_type) = (visit.links(), job.text("script_type"));
     html! {
         div.head {
             div {
@@ -168,7 +166,7 @@ fn head(site: &Site, visitor: &Visitor, job: &JobDoc, now: Timestamp) -> Markup 
                     p.chips { (tags(job, links, usize::MAX)) }
                 }
             }
-            (actions(site, visitor, job))
+            (actions(visit, job))
         }
     }
 }
@@ -213,11 +211,10 @@ fn headline(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
 }
 
 fn progress(job: &JobDoc) -> Markup {
-    let share = job.number("progress").filter(|share| share.is_finite());
-    let share = share.filter(|_| job.status() == JobStatus::Started);
+    let share = job.share().filter(|_| job.status() == JobStatus::Started);
     html! {
         div #progress {
-            @if let Some(share) = share.map(|share| share.clamp(0.0, 1.0)) {
+            @if let Some(share) = share {
                 div.prog.running {
                     span { (job.text("progress_text")) }
                     span { (percent(share, 1.0)) }
@@ -234,17 +231,17 @@ fn may_change(visitor: &Visitor, job: &JobDoc) -> bool {
 }
 
 /// Returns the buttons in their form. The live parts have the buttons alone, without the token.
-fn actions(site: &Site, visitor: &Visitor, job: &JobDoc) -> Markup {
-    let links = site.links();
+fn actions(visit: &Visit, job: &JobDoc) -> Markup {
+    let links = visit.links();
     html! {
         div.actions {
-            @if may_change(visitor, job) {
+            @if may_change(visit, job) {
                 form method="post" action=(links.job(job.id())) {
-                    (visitor.forgery_field())
+                    (visit.forgery_field())
                     (buttons(job, links, true))
                 }
             }
-            @if visitor.may(Scope::Submit) {
+            @if visit.may(Scope::Submit) {
                 a.btn href=(links.with("/submit", &[("from", job.id())])) { "Submit again with changes" }
             }
         }
@@ -273,47 +270,28 @@ fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
 }
 
 /// Returns the jobs before and after a job.
-async fn relations(
-    site: &Site,
-    visitor: &Visitor,
-    job: &JobDoc,
-    now: Timestamp,
-) -> Result<Markup, PageError> {
-    let (after, any) = (job.list("prerequisites"), job.list("after_any"));
-    let dependents = job.list("dependents");
-    let before: Vec<(&str, &'static str)> =
-        after.iter().map(|id| (*id, "")).chain(any.iter().map(|id| (*id, "any end"))).collect();
-    let behind: Vec<(&str, &'static str)> = dependents.iter().map(|id| (*id, "")).collect();
-    let children = job.list("children");
-    let parent = Some((job.text("parent"), "")).filter(|(id, _)| !id.is_empty());
-    let parent: Vec<(&str, &'static str)> = parent.into_iter().collect();
-    let children: Vec<(&str, &'static str)> = children.iter().map(|id| (*id, "")).collect();
-    let links = site.links();
-    let known = related(site, visitor, [&before, &behind, &parent, &children]).await?;
-    let list = |ids: &[(&str, &'static str)]| -> Vec<RelatedJob> {
-        let shown = ids.iter().take(RELATED_MAX);
-        shown
-            .map(|(id, note)| RelatedJob {
-                id: (*id).to_owned(),
-                job: known.get(*id).cloned(),
-                note,
-            })
-            .collect()
-    };
-    let ended = list(&before)
-        .iter()
-        .filter(|of| of.job.as_ref().is_some_and(|job| job.status().is_terminal()))
-        .count();
+async fn relations(visit: &Visit, job: &JobDoc, now: Timestamp) -> PageResult<Markup> {
+    let with_note = |field: &str, note| job.list(field).into_iter().map(move |id| (id, note));
+    let before: Vec<RelatedId> =
+        with_note("prerequisites", "").chain(with_note("after_any", "any end")).collect();
+    let behind: Vec<_> = with_note("dependents", "").collect();
+    let parent: Vec<_> = given(job.text("parent")).into_iter().map(|id| (id, "")).collect();
+    let children: Vec<_> = with_note("children", "").collect();
+    let known = related(visit, [&before, &behind, &parent, &children]).await?;
+    let has_ended =
+        |(id, _): &&RelatedId| known.get(*id).is_some_and(|job| job.status().is_terminal());
+    let ended = before.iter().take(RELATED_MAX).filter(has_ended).count();
     let small = format!("{ended} of {} ended", before.len());
-    let number = behind.len().to_string();
-    let below = children.len().to_string();
+    let links = visit.links();
+    let list =
+        |title: &str, small: &str, ids| facts::related(title, small, ids, &known, links, now);
     let of_parent = links.with("/jobs", &[("parent", job.id())]);
     Ok(html! {
         section.rel #relations {
-            (facts::related("Waits for", &small, &list(&before), before.len(), links, now))
-            (facts::related("Waiting for it", &number, &list(&behind), behind.len(), links, now))
-            (facts::related("Submitted by the script of", "", &list(&parent), parent.len(), links, now))
-            (facts::related("Its script submitted", &below, &list(&children), children.len(), links, now))
+            (list("Waits for", &small, &before))
+            (list("Waiting for it", &behind.len().to_string(), &behind))
+            (list("Submitted by the script of", "", &parent))
+            (list("Its script submitted", &children.len().to_string(), &children))
             @if !children.is_empty() {
                 p { a href=(of_parent) { "List them" } }
             }
@@ -325,19 +303,18 @@ async fn relations(
 }
 
 async fn related(
-    site: &Site,
-    visitor: &Visitor,
-    lists: [&[(&str, &'static str)]; 4],
-) -> Result<HashMap<String, JobDoc>, PageError> {
+    visit: &Visit,
+    lists: [&[RelatedId<'_>]; 4],
+) -> PageResult<HashMap<String, JobDoc>> {
     let shown = lists.into_iter().flat_map(|list| list.iter().take(RELATED_MAX));
     let ids: Vec<JobId> = shown.filter_map(|(id, _)| id.parse().ok()).collect();
-    let mut known = site.client().job_summaries(ids).await?;
-    known.retain(|job| visitor.sees(job));
-    let documents = known.into_iter().map(|job| (job.id.to_string(), JobDoc::from(json!(job))));
+    let mut known = visit.site.client.job_summaries(ids).await?;
+    known.retain(|job| visit.sees(job));
+    let documents = known.iter().map(|job| (job.id.to_string(), JobDoc::from(job)));
     Ok(documents.collect())
 }
 
-fn as_json(job: &JobDoc) -> Result<Response, PageError> {
+fn as_json(job: &JobDoc) -> PageResult {
     let text = serde_json::to_string_pretty(job).map_err(|error| {
         PageError::wrong(format!("The job cannot be written as JSON: {error}."))
     })?;
@@ -355,12 +332,11 @@ pub(super) struct LogQuery {
 
 /// Answers with the log as text.
 pub(super) async fn log(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     Query(LogQuery { since }): Query<LogQuery>,
-) -> Result<Response, PageError> {
-    read(&site, &visitor, &id).await?;
+) -> PageResult {
+    read(&visit, &id).await?;
     let job = parsed(&id)?;
     let mut after = match since.parse::<Timestamp>() {
         Ok(time) => Some(LogLine::place_before(time)),
@@ -373,7 +349,7 @@ pub(super) async fn log(
     };
     let mut text = String::new();
     loop {
-        let lines = site.client().get_job_logs(&job, after.as_deref(), LOG_PORTION).await?;
+        let lines = visit.site.client.get_job_logs(&job, after.as_deref(), LOG_PORTION).await?;
         text.push_str(&log_pane::text(&lines));
         let Some(last) = lines.last().filter(|_| lines.len() == LOG_PORTION) else { break };
         if text.len() > LOG_TEXT_MAX {
@@ -382,10 +358,6 @@ pub(super) async fn log(
         }
         after = Some(last.id.clone());
     }
-    let mut response =
-        (attachment("text/plain; charset=utf-8", &format!("{id}.log")), text).into_response();
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-    Ok(response)
+    let kind = attachment("text/plain; charset=utf-8", &format!("{id}.log"));
+    Ok((kind, [(header::CACHE_CONTROL, "no-store")], text).into_response())
 }

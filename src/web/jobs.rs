@@ -8,8 +8,8 @@ mod filter;
 mod rows;
 mod search;
 
-use axum::extract::{Query, RawQuery, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::{Query, RawQuery};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -17,12 +17,13 @@ use super::bonds;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::parts::{ShownState, count, empty, pager, things};
+use super::parts::{ShownState, count, empty, filter_choice, or_any, pager, things, with_value};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::proto::job::JobId;
+use crate::proto::target::ScriptType;
 use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
 
@@ -36,45 +37,36 @@ use rows::RowLook;
 use search::JobListPage;
 
 /// Shows the list.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(filter): Query<JobFilter>,
-) -> Result<Response, PageError> {
-    show(&site, &visitor, filter).await
+pub(super) async fn list(visit: Visit, Query(filter): Query<JobFilter>) -> PageResult {
+    show(&visit, filter).await
 }
 
 /// Shows the list of dead letters, jobs that used up their attempts.
-pub(super) async fn list_dead(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(filter): Query<JobFilter>,
-) -> Result<Response, PageError> {
-    show(&site, &visitor, filter.of_dead()).await
+pub(super) async fn list_dead(visit: Visit, Query(filter): Query<JobFilter>) -> PageResult {
+    show(&visit, filter.of_dead()).await
 }
 
-async fn show(site: &Site, visitor: &Visitor, filter: JobFilter) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
-    if let Some(id) = named(site, visitor, &filter).await {
-        return Ok(Redirect::to(&site.links().job(id.as_str())).into_response());
+async fn show(visit: &Visit, filter: JobFilter) -> PageResult {
+    let now = visit.snapshot().await?;
+    if let Some(id) = named(visit, &filter).await {
+        return Ok(Redirect::to(&visit.links().job(id.as_str())).into_response());
     }
     let size = filter.size()?;
     if filter.by == "error" {
-        return by_error(site, visitor, &now, &filter).await;
+        return by_error(visit, &now, &filter).await;
     }
-    let mut found = search::find(site, visitor, &filter, now.moment.at, size).await?;
-    bonds::tell(site, visitor, &mut found.jobs).await?;
+    let mut found = search::find(visit, &filter, now.moment.at, size).await?;
+    bonds::tell(visit, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
-        (head(title, &headline(&now, &filter, &found), &actions(site, visitor, &filter)))
-        @if !filter.is_of_dead() { (states(&now, &filter, site.links())) }
-        (filters(site, &now, &filter))
-        (rows::chosen_tag(&filter, site.links()))
-        (body(site, visitor, &now, &filter, &found))
+        (head(title, &headline(&now, &filter, &found), &actions(visit, &filter)))
+        @if !filter.is_of_dead() { (states(&now, &filter, visit.links())) }
+        (filters(&visit.site, &now, &filter))
+        (rows::chosen_tag(&filter, visit.links()))
+        (body(visit, &now, &filter, &found))
     };
-    let (nav, page) = (nav(&filter), if is_live(&filter) { WebPage::live } else { WebPage::still });
-    let page = page(title, nav, main);
-    Ok(site.page(visitor, &now, &page))
+    let page = if is_live(&filter) { WebPage::live } else { WebPage::still };
+    Ok(visit.page(&now, &page(title, nav(&filter), main)))
 }
 
 fn title(filter: &JobFilter) -> &'static str {
@@ -87,10 +79,10 @@ fn nav(filter: &JobFilter) -> Nav {
 }
 
 /// Returns the job whose whole id was asked for.
-async fn named(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Option<JobId> {
+async fn named(visit: &Visit, filter: &JobFilter) -> Option<JobId> {
     let id: JobId = filter.q.trim().parse().ok()?;
     let asked = json!({ "id": id.as_str() });
-    site.ask::<JobDocument>(visitor, "job.get", asked).await.is_ok().then_some(id)
+    visit.ask::<JobDocument>("job.get", asked).await.is_ok().then_some(id)
 }
 
 /// Returns true if the list costs little to read each second.
@@ -100,23 +92,24 @@ fn is_live(filter: &JobFilter) -> bool {
 
 /// Returns the live parts of the list.
 pub(super) async fn live(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     now: &SiteSnapshot,
     query: &str,
-) -> Result<Vec<LivePart>, PageError> {
+) -> PageResult<Vec<LivePart>> {
     let filter: JobFilter = filters_of(query);
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(site, visitor, &filter, now.moment.at, filter.size()?).await?;
-    bonds::tell(site, visitor, &mut found.jobs).await?;
-    let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
-    let rows = rows::rows(&found.jobs, site.links(), now.moment.at, RowLook { picks, died: false });
-    Ok(vec![
-        LivePart::whole("headline", html! { p #headline { (headline(now, &filter, &found)) } }),
-        LivePart::rows("job-rows", rows),
-    ])
+    let mut found = search::find(visit, &filter, now.moment.at, filter.size()?).await?;
+    bonds::tell(visit, &mut found.jobs).await?;
+    let look = RowLook { picks: picks(visit), died: false };
+    let rows = rows::rows(&found.jobs, visit.links(), now.moment.at, look);
+    Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
+}
+
+/// Returns true if the visitor may tick jobs.
+fn picks(visit: &Visit) -> bool {
+    visit.may(Scope::Submit) || visit.may(Scope::Operate)
 }
 
 fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
@@ -145,11 +138,11 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
     }
 }
 
-fn actions(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Markup {
-    let by_error = || filter.address(site.links(), filter.path(), &[("by", "error")]);
+fn actions(visit: &Visit, filter: &JobFilter) -> Markup {
+    let by_error = || filter.address(visit.links(), filter.path(), &[("by", "error")]);
     html! {
         @if filter.is_of_dead() { a.btn href=(by_error()) { "Group by error" } }
-        @else if visitor.may(Scope::Submit) { a.btn href=(site.links().to("/submit")) { "Submit a job" } }
+        @else if visit.may(Scope::Submit) { a.btn href=(visit.links().to("/submit")) { "Submit a job" } }
     }
 }
 
@@ -171,7 +164,7 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
                 }
                 @for state in ShownState::ALL {
                     li {
-                        a href=(of(state.class()).address(links, "/jobs", &[]))
+                        a href=(of(state.as_str()).address(links, "/jobs", &[]))
                             aria-current=[current(Some(state))]
                         {
                             (state.shown())
@@ -188,17 +181,20 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
 const QUEUES_MAX: usize = 50;
 
 fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
-    let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
+    let config = site.config();
+    let types = or_any("any", config.types.keys().map(ScriptType::as_str));
     let queues: Vec<String> =
         now.moment.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
-    let ages: Vec<(String, String)> =
-        AGES.iter().map(|(value, text)| ((*value).to_owned(), (*text).to_owned())).collect();
-    let any = |names: Vec<String>| -> Vec<(String, String)> {
-        let first = [(String::new(), "any".to_owned())];
-        first.into_iter().chain(names.into_iter().map(|name| (name.clone(), name))).collect()
-    };
+    let further = [
+        ("until ", "until", "18", &filter.until),
+        ("ended until ", "ended_until", "18", &filter.ended_until),
+        ("Actor ", "actor", "18", &filter.actor),
+        ("Machine ", "host", "18", &filter.host),
+        ("Child of ", "parent", "18", &filter.parent),
+        ("Error is ", "kind", "24", &filter.kind),
+    ];
     html! {
-        form.filters action=(site.links().to(filter.path())) role="search" aria-label="Filter jobs" {
+        form.filters action=(site.links.to(filter.path())) role="search" aria-label="Filter jobs" {
             @if !filter.is_of_dead() { input type="hidden" name="state" value=(filter.state); }
             label.grow {
                 span.sr { "Id, name, tag or error" }
@@ -206,30 +202,21 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
                     placeholder="Id, name, tag or error";
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
-            label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
+            label.opt { "Type " (choice("type", &filter.script_type, types)) }
             label.opt {
                 "Queue "
                 @if queues.len() > QUEUES_MAX {
                     input name="queue" size="14" placeholder="any" value=(filter.queue);
                 } @else {
-                    (choice("queue", &filter.queue, any(queues)))
+                    (choice("queue", &filter.queue, or_any("any", queues.iter().map(String::as_str))))
                 }
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
-            label.opt { "Created " (choice("since", &filter.since, ages.clone())) }
-            label.opt { "Ended " (choice("ended_since", &filter.ended_since, ages)) }
+            label.opt { "Created " (choice("since", &filter.since, AGES)) }
+            label.opt { "Ended " (choice("ended_since", &filter.ended_since, AGES)) }
             label.opt { "Tag " input name="tag" size="8" placeholder="any" value=(filter.tag); }
-            @if !filter.until.is_empty() {
-                label.opt { "until " input name="until" size="18" value=(filter.until); }
-            }
-            @if !filter.ended_until.is_empty() {
-                label.opt { "ended until " input name="ended_until" size="18" value=(filter.ended_until); }
-            }
-            @for (word, name, value) in [("Actor ", "actor", &filter.actor), ("Machine ", "host", &filter.host), ("Child of ", "parent", &filter.parent)] {
-                @if !value.is_empty() { label.opt { (word) input name=(name) size="18" value=(value); } }
-            }
-            @if !filter.kind.is_empty() {
-                label.opt { "Error is " input name="kind" size="24" value=(filter.kind); }
+            @for (word, name, size, value) in further {
+                @if !value.is_empty() { label.opt { (word) input name=(name) size=(size) value=(value); } }
             }
             button.opt { "Filter" }
         }
@@ -237,27 +224,18 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
 }
 
 /// Returns a choice; a value that the options lack is added to them.
-fn choice(name: &str, value: &str, mut options: Vec<(String, String)>) -> Markup {
-    if !options.iter().any(|(option, _)| option == value) {
-        options.push((value.to_owned(), value.to_owned()));
-    }
-    html! {
-        select name=(name) data-submit {
-            @for (option, text) in &options {
-                option value=(option) selected[option == value] { (text) }
-            }
-        }
-    }
+fn choice<'a>(
+    name: &str,
+    value: &'a str,
+    options: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Markup {
+    let options: Vec<(&str, &str)> = options.into_iter().collect();
+    let end = options.len();
+    filter_choice(name, with_value(options, end, value), value)
 }
 
-fn body(
-    site: &Site,
-    visitor: &Visitor,
-    now: &SiteSnapshot,
-    filter: &JobFilter,
-    found: &JobListPage,
-) -> Markup {
-    let (links, picks) = (site.links(), visitor.may(Scope::Submit) || visitor.may(Scope::Operate));
+fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
+    let (links, picks) = (visit.links(), picks(visit));
     let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !is_live(filter) {
@@ -265,7 +243,7 @@ fn body(
             (foot(links, filter, found))
         } @else {
             form method="post" action=(links.to(filter.path())) {
-                (visitor.forgery_field())
+                (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
                 (rows::table(&found.jobs, links, now.moment.at, look, Some("job-rows")))
                 @if picks { (bulk::bar(filter)) }
@@ -276,11 +254,8 @@ fn body(
 }
 
 fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
-    let shown = format!(
-        "{}{}",
-        things(found.jobs.len() as u64, "job"),
-        if found.next.is_some() { ", and there may be more" } else { "" }
-    );
+    let more = if found.next.is_some() { ", and there may be more" } else { "" };
+    let shown = things(found.jobs.len() as u64, "job") + more;
     let first = filter.address(links, filter.path(), &[]);
     let first = (!filter.cursor.is_empty()).then_some(first.as_str());
     let next =
@@ -297,54 +272,42 @@ fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
     }
 }
 
-async fn by_error(
-    site: &Site,
-    visitor: &Visitor,
-    now: &SiteSnapshot,
-    filter: &JobFilter,
-) -> Result<Response, PageError> {
+async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> PageResult {
     filter.search(now.moment.at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
-        JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() }
+        JobFilter { state: ShownState::Error.as_str().to_owned(), ..filter.clone() }
     };
     let (query, search) = failed.search(now.moment.at)?;
-    let sees = |job: &_| visitor.sees(job);
-    let found = site.client().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
-    let retries = visitor.may(Scope::Operate).then(|| visitor.forgery_field());
+    let sees = |job: &_| visit.sees(job);
+    let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
+    let retries = visit.may(Scope::Operate).then(|| visit.forgery_field());
     let main = html! {
-        p.crumb { a href=(failed.address(site.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
+        p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, site.links(), now.moment.at, retries.as_ref()))
+        (failures::table(&found, &failed, visit.links(), now.moment.at, retries.as_ref()))
     };
-    Ok(site.page(visitor, now, &WebPage::still("Failures", nav(&failed), main)))
+    Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
+}
+
+/// Finds the jobs of a file.
+async fn of_file(visit: &Visit, names: &RawQuery, filter: &JobFilter) -> PageResult<JobListPage> {
+    JobFilter::check_names(names.0.as_deref())?;
+    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
+    search::all(visit, filter, most).await
 }
 
 /// Answers with the list as JSON.
-pub(super) async fn json(
-    State(site): State<Site>,
-    visitor: Visitor,
-    RawQuery(names): RawQuery,
-    Query(filter): Query<JobFilter>,
-) -> Result<Response, PageError> {
-    JobFilter::check_names(names.as_deref())?;
-    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
-    let found = search::all(&site, &visitor, &filter, most).await?;
+pub(super) async fn json(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
+    let found = of_file(&visit, &names, &filter).await?;
     let list = json!({ "jobs": found.jobs, "looked_at": found.looked_at, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
 /// Answers with the list as CSV.
-pub(super) async fn csv(
-    State(site): State<Site>,
-    visitor: Visitor,
-    RawQuery(names): RawQuery,
-    Query(filter): Query<JobFilter>,
-) -> Result<Response, PageError> {
-    JobFilter::check_names(names.as_deref())?;
-    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
-    let found = search::all(&site, &visitor, &filter, most).await?;
+pub(super) async fn csv(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
+    let found = of_file(&visit, &names, &filter).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }

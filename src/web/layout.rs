@@ -8,7 +8,7 @@ use super::live::LivePart;
 use super::parts::{ShownState, count};
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
-use super::web_error::{PageError, sentence, word};
+use super::web_error::{PageError, sentence};
 use crate::rpc::Scope;
 
 /// The place of a page in the side bar.
@@ -164,123 +164,96 @@ fn side(frame: &PageFrame, page: &WebPage) -> Markup {
 }
 
 fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, at: Nav) -> Markup {
-    let counts = SideCounts::of(now);
-    let entry = |nav: Nav, path: &str, word: &str, number: Markup| {
+    let numbers = side_numbers(now);
+    let number = |name: &str| {
+        html! { @for (_, number) in numbers.iter().filter(|(of, _)| *of == name) { (number) } }
+    };
+    // A page with a number has it under the name of its path.
+    let entry = |nav: Nav, path: &str, word: &str| {
         let current = (nav == at).then_some("page");
-        html! { li { a href=(links.to(path)) aria-current=[current] { (word) (number) } } }
+        html! { li { a href=(links.to(path)) aria-current=[current] { (word) (number(&path[1..])) } } }
     };
     html! {
         nav aria-label="Main" {
             ul {
-                (entry(Nav::Overview, "/", "Overview", html! {}))
+                (entry(Nav::Overview, "/", "Overview"))
                 li {
                     a href=(links.to("/jobs")) aria-current=[(at == Nav::Jobs(None)).then_some("page")] {
-                        "Jobs" (counts.jobs)
+                        "Jobs" (number("jobs"))
                     }
                     ul {
-                        @for (state, number) in &counts.states {
-                            @let current = (at == Nav::Jobs(Some(*state))).then_some("page");
+                        @for state in ShownState::ALL {
+                            @let current = (at == Nav::Jobs(Some(state))).then_some("page");
                             li {
-                                a href=(links.with("/jobs", &[("state", state.class())])) aria-current=[current] {
-                                    (state.shown()) (number)
+                                a href=(links.with("/jobs", &[("state", state.as_str())])) aria-current=[current] {
+                                    (state.shown()) (number(state.as_str()))
                                 }
                             }
                         }
                     }
                 }
-                (entry(Nav::Graphs, "/graphs", "Graphs", html! {}))
-                (entry(Nav::Queues, "/queues", "Queues", counts.queues))
-                (entry(Nav::Actors, "/actors", "Actors", counts.actors))
-                (entry(Nav::PeriodicJobs, "/cron", "Periodic jobs", counts.periodic_jobs))
-                (entry(Nav::Scripts, "/scripts", "Scripts", html! {}))
-                (entry(Nav::DeadLetters, "/dead", "Dead letters", counts.dead))
-                (entry(Nav::Limits, "/limits", "Limits", counts.limits))
-                (entry(Nav::Objects, "/objects", "Objects", html! {}))
+                (entry(Nav::Graphs, "/graphs", "Graphs"))
+                (entry(Nav::Queues, "/queues", "Queues"))
+                (entry(Nav::Actors, "/actors", "Actors"))
+                (entry(Nav::PeriodicJobs, "/cron", "Periodic jobs"))
+                (entry(Nav::Scripts, "/scripts", "Scripts"))
+                (entry(Nav::DeadLetters, "/dead", "Dead letters"))
+                (entry(Nav::Limits, "/limits", "Limits"))
+                (entry(Nav::Objects, "/objects", "Objects"))
                 @if now.is_some_and(|now| now.has_records) && !visitor.is_bound() {
-                    (entry(Nav::Brokers, "/brokers", "Brokers", counts.brokers))
-                    (entry(Nav::LogRecords, "/records", "Log records", html! {}))
+                    (entry(Nav::Brokers, "/brokers", "Brokers"))
+                    (entry(Nav::LogRecords, "/records", "Log records"))
                 }
             }
             @if visitor.may(Scope::Admin) && !visitor.is_bound() {
                 ul {
-                    (entry(Nav::Notifications, "/notifications", "Notifications", html! {}))
-                    (entry(Nav::Audit, "/audit", "Audit", html! {}))
+                    (entry(Nav::Notifications, "/notifications", "Notifications"))
+                    (entry(Nav::Audit, "/audit", "Audit"))
                 }
             }
             @if visitor.may(Scope::Submit) {
                 div.sep {}
-                ul { (entry(Nav::Submit, "/submit", "Submit a job", html! {})) }
+                ul { (entry(Nav::Submit, "/submit", "Submit a job")) }
             }
         }
     }
 }
 
-/// The numbers of the side bar, each an element with an id of its own.
-struct SideCounts {
-    jobs: Markup,
-    states: Vec<(ShownState, Markup)>,
-    queues: Markup,
-    actors: Markup,
-    periodic_jobs: Markup,
-    dead: Markup,
-    limits: Markup,
-    brokers: Markup,
-}
-
-impl SideCounts {
-    fn of(now: Option<&SiteSnapshot>) -> Self {
-        let dead = now.and_then(SiteSnapshot::dead);
-        let states = ShownState::ALL.map(|state| {
-            let number = now.and_then(|now| now.count(state));
-            let among = now.and_then(SiteSnapshot::cancelled_among);
-            let shown = match (state, among, number) {
-                (ShownState::Cancelled, Some(among), Some(number)) => at_least(number, among),
-                _ => number_of(state.class(), number, false),
-            };
-            (state, shown)
-        });
-        let len = |of: fn(&SiteSnapshot) -> usize| now.map(|now| of(now) as u64);
-        Self {
-            jobs: number_of("jobs", now.and_then(SiteSnapshot::jobs), false),
-            states: states.into(),
-            queues: number_of("queues", len(|now| now.moment.queues.len()), false),
-            actors: number_of("actors", len(|now| now.moment.actors.len()), false),
-            periodic_jobs: number_of("cron", now.and_then(|now| now.periodic_jobs), false),
-            dead: number_of("dead", dead, dead.is_some_and(|dead| dead > 0)),
-            limits: number_of("limits", now.map(|now| now.limits), false),
-            brokers: number_of("brokers", len(|now| now.moment.live_brokers().count()), false),
-        }
-    }
-}
-
-fn number_of(name: &str, number: Option<u64>, is_bad: bool) -> Markup {
-    let text = number.map_or_else(|| "–".to_owned(), count);
-    html! { b id={ "n-" (name) } class=[is_bad.then_some("bad")] { (text) } }
-}
-
-/// Returns the number of cancelled jobs, which were counted among the latest failed ones.
-fn at_least(number: u64, among: u64) -> Markup {
-    let title = format!("of the latest {} that ended in error", count(among));
-    html! { b #n-cancelled title=(title) { (count(number)) "+" } }
+/// Returns the numbers of the side bar by their names, each an element with an id of its own.
+fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
+    let len = |of: fn(&SiteSnapshot) -> usize| now.map(|now| of(now) as u64);
+    let states =
+        ShownState::ALL.map(|state| (state.as_str(), now.and_then(|now| now.count(state))));
+    let others = [
+        ("jobs", now.and_then(SiteSnapshot::jobs)),
+        ("queues", len(|now| now.moment.queues.len())),
+        ("actors", len(|now| now.moment.actors.len())),
+        ("cron", now.and_then(|now| now.periodic_jobs)),
+        ("dead", now.and_then(SiteSnapshot::dead)),
+        ("limits", now.map(|now| now.limits)),
+        ("brokers", len(|now| now.moment.live_brokers().count())),
+    ];
+    // The cancelled jobs were counted among the latest failed ones.
+    let among = now.and_then(SiteSnapshot::cancelled_among);
+    let shown = |(name, number): (&'static str, Option<u64>)| {
+        let text = number.map_or_else(|| "–".to_owned(), count);
+        let is_bad = name == "dead" && number > Some(0);
+        let among = among.filter(|_| name == "cancelled" && number.is_some());
+        let title = among.map(|all| format!("of the latest {} that ended in error", count(all)));
+        let element = html! {
+            b id={ "n-" (name) } class=[is_bad.then_some("bad")] title=[&title] {
+                (text) @if title.is_some() { "+" }
+            }
+        };
+        (name, element)
+    };
+    states.into_iter().chain(others).map(shown).collect()
 }
 
 /// Returns the live parts of the side bar.
 pub(super) fn live_parts(now: &SiteSnapshot) -> Vec<LivePart> {
-    let counts = SideCounts::of(Some(now));
-    let states = counts.states.into_iter().map(|(state, number)| (state.class(), number));
-    let others = [
-        ("jobs", counts.jobs),
-        ("queues", counts.queues),
-        ("actors", counts.actors),
-        ("cron", counts.periodic_jobs),
-        ("dead", counts.dead),
-        ("limits", counts.limits),
-        ("brokers", counts.brokers),
-    ];
-    states
-        .chain(others)
-        .map(|(name, number)| LivePart::whole(&format!("n-{name}"), number))
-        .collect()
+    let numbers = side_numbers(Some(now)).into_iter();
+    numbers.map(|(name, number)| LivePart::whole(&format!("n-{name}"), number)).collect()
 }
 
 fn foot(links: &SiteLinks, visitor: &Visitor) -> Markup {
@@ -298,18 +271,12 @@ fn foot(links: &SiteLinks, visitor: &Visitor) -> Markup {
             form method="post" action=(links.to("/logout")) {
                 (visitor.forgery_field())
                 div {
-                    span title=(scopes(visitor)) { (visitor.caller.name) }
+                    span title={ "scopes: " (visitor.caller.scopes.to_string().replace(',', ", ")) } { (visitor.caller.name) }
                     @if visitor.session.is_some() { button.plain { "Sign out" } }
                 }
             }
         }
     }
-}
-
-fn scopes(visitor: &Visitor) -> String {
-    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
-    let own: Vec<&str> = all.into_iter().filter(|scope| visitor.may(*scope)).map(word).collect();
-    format!("scopes: {}", own.join(", "))
 }
 
 const KEYS: [(&[&str], &str); 15] = [

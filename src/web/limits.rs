@@ -1,7 +1,5 @@
 //! `/limits`: each limit with the jobs that run under it and that it holds.
 
-use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -9,34 +7,30 @@ use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{count, data_table, empty};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::client::LimitDocument;
 use crate::rpc::results::LimitList;
 
-async fn read(site: &Site, visitor: &Visitor) -> Result<Vec<LimitDocument>, PageError> {
-    let LimitList { limits } = site.ask(visitor, "limit.list", json!({})).await?;
+async fn read(visit: &Visit) -> PageResult<Vec<LimitDocument>> {
+    let LimitList { limits } = visit.ask("limit.list", json!({})).await?;
     Ok(limits)
 }
 
 /// Lists the limits.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let limits = read(&site, &visitor).await?;
+pub(super) async fn list(visit: Visit) -> PageResult {
+    let now = visit.snapshot().await?;
+    let limits = read(&visit).await?;
     let line =
         html! { "Bounds on concurrent jobs and on starts per time. A job without a slot is held." };
-    let main = html! { (head("Limits", &line, &html! {})) (table(&limits, site.links())) };
-    Ok(site.page(&visitor, &now, &WebPage::live("Limits", Nav::Limits, main)))
+    let main = html! { (head("Limits", &line, &html! {})) (table(&limits, visit.links())) };
+    Ok(visit.page(&now, &WebPage::live("Limits", Nav::Limits, main)))
 }
 
 /// Returns the live parts.
-pub(super) async fn live(site: &Site, visitor: &Visitor) -> Result<Vec<LivePart>, PageError> {
-    let limits = read(site, visitor).await?;
-    Ok(vec![LivePart::whole("limits", table(&limits, site.links()))])
+pub(super) async fn live(visit: &Visit) -> PageResult<Vec<LivePart>> {
+    let limits = read(visit).await?;
+    Ok(vec![LivePart::whole("limits", table(&limits, visit.links()))])
 }
 
 const HEADS: [(&str, &str); 5] =

@@ -22,17 +22,22 @@ impl SiteLinks {
 
     /// Returns the address of a job.
     pub(super) fn job(&self, id: &str) -> String {
-        self.to(&format!("/jobs/{}", encoded(id)))
+        self.to(&page_of("jobs", id))
     }
 
     /// Returns the address of a queue.
     pub(super) fn queue(&self, name: &str) -> String {
-        self.to(&format!("/queues/{}", encoded(name)))
+        self.to(&page_of("queues", name))
     }
 
     /// Returns the address of an actor.
     pub(super) fn actor(&self, name: &str) -> String {
-        self.to(&format!("/actors/{}", encoded(name)))
+        self.to(&page_of("actors", name))
+    }
+
+    /// Returns the address of a periodic job.
+    pub(super) fn periodic_job(&self, name: &str) -> String {
+        self.to(&page_of("cron", name))
     }
 
     /// Returns the address of a page with these filters; empty values are left out.
@@ -51,6 +56,11 @@ impl SiteLinks {
         let is_plain = asked.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
         (is_local && is_plain).then(|| self.to(asked))
     }
+}
+
+/// Returns the path of the page of a thing, without the prefix: of a job by `jobs` and its id.
+pub(super) fn page_of(list: &str, name: &str) -> String {
+    format!("/{list}/{}", encoded(name))
 }
 
 /// Returns a text as a part of an address.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::Query;
 use axum::http::Uri;
-use maud::Markup;
+use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
@@ -37,6 +37,11 @@ impl LivePart {
     /// Creates a part from an element, which has this id.
     pub(super) fn whole(id: &str, element: Markup) -> Self {
         Self { id: id.to_owned(), content: Content::Whole(element.into_string().into()) }
+    }
+
+    /// Creates the part of the line below the title of a page.
+    pub(super) fn headline(line: &Markup) -> Self {
+        Self::whole("headline", html! { p #headline { (line) } })
     }
 
     /// Creates a part from the children of the element with this id: rows, or lines of a log. Each has an id of

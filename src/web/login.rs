@@ -14,7 +14,7 @@ use super::guard::{REFUSED_LINK, signed_in_by_link, theme as chosen_theme};
 use super::layout::{document, mark};
 use super::refused::refused;
 use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
-use super::visitor::Visitor;
+use super::visit::Visit;
 use crate::rpc::has_hidden_origin;
 
 #[derive(Deserialize)]
@@ -55,20 +55,20 @@ const OLD_FORM: &str = "This form is too old. Give the token again.";
 /// Returns the form, with the reason why the one before was refused. It has a token against forgery that
 /// belongs to a cookie of this browser.
 fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&str>) -> Response {
-    let known = read(headers, site.sign_in_cookie()).map(str::to_owned);
+    let known = read(headers, &site.sign_in_cookie).map(str::to_owned);
     let is_known = known.is_some();
-    let secret = known.or_else(|| site.sessions().secret()).unwrap_or_default();
-    let forgery = site.sessions().forgery_token(&forgery_subject(&secret));
+    let secret = known.or_else(|| site.sessions.secret()).unwrap_or_default();
+    let forgery = site.sessions.forgery_token(&forgery_subject(&secret));
     let invalid = refusal.map(|_| "true");
     let page = document(
-        site.links(),
+        &site.links,
         chosen_theme(headers),
         "Sign in",
         &html! {
             main.login {
                 div.brand { (mark(22)) "Hero" }
                 h1 { "Sign in" }
-                form.form method="post" action=(site.links().to("/login")) {
+                form.form method="post" action=(site.links.to("/login")) {
                     @if let Some(refusal) = refusal {
                         div.note-err #refused role="alert" { p { (refusal) } }
                     }
@@ -89,7 +89,7 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&s
     let status = if refusal.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
     let mut response = (status, Html(page.into_string())).into_response();
     if !is_known {
-        site.set_cookie(&mut response, site.sign_in_cookie(), &secret, SESSION_COOKIE_S);
+        site.set_cookie(&mut response, &site.sign_in_cookie, &secret, SESSION_COOKIE_S);
     }
     response
 }
@@ -116,38 +116,38 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     Form(given): Form<SignIn>,
 ) -> Response {
-    let next = if site.links().safe(&given.next).is_some() { given.next.as_str() } else { "/" };
-    let own = read(&headers, site.sign_in_cookie()).map(forgery_subject);
-    let is_own = own.is_some_and(|subject| site.sessions().is_of(&subject, &given.csrf));
+    let next = if site.links.safe(&given.next).is_some() { given.next.as_str() } else { "/" };
+    let own = read(&headers, &site.sign_in_cookie).map(forgery_subject);
+    let is_own = own.is_some_and(|subject| site.sessions.is_of(&subject, &given.csrf));
     if has_hidden_origin(&headers) && !is_own {
         return sign_in_page(&site, &headers, next, Some(OLD_FORM));
     }
     match site.check_token(given.token.trim()).await {
         Ok(Some(caller)) => site.signed_in(caller, given.token.trim(), next),
         Ok(None) => sign_in_page(&site, &headers, next, Some(UNKNOWN_TOKEN)),
-        Err(error) => refused(error.status, &error.text, site.links()),
+        Err(error) => refused(error.status, &error.text, &site.links),
     }
 }
 
 /// Ends the session.
-pub(super) async fn sign_out(State(site): State<Site>, visitor: Visitor, _: Fields) -> Response {
-    if let Some(secret) = &visitor.session {
-        site.sessions().close(secret);
+pub(super) async fn sign_out(visit: Visit, _: Fields) -> Response {
+    if let Some(secret) = &visit.session {
+        visit.site.sessions.close(secret);
     }
-    let mut response = Redirect::to(&site.links().to("/login")).into_response();
-    site.set_cookie(&mut response, site.session_cookie(), "", 0);
+    let mut response = Redirect::to(&visit.links().to("/login")).into_response();
+    visit.site.set_cookie(&mut response, &visit.site.session_cookie, "", 0);
     response
 }
 
 /// Changes between light and dark, and goes back to the page.
-pub(super) async fn theme(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Response {
+pub(super) async fn theme(visit: Visit, fields: Fields) -> Response {
     let theme = match fields.get("theme") {
-        "" if visitor.theme == Some("dark") => "light",
+        "" if visit.theme == Some("dark") => "light",
         "" | "dark" => "dark",
         _ => "light",
     };
-    let to = site.links().safe(fields.get("to")).unwrap_or_else(|| site.links().to("/"));
+    let to = visit.links().safe(fields.get("to")).unwrap_or_else(|| visit.links().to("/"));
     let mut response = Redirect::to(&to).into_response();
-    site.set_cookie(&mut response, "hero_theme", theme, THEME_COOKIE_S);
+    visit.site.set_cookie(&mut response, "hero_theme", theme, THEME_COOKIE_S);
     response
 }

@@ -1,27 +1,21 @@
 //! `/notifications`: the latest deliveries of notifications.
 
-use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
 use super::parts::{data_table, empty, was_at};
-use super::site::Site;
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::DeliveryList;
 
 /// Lists the deliveries.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn list(visit: Visit) -> PageResult {
+    let now = visit.snapshot().await?;
     let asked = json!({ "limit": 200 });
-    let DeliveryList { failing, deliveries, .. } = site.ask(&visitor, "notify.list", asked).await?;
+    let DeliveryList { failing, deliveries, .. } = visit.ask("notify.list", asked).await?;
     let line = html! { "Messages of " code { "[notify.NAME]" } ". " code { "hero notify test NAME" } " sends a test." };
     let main = html! {
         (head("Notifications", &line, &html! {}))
@@ -36,7 +30,7 @@ pub(super) async fn list(
             (table("deliveries", "Latest deliveries", &deliveries, &now))
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Notifications", Nav::Notifications, main)))
+    Ok(visit.page(&now, &WebPage::still("Notifications", Nav::Notifications, main)))
 }
 
 const HEADS: [(&str, &str); 5] =

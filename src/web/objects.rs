@@ -1,7 +1,6 @@
 //! `/objects`: the objects that scripts store, by context and type; delete.
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,11 +9,10 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::parts::{
-    Confirm, bulk, columns, count, data_table, empty, pager, pick, pick_all, things,
+    Confirm, bulk, columns, count, data_table, empty, given, pager, pick, pick_all, table, things,
 };
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use crate::rpc::Scope;
 use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
 
@@ -32,27 +30,20 @@ pub(super) struct ObjectQuery {
 }
 
 /// Shows the types of objects, or the objects of one type.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(query): Query<ObjectQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn list(visit: Visit, Query(query): Query<ObjectQuery>) -> PageResult {
+    let now = visit.snapshot().await?;
     let main = if query.object_type.is_empty() {
-        types(&site, &visitor, &query).await?
+        types(&visit, &query).await?
     } else {
-        of_type(&site, &visitor, &query).await?
+        of_type(&visit, &query).await?
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Objects", Nav::Objects, main)))
+    Ok(visit.page(&now, &WebPage::still("Objects", Nav::Objects, main)))
 }
 
-async fn types(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
-    let mut params = json!({});
-    if !query.after.is_empty() {
-        params["after"] = json!(query.after);
-    }
-    let TypeCounts { types, next } = site.ask(visitor, "object.types", params).await?;
-    let links = site.links();
+async fn types(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
+    let params = json!({ "after": given(&query.after) });
+    let TypeCounts { types, next } = visit.ask("object.types", params).await?;
+    let links = visit.links();
     let next = next.map(|next| links.with("/objects", &[("after", &next)]));
     let line = html! { "Maps that osis scripts store, with an id, a type and a version." };
     Ok(html! {
@@ -80,17 +71,14 @@ fn type_table(types: &[TypeCount], links: &SiteLinks) -> Markup {
     data_table("nopick", "Types of objects by context", &heads, &rows)
 }
 
-async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
+async fn of_type(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
     let (name, context) = (query.object_type.as_str(), query.context.as_str());
-    let mut params = json!({ "type": name, "context": context });
-    if !query.after.is_empty() {
-        params["after"] = json!(query.after);
-    }
-    let ObjectPage { objects, next } = site.ask(visitor, "object.list", params).await?;
-    let (links, own) = (site.links(), address(name, context));
-    let picks = visitor.may(Scope::Operate);
+    let params = json!({ "type": name, "context": context, "after": given(&query.after) });
+    let ObjectPage { objects, next } = visit.ask("object.list", params).await?;
+    let (links, own) = (visit.links(), address(name, context));
+    let picks = visit.may(Scope::Operate);
     let next = next.map(|next| links.with("/objects", &[&own[..], &[("after", &next)]].concat()));
-    let first = (!query.after.is_empty()).then(|| links.with("/objects", &own));
+    let first = given(&query.after).map(|_| links.with("/objects", &own));
     let line = html! { @if context.is_empty() { "without a context" } @else { "of the context " (context) } };
     Ok(html! {
         p.crumb { a href=(links.to("/objects")) { "Objects" } }
@@ -99,7 +87,7 @@ async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<
             (empty(&html! { "No objects of this type." }))
         } @else {
             form method="post" action=(links.to("/objects")) {
-                (visitor.forgery_field())
+                (visit.forgery_field())
                 input type="hidden" name="type" value=(name);
                 input type="hidden" name="context" value=(context);
                 (object_table(&objects, picks))
@@ -117,28 +105,22 @@ fn address<'a>(object_type: &'a str, context: &'a str) -> [(&'static str, &'a st
 }
 
 fn object_table(objects: &[Map<String, Value>], picks: bool) -> Markup {
-    html! {
-        table.stack.fix.nopick[!picks] role="table" {
-            caption.sr { "Objects by id" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    @if picks { (pick_all()) }
-                    (columns(&[("c-tg", "Id"), ("", "Fields"), ("num c-at", "Version")]))
-                }
-            }
-            tbody role="rowgroup" {
-                @for object in objects {
-                    @let id = plain(object.get("id"));
-                    tr role="row" {
-                        @if picks { (pick("id", &id, &id)) }
-                        td.id.cut.m1 role="cell" title=(id) { (id) }
-                        td.mono.cut.m5.in[picks] role="cell" { (fields(object)) }
-                        td.num.mr role="cell" { span.only-n.faint { "version " } (plain(object.get("version"))) }
-                    }
-                }
+    let heads = html! {
+        @if picks { (pick_all()) }
+        (columns(&[("c-tg", "Id"), ("", "Fields"), ("num c-at", "Version")]))
+    };
+    let rows = html! {
+        @for object in objects {
+            @let id = plain(object.get("id"));
+            tr role="row" {
+                @if picks { (pick("id", &id, &id)) }
+                td.id.cut.m1 role="cell" title=(id) { (id) }
+                td.mono.cut.m5.in[picks] role="cell" { (fields(object)) }
+                td.num.mr role="cell" { span.only-n.faint { "version " } (plain(object.get("version"))) }
             }
         }
-    }
+    };
+    table(if picks { "fix" } else { "fix nopick" }, "Objects by id", &heads, (None, &rows))
 }
 
 fn plain(value: Option<&Value>) -> String {
@@ -158,15 +140,11 @@ fn fields(object: &Map<String, Value>) -> String {
 }
 
 /// Deletes the objects that are ticked, after a question.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
     if fields.get("do") != "delete" {
         return Err(PageError::wrong("The form asks for nothing that objects can do."));
     }
-    visitor.needs(Scope::Operate, "delete objects")?;
+    visit.needs(Scope::Operate, "delete objects")?;
     let (name, context) = (fields.get("type"), fields.get("context"));
     let ids: Vec<&str> = fields.all("id").collect();
     if ids.is_empty() {
@@ -180,16 +158,16 @@ pub(super) async fn change(
         let question = Confirm {
             title: format!("Delete {what} of the type {name}?"),
             text: "They are gone for good. Scripts that read them find nothing.".to_owned(),
-            back: back(site.links()),
-            action: site.links().to("/objects"),
-            fields: given.map(|(field, value)| (field, value.to_owned())).collect(),
+            back: back(visit.links()),
+            action: visit.links().to("/objects"),
+            fields: given.collect(),
             verb: "Delete them",
         };
-        return site.question(&visitor, Nav::Objects, &question).await;
+        return visit.question(Nav::Objects, &question).await;
     }
     let params = json!({ "type": name, "context": context, "ids": ids });
-    let Deleted { deleted } = site.call_for(&visitor, "object.delete", params).await?;
-    Ok(site.done(&back(&SiteLinks::default()), &format!("Deleted {}.", things(deleted, "object"))))
+    let Deleted { deleted } = visit.call_for("object.delete", params).await?;
+    Ok(visit.done(&back(&SiteLinks::default()), &format!("Deleted {}.", things(deleted, "object"))))
 }
 
 #[cfg(test)]

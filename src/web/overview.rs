@@ -6,8 +6,6 @@ mod latest;
 mod types;
 mod wrong;
 
-use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use super::brokers;
@@ -15,10 +13,9 @@ use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
 use super::parts::{problems, things, tiles};
 use super::queues::{self, QueueRow};
-use super::site::Site;
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::PageResult;
 
 /// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
 const AGE_SHOWN_S: u64 = 2;
@@ -29,16 +26,13 @@ const QUEUES_MAX: usize = 12;
 ///
 /// # Errors
 /// [`PageError`] if Redis does not answer.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let wrong = wrong::found(&now, &site.config(), site.links());
-    let rows = chosen(queues::rows(&site, &visitor, &now));
+pub(super) async fn show(visit: Visit) -> PageResult {
+    let now = visit.snapshot().await?;
+    let wrong = wrong::found(&now, &visit.site.config(), visit.links());
+    let rows = chosen(queues::rows(&visit, &now));
     let all = format!("All {}", things(now.moment.queues.len() as u64, "queue"));
-    let queues = site.links().to("/queues");
-    let another = (!visitor.is_bound()).then(|| site.links().to("/stats"));
+    let queues = visit.links().to("/queues");
+    let another = (!visit.is_bound()).then(|| visit.links().to("/stats"));
     let main = html! {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
         section aria-labelledby="wrong-title" {
@@ -49,31 +43,31 @@ pub(super) async fn show(
         (tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(site.links(), &visitor, &rows, "/", &queues::no_queue()))
+            (queues::table(visit.links(), &visit, &rows, "/", &queues::no_queue()))
         }
-        (brokers::section(site.links(), &now))
+        (brokers::section(visit.links(), &now))
         div.cols.half.gap {
-            div.stacked { (latest::errors(site.links(), &now)) (types::table(site.links(), &now)) }
-            div.stacked { (latest::running(site.links(), &now)) (due::table(site.links(), &now)) }
+            div.stacked { (latest::errors(visit.links(), &now)) (types::table(visit.links(), &now)) }
+            div.stacked { (latest::running(visit.links(), &now)) (due::table(visit.links(), &now)) }
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::live("Overview", Nav::Overview, main)))
+    Ok(visit.page(&now, &WebPage::live("Overview", Nav::Overview, main)))
 }
 
 /// Returns the live parts.
-pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<LivePart> {
-    let wrong = wrong::found(now, &site.config(), site.links());
-    let rows = chosen(queues::rows(site, visitor, now));
+pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
+    let wrong = wrong::found(now, &visit.site.config(), visit.links());
+    let rows = chosen(queues::rows(visit, now));
     vec![
-        LivePart::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
+        LivePart::headline(&headline(now, wrong.len())),
         LivePart::whole("problems", problems(&wrong)),
         LivePart::whole("tiles", tiles(&hour::tiles_of(now))),
-        queues::part_of(site, &rows, &queues::no_queue()),
-        LivePart::whole("brokers-now", brokers::section(site.links(), now)),
-        LivePart::whole("latest-errors", latest::errors(site.links(), now)),
-        LivePart::whole("by-type", types::table(site.links(), now)),
-        LivePart::whole("due-next", due::table(site.links(), now)),
-        LivePart::whole("running-now", latest::running(site.links(), now)),
+        queues::part_of(visit.links(), &rows, &queues::no_queue()),
+        LivePart::whole("brokers-now", brokers::section(visit.links(), now)),
+        LivePart::whole("latest-errors", latest::errors(visit.links(), now)),
+        LivePart::whole("by-type", types::table(visit.links(), now)),
+        LivePart::whole("due-next", due::table(visit.links(), now)),
+        LivePart::whole("running-now", latest::running(visit.links(), now)),
     ]
 }
 

@@ -2,8 +2,7 @@
 
 mod list;
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -12,10 +11,9 @@ use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{Confirm, count, duration, rate, sign, things};
-use super::site::Site;
 use super::snapshot::SiteSnapshot;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult};
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::rpc::results::Purged;
@@ -76,9 +74,14 @@ impl QueueRow<'_> {
         }
     }
 
+    /// Returns the word and the verb that pauses it, or resumes it.
+    fn turn(&self) -> (&'static str, &'static str) {
+        if self.state.paused { ("Resume", "resume") } else { ("Pause", "pause") }
+    }
+
     pub(super) fn markup(&self, links: &SiteLinks) -> Markup {
         let (name, state) = (self.state.queue.to_string(), self.state);
-        let (verb, action) = if state.paused { ("Resume", "resume") } else { ("Pause", "pause") };
+        let (word, verb) = self.turn();
         html! {
             tr role="row" id=(self.id()) {
                 td.m1 role="cell" { a.id href=(links.queue(&name)) { (name) } }
@@ -97,7 +100,7 @@ impl QueueRow<'_> {
                 td.num.wide role="cell" { (count(self.actors)) }
                 td.num.wide role="cell" {
                     @if self.may_operate {
-                        button.plain id={ (action) "-" (name) } name=(action) value=(name) { (verb) span.sr { " " (name) } }
+                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
                     }
                 }
             }
@@ -106,8 +109,9 @@ impl QueueRow<'_> {
 }
 
 /// Returns the rows of all queues.
-pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
-    let (rules, may_operate) = (HealthRules::from(&*site.config()), visitor.may(Scope::Operate));
+pub(super) fn rows<'a>(visit: &Visit, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
+    let (rules, may_operate) =
+        (HealthRules::from(&*visit.site.config()), visit.may(Scope::Operate));
     let row = |(state, actors): &'a (QueueState, u64)| {
         let health = NamespaceHealth::of_queue(state, *actors, &rules);
         QueueRow { state, actors: *actors, health, may_operate }
@@ -116,85 +120,63 @@ pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) ->
 }
 
 /// Pauses or resumes the queue of the button that was pressed.
-pub(super) async fn change_many(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let Some((verb, name)) = fields.pressed(&["pause", "resume"]) else {
         return Err(PageError::wrong("The form names no queue."));
     };
     let back = fields.get("back");
-    let back = if site.links().safe(back).is_some() { back } else { "/queues" };
-    change_one(&site, &visitor, verb, name, back).await
+    let back = if visit.links().safe(back).is_some() { back } else { "/queues" };
+    change_one(&visit, verb, name, back).await
 }
 
-async fn change_one(
-    site: &Site,
-    visitor: &Visitor,
-    verb: &str,
-    name: &str,
-    back: &str,
-) -> Result<Response, PageError> {
+async fn change_one(visit: &Visit, verb: &str, name: &str, back: &str) -> PageResult {
     let queue: Queue = name.parse().map_err(|_| PageError::not_found("No queue has this name."))?;
     let scope = if verb == "purge" { Scope::Admin } else { Scope::Operate };
-    visitor.needs(scope, &format!("{verb} a queue"))?;
+    visit.needs(scope, &format!("{verb} a queue"))?;
     // Without a priority the method takes the queues of all priorities.
     let exact = format!("{}:prio:{}", queue.target, queue.priority);
     let (method, params) = (format!("queue.{verb}"), json!({ "queue": exact, "force": true }));
     let said = if verb == "purge" {
-        let Purged { purged } = site.call_for(visitor, &method, params).await?;
+        let Purged { purged } = visit.call_for(&method, params).await?;
         format!("Purged {queue}: {} stopped.", things(purged, "job"))
     } else {
-        site.call(visitor, &method, params).await?;
-        let is_paused = verb == "pause";
-        if is_paused {
-            format!("Paused {queue}. Running jobs go on.")
-        } else {
-            format!("Resumed {queue}.")
+        visit.call(&method, params).await?;
+        match verb {
+            "pause" => format!("Paused {queue}. Running jobs go on."),
+            _ => format!("Resumed {queue}."),
         }
     };
-    site.snapshots_are_old();
-    Ok(site.done(back, &said))
+    Ok(visit.done(back, &said))
 }
 
 /// Finds a queue by its name.
-fn find<'a>(
-    site: &Site,
-    visitor: &Visitor,
-    now: &'a SiteSnapshot,
-    name: &str,
-) -> Result<QueueRow<'a>, PageError> {
-    let mut all = rows(site, visitor, now).into_iter();
+fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<QueueRow<'a>> {
+    let mut all = rows(visit, now).into_iter();
     all.find(|row| row.state.queue.to_string() == name).ok_or_else(|| {
         PageError::not_found(format!("No queue {name}: it has no jobs, and it is not paused."))
     })
 }
 
 /// Shows one queue.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let row = find(&site, &visitor, &now, &name)?;
-    let jobs = super::jobs::of_queue(&site, &visitor, &now, &row.state.queue).await?;
+pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let row = find(&visit, &now, &name)?;
+    let jobs = super::jobs::of_queue(&visit, &now, &row.state.queue).await?;
     let main = html! {
-        p.crumb { a href=(site.links().to("/queues")) { "Queues" } }
-        (head(&name, &row.sentence(), &actions(&site, &visitor, &row)))
-        (facts(site.links(), &row))
+        p.crumb { a href=(visit.links().to("/queues")) { "Queues" } }
+        (head(&name, &row.sentence(), &actions(&visit, &row)))
+        (facts(visit.links(), &row))
         @if row.actors == 0 {
             p.gap.below { "Start an actor for it: " (start_of(&row.state.queue.target.first_unit())) "." }
         }
         (jobs)
         p.gap {
-            a href=(site.links().with("/jobs", &[("state", "queued"), ("queue", &name)])) {
+            a href=(visit.links().with("/jobs", &[("state", "queued"), ("queue", &name)])) {
                 "Show all its waiting jobs"
             }
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::live(name.as_str(), Nav::Queues, main)))
+    Ok(visit.page(&now, &WebPage::live(name.as_str(), Nav::Queues, main)))
 }
 
 impl QueueRow<'_> {
@@ -234,20 +216,19 @@ fn facts(links: &SiteLinks, row: &QueueRow) -> Markup {
     }
 }
 
-fn actions(site: &Site, visitor: &Visitor, row: &QueueRow) -> Markup {
+fn actions(visit: &Visit, row: &QueueRow) -> Markup {
     if !row.may_operate {
         return html! {};
     }
-    let name = row.state.queue.to_string();
-    let (word, verb) = if row.state.paused { ("Resume", "resume") } else { ("Pause", "pause") };
-    let address = site.links().queue(&name);
+    let address = visit.links().queue(&row.state.queue.to_string());
+    let (word, verb) = row.turn();
     html! {
         div.actions {
             form method="post" action=(address) {
-                (visitor.forgery_field())
+                (visit.forgery_field())
                 button name="do" value=(verb) { (word) }
             }
-            @if visitor.may(Scope::Admin) {
+            @if visit.may(Scope::Admin) {
                 a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
             }
         }
@@ -255,58 +236,38 @@ fn actions(site: &Site, visitor: &Visitor, row: &QueueRow) -> Markup {
 }
 
 /// Returns the live parts of one queue.
-pub(super) fn live_one(
-    site: &Site,
-    visitor: &Visitor,
-    now: &SiteSnapshot,
-    name: &str,
-) -> Vec<LivePart> {
-    match find(site, visitor, now, name) {
+pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
+    match find(visit, now, name) {
         Ok(row) => vec![
-            LivePart::whole("headline", html! { p #headline { (row.sentence()) } }),
-            LivePart::whole("facts", facts(site.links(), &row)),
+            LivePart::headline(&row.sentence()),
+            LivePart::whole("facts", facts(visit.links(), &row)),
         ],
         Err(_) => Vec::new(),
     }
 }
 
 /// Asks before a purge.
-pub(super) async fn ask_purge(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Admin, "purge a queue")?;
-    let now = site.snapshot(&visitor).await?;
-    let depth = find(&site, &visitor, &now, &name)?.state.depth;
-    let address = site.links().queue(&name);
-    let question = Confirm {
-        title: format!("Purge {name}?"),
-        text: format!(
-            "Its waiting jobs ({}) are stopped and end in error; jobs that wait for them fail too. Running jobs go \
-             on.",
-            count(depth)
-        ),
-        back: address.clone(),
-        action: address,
-        fields: vec![("do", "purge".to_owned())],
-        verb: "Purge the queue",
-    };
-    site.question(&visitor, Nav::Queues, &question).await
+pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageResult {
+    visit.needs(Scope::Admin, "purge a queue")?;
+    let now = visit.snapshot().await?;
+    let depth = find(&visit, &now, &name)?.state.depth;
+    let title = format!("Purge {name}?");
+    let text = format!(
+        "Its waiting jobs ({}) are stopped and end in error; jobs that wait for them fail too. Running jobs go on.",
+        count(depth)
+    );
+    let address = visit.links().queue(&name);
+    let question = Confirm::of(address, ("purge", "Purge the queue"), title, text);
+    visit.question(Nav::Queues, &question).await
 }
 
 /// Pauses, resumes or purges one queue.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     match fields.get("do") {
         verb @ ("pause" | "resume") => {
-            change_one(&site, &visitor, verb, &name, &format!("/queues/{name}")).await
+            change_one(&visit, verb, &name, &format!("/queues/{name}")).await
         }
-        "purge" => change_one(&site, &visitor, "purge", &name, "/queues").await,
+        "purge" => change_one(&visit, "purge", &name, "/queues").await,
         _ => Err(PageError::wrong("The form asks for nothing that a queue can do.")),
     }
 }

@@ -2,15 +2,12 @@
 
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{data_table, empty, instant, pager, things};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::{PageError, sentence};
+use super::parts::{data_table, empty, filter_choice, instant, or_any, pager, things, time_of};
+use super::visit::Visit;
+use super::web_error::{PageError, PageResult, sentence};
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
-use crate::rpc::Scope;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -50,14 +47,8 @@ impl RecordFilter {
     }
 
     fn address(&self, links: &SiteLinks, after: &str) -> String {
-        let all = [
-            ("root", self.root.as_str()),
-            ("chain", &self.chain),
-            ("level", &self.level),
-            ("after", after),
-        ];
-        let given: Vec<_> = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        links.with("/records", &given)
+        let (root, chain) = (("root", self.root.as_str()), ("chain", self.chain.as_str()));
+        links.with("/records", &[root, chain, ("level", &self.level), ("after", after)])
     }
 }
 
@@ -69,21 +60,14 @@ impl From<MessageFailure> for PageError {
 }
 
 /// Lists log records.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(filter): Query<RecordFilter>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Read, "read log records")?;
-    if visitor.is_bound() {
-        return Err(PageError::bound("read log records"));
-    }
-    let now = site.snapshot(&visitor).await?;
-    let config = site.config();
-    let logs = LogCollection::new(site.client().clone(), &config.amqp.logs, &config.osis)
+pub(super) async fn list(visit: Visit, Query(filter): Query<RecordFilter>) -> PageResult {
+    visit.needs_no_bounds("read log records")?;
+    let now = visit.snapshot().await?;
+    let config = visit.site.config();
+    let logs = LogCollection::new(visit.site.client.clone(), &config.amqp.logs, &config.osis)
         .ok_or_else(|| PageError::wrong("amqp.logs.context is illegal."))?;
     let LogPage { records, next } = logs.fetch(&filter.query()).await?;
-    let links = site.links();
+    let links = visit.links();
     let next = next.map(|next| filter.address(links, &next));
     let first = (!filter.after.is_empty()).then(|| filter.address(links, ""));
     let main = html! {
@@ -97,7 +81,7 @@ pub(super) async fn list(
         @else { (table(&records, links)) }
         (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Log records", Nav::LogRecords, main)))
+    Ok(visit.page(&now, &WebPage::still("Log records", Nav::LogRecords, main)))
 }
 
 fn title(filter: &RecordFilter) -> String {
@@ -135,12 +119,7 @@ fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
             (of("chain", "Chain", &filter.chain))
             label {
                 "Level "
-                select name="level" data-submit {
-                    option value="" selected[filter.level.is_empty()] { "all" }
-                    @for level in LEVELS {
-                        option value=(level) selected[level == filter.level] { (level) }
-                    }
-                }
+                (filter_choice("level", or_any("all", LEVELS), &filter.level))
             }
             button { "Filter" }
         }
@@ -173,19 +152,29 @@ fn leaf(record: &LogRecord) -> Markup {
     html! {
         li {
             span.dim { (time(record)) } " " span class=(colour) { (level) } " "
-            (cut(record.text("message"), SHOWN_MAX))
-            @let others = others(record);
-            @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
+            (text(record))
         }
     }
 }
 
-fn time(record: &LogRecord) -> Markup {
-    if let Ok(time) = record.text("time").parse() {
-        instant(time)
-    } else {
-        html! { (record.text("time")) }
+/// Returns the message of a record, and its fields that have no column.
+fn text(record: &LogRecord) -> Markup {
+    const COLUMNS: [&str; 5] = ["time", "level", "message", "root", "chain"];
+    let others = record.fields.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
+    let others = others.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    });
+    let others = others.collect::<Vec<_>>().join(" ");
+    html! {
+        (cut(record.text("message"), SHOWN_MAX))
+        @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
     }
+}
+
+fn time(record: &LogRecord) -> Markup {
+    let text = record.text("time");
+    html! { @if let Some(time) = time_of(text) { (instant(time)) } @else { (text) } }
 }
 
 fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
@@ -205,26 +194,11 @@ fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
         tr role="row" {
             td.dim.m1 role="cell" { (time(record)) }
             td.m4 role="cell" { (record.text("level")) }
-            td role="cell" {
-                (cut(record.text("message"), SHOWN_MAX))
-                @let others = others(record);
-                @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
-            }
+            td role="cell" { (text(record)) }
             td.m5 role="cell" { (linked("root")) }
             td.wide role="cell" { (linked("chain")) }
         }
     }
-}
-
-/// Returns the fields that have no column.
-fn others(record: &LogRecord) -> String {
-    const COLUMNS: [&str; 5] = ["time", "level", "message", "root", "chain"];
-    let others = record.fields.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
-    let shown = others.map(|(name, value)| match value.as_str() {
-        Some(text) => format!("{name}={text}"),
-        None => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
 }
 
 fn cut(text: &str, chars_max: usize) -> String {

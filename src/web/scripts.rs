@@ -2,8 +2,7 @@
 
 mod form;
 
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,43 +10,37 @@ use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
-use super::links::{SiteLinks, encoded};
+use super::links::{SiteLinks, page_of};
 use super::parts::{count, data_table, empty, first_line, things, was_at};
-use super::site::Site;
+use super::submit::DraftError;
+use super::visit::Visit;
 use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::web_error::{PageError, PageResult};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::proto::job::JobFiles;
 use crate::proto::line_diff::shown_diff;
-use crate::rpc::results::{ScriptList, ScriptVersions, SubmittedId};
+use crate::rpc::results::{ScriptList, ScriptVersions};
 use crate::rpc::{RpcError, Scope};
 use form::{FIELD, RunDraft, given, run_form};
 
 fn address(links: &SiteLinks, name: &str) -> String {
-    links.to(&own_path(name))
-}
-
-fn own_path(name: &str) -> String {
-    format!("/scripts/{}", encoded(name))
+    links.to(&page_of("scripts", name))
 }
 
 /// Lists the published scripts.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let ScriptList { scripts } = site.ask(&visitor, "script.list", json!({})).await?;
+pub(super) async fn list(visit: Visit) -> PageResult {
+    let now = visit.snapshot().await?;
+    let ScriptList { scripts } = visit.ask("script.list", json!({})).await?;
     let line = html! { (things(scripts.len() as u64, "script")) };
     let main = html! {
         (head("Scripts", &line, &html! {}))
         @if scripts.is_empty() {
             (empty(&html! { "No published scripts. " code { "hero script publish NAME FILE" } " publishes one." }))
         } @else {
-            (table(&scripts, site.links(), now.moment.at))
+            (table(&scripts, visit.links(), now.moment.at))
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Scripts", Nav::Scripts, main)))
+    Ok(visit.page(&now, &WebPage::still("Scripts", Nav::Scripts, main)))
 }
 
 const HEADS: [(&str, &str); 6] = [
@@ -91,43 +84,36 @@ pub(super) struct ScriptQuery {
 
 /// Shows a published script.
 pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(name): Path<String>,
     Query(query): Query<ScriptQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let main = page(&site, &visitor, &name, &query, &RunDraft::default(), now.moment.at).await?;
-    Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::Scripts, main)))
+) -> PageResult {
+    let now = visit.snapshot().await?;
+    let main = page(&visit, &name, &query, &RunDraft::default(), now.moment.at).await?;
+    Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::Scripts, main)))
 }
 
-async fn version(
-    site: &Site,
-    visitor: &Visitor,
-    name: &str,
-    version: &str,
-) -> Result<ScriptTextDocument, RpcError> {
+async fn version(visit: &Visit, name: &str, version: &str) -> Result<ScriptTextDocument, RpcError> {
     let used = if version.is_empty() { name.to_owned() } else { format!("{name}@{version}") };
-    site.ask(visitor, "script.get", json!({ "name": used })).await
+    visit.ask("script.get", json!({ "name": used })).await
 }
 
 async fn page(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     name: &str,
     query: &ScriptQuery,
     draft: &RunDraft,
     now: Timestamp,
-) -> Result<Markup, PageError> {
-    let script = version(site, visitor, name, &query.version).await?;
+) -> PageResult<Markup> {
+    let script = version(visit, name, &query.version).await?;
     let of = &script.of;
     let asked = json!({ "name": name });
-    let ScriptVersions { versions } = site.ask(visitor, "script.history", asked).await?;
+    let ScriptVersions { versions } = visit.ask("script.history", asked).await?;
     let older = match query.from.as_str() {
         "" => None,
-        from => Some(version(site, visitor, name, from).await?),
+        from => Some(version(visit, name, from).await?),
     };
-    let links = site.links();
+    let links = visit.links();
     let line = html! {
         "version " (count(of.version.into())) ", type " (of.script_type) ", by " (publisher(of))
     };
@@ -135,13 +121,13 @@ async fn page(
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
         @if !of.description.is_empty() { p { (of.description) } }
-        @if visitor.may(Scope::Submit) { (run_form(of, &address(links, name), visitor, draft)) }
+        @if visit.may(Scope::Submit) { (run_form(of, &address(links, name), visit, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
             (bar("Script", &of.digest, None))
             pre tabindex="0" { (script.script) }
         }
-        (history(name, &versions, of.version, links, visitor, now))
+        (history(name, &versions, of.version, links, visit, now))
     })
 }
 
@@ -175,7 +161,7 @@ fn history(
     visitor: &Visitor,
     now: Timestamp,
 ) -> Markup {
-    let own = own_path(name);
+    let own = page_of("scripts", name);
     let latest = versions.first().map(|of| of.version);
     let may_publish = visitor.may(Scope::Admin) && !visitor.is_bound();
     let rows = html! {
@@ -224,58 +210,46 @@ const VERSION_HEADS: [(&str, &str); 6] = [
 ];
 
 /// Runs a version of a script with the parameters of the form, or rolls back to it.
-pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let number = fields.get("version").to_owned();
     match fields.get("do") {
         "rollback" => {
-            visitor.needs(Scope::Admin, "publish scripts")?;
+            visit.needs(Scope::Admin, "publish scripts")?;
             let params =
                 json!({ "name": name, "version": number.parse::<u32>().unwrap_or_default() });
-            let done = site.call_for(&visitor, "script.rollback", params).await?;
+            let done = visit.call_for("script.rollback", params).await?;
             let PublishedDocument { version, .. } = done;
-            Ok(site.done(&own_path(&name), &format!("Version {version} is {number} again.")))
+            Ok(visit
+                .done(&page_of("scripts", &name), &format!("Version {version} is {number} again.")))
         }
-        "run" => run(&site, &visitor, &name, number, &fields).await,
+        "run" => run(&visit, &name, number, &fields).await,
         _ => Err(PageError::wrong("The form asks for nothing that a script can do.")),
     }
 }
 
-async fn run(
-    site: &Site,
-    visitor: &Visitor,
-    name: &str,
-    number: String,
-    fields: &Fields,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Submit, "submit jobs")?;
-    let script = version(site, visitor, name, &number).await?;
+async fn run(visit: &Visit, name: &str, number: String, fields: &Fields) -> PageResult {
+    visit.needs(Scope::Submit, "submit jobs")?;
+    let script = version(visit, name, &number).await?;
     let texts = fields.pairs().filter_map(|(field, text)| Some((field.strip_prefix(FIELD)?, text)));
     let texts: Map<String, Value> = texts
         .filter(|(_, text)| !text.is_empty())
         .map(|(field, text)| (field.to_owned(), text.replace("\r\n", "\n").into()))
         .collect();
     let params = given(&script.of, &texts);
-    let job = json!({ "job": { "uses": format!("{name}@{number}"), "params": params } });
-    match site.submit(visitor, job, JobFiles::default()).await {
-        Ok(SubmittedId { id, .. }) => {
-            site.snapshots_are_old();
-            Ok(site.done(&format!("/jobs/{}", encoded(&id)), "Submitted."))
-        }
+    let job = json!({ "uses": format!("{name}@{number}"), "params": params });
+    match visit.submit(job, JobFiles::default()).await {
+        Ok(submitted) => Ok(submitted),
         Err(error) => {
             let page_error = PageError::from(error.clone());
             if page_error.status.as_u16() != 400 {
                 return Err(page_error);
             }
-            let now = site.snapshot(visitor).await?;
-            let draft = RunDraft { texts, error: error.message };
+            let now = visit.snapshot().await?;
+            let error = DraftError { field: String::new(), message: error.message };
+            let draft = RunDraft { texts, error };
             let query = ScriptQuery { version: number, from: String::new() };
-            let main = page(site, visitor, name, &query, &draft, now.moment.at).await?;
-            Ok(site.refused(visitor, &now, &WebPage::still(name, Nav::Scripts, main)))
+            let main = page(visit, name, &query, &draft, now.moment.at).await?;
+            Ok(visit.refused(&now, &WebPage::still(name, Nav::Scripts, main)))
         }
     }
 }

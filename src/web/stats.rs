@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
@@ -12,10 +11,9 @@ use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{count, data_table, duration, empty, percent, time_of};
-use super::site::Site;
-use super::visitor::Visitor;
-use super::web_error::PageError;
+use super::parts::{count, data_table, duration, empty, given, percent, time_of};
+use super::visit::Visit;
+use super::web_error::PageResult;
 use crate::client::{PeriodStats, StatsDocument, TypeStatsDocument};
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};
@@ -41,45 +39,35 @@ struct AskedPeriod {
 
 impl AskedPeriod {
     fn of(asked: &HashMap<String, String>) -> Self {
-        let text = |name: &str| asked.get(name).map(|text| text.trim().to_owned());
-        let given = |name: &str| text(name).filter(|text| !text.is_empty());
+        let text = |name: &str| given(asked.get(name)?.trim());
         Self {
-            since: given("since").unwrap_or_else(|| DEFAULT.to_owned()),
-            until: given("until").unwrap_or_default(),
+            since: text("since").unwrap_or(DEFAULT).to_owned(),
+            until: text("until").unwrap_or_default().to_owned(),
         }
     }
 
     /// Returns why it cannot be read, for the form.
     fn mistake(&self, now: Timestamp) -> Option<String> {
-        let mut given = [&self.since, &self.until].into_iter().filter(|text| !text.is_empty());
-        given.find_map(|text| {
-            parse_past_time(text, &TimeZone::UTC, now).err().map(|error| error.to_string())
-        })
+        let mut texts = [&self.since, &self.until].into_iter().filter_map(|text| given(text));
+        texts.find_map(|text| Some(parse_past_time(text, &TimeZone::UTC, now).err()?.to_string()))
     }
 }
 
 /// Shows the numbers of a period.
-pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(asked): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
+pub(super) async fn show(visit: Visit, Query(asked): Query<HashMap<String, String>>) -> PageResult {
+    let now = visit.snapshot().await?;
     let period = AskedPeriod::of(&asked);
     let mistake = period.mistake(now.moment.at);
-    let mut params = json!({ "since": period.since });
-    if !period.until.is_empty() {
-        params["until"] = json!(period.until);
-    }
+    let params = json!({ "since": period.since, "until": given(&period.until) });
     let stats = match &mistake {
         Some(_) => None,
-        None => match site.ask::<StatsDocument>(&visitor, "stats.get", params).await {
+        None => match visit.ask::<StatsDocument>("stats.get", params).await {
             Ok(stats) => Some(stats),
             Err(RpcError { code: code::NOT_FOUND, .. }) => None,
             Err(error) => return Err(error.into()),
         },
     };
-    let links = site.links();
+    let links = visit.links();
     let main = html! {
         p.crumb { a href=(links.to("/")) { "Overview" } }
         (head("Statistics", &line(stats.as_ref()), &html! {}))
@@ -90,7 +78,7 @@ pub(super) async fn show(
             (None, None) => (empty(&html! { "No numbers: " (PeriodStats::NONE) "." })),
         }
     };
-    Ok(site.page(&visitor, &now, &WebPage::still("Statistics", Nav::Nowhere, main)))
+    Ok(visit.page(&now, &WebPage::still("Statistics", Nav::Nowhere, main)))
 }
 
 fn line(stats: Option<&StatsDocument>) -> Markup {

@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use super::job::read;
 use super::layout::{Nav, WebPage, bar, head};
-use super::links::encoded;
 use super::site::Site;
+use super::visit::Visit;
 use super::visitor::Visitor;
-use super::web_error::{PageError, sentence};
+use super::web_error::{PageError, PageResult, sentence};
 use crate::config::{Config, JobConfig, format_size};
 use crate::engine::rhai::Finding;
 use crate::engine::scripts::FunctionDocument;
 use crate::proto::job::JobFiles;
-use crate::rpc::results::{Documented, Findings, SubmittedId};
+use crate::rpc::results::{Documented, Findings};
 use crate::rpc::{RpcError, Scope};
 
 pub(super) use choice::DraftError;
@@ -60,70 +60,61 @@ pub(super) struct SubmitQuery {
 
 /// Shows the form.
 pub(super) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Query(SubmitQuery { from, script_type }): Query<SubmitQuery>,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Submit, "submit jobs")?;
-    let now = site.snapshot(&visitor).await?;
+) -> PageResult {
+    visit.needs(Scope::Submit, "submit jobs")?;
     let draft = if !script_type.is_empty() {
         JobDraft::of_type(&script_type)
     } else if from.is_empty() {
-        let has_first = site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
+        let has_first = visit.site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
         if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
     } else {
-        JobDraft::of_job(&read(&site, &visitor, &from).await?)
+        JobDraft::of_job(&read(&visit, &from).await?)
     };
-    let main = page(&site, &visitor, &draft, &DraftError::default(), &html! {}).await;
-    Ok(site.page(&visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+    show_draft(&visit, &draft).await
 }
 
 /// Submits the job of a form, or checks its script.
 pub(super) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     SubmitForm { fields, files, refused }: SubmitForm,
-) -> Result<Response, PageError> {
-    visitor.needs(Scope::Submit, "submit jobs")?;
+) -> PageResult {
+    visit.needs(Scope::Submit, "submit jobs")?;
     let draft = JobDraft::of_fields(&fields);
     match fields.get("do") {
-        "check" => return check(&site, &visitor, &draft).await,
-        "functions" => return chosen_type(&site, &visitor, &draft).await,
+        "check" => return check(&visit, &draft).await,
+        "functions" => return show_draft(&visit, &draft).await,
         _ => {}
     }
     let has_files = refused.is_some() || !files.is_empty();
-    let now = site.snapshot(&visitor).await?;
+    let now = visit.snapshot().await?;
     let job = match refused {
         Some(message) => Err(DraftError { field: INPUTS.to_owned(), message }),
         None => draft.members(now.moment.at),
     };
-    let params = job.map(|job| json!({ "job": job }));
-    let refused = match params {
+    let refused = match job {
         Err(error) => error,
-        Ok(params) => match site.submit(&visitor, params, files).await {
-            Ok(SubmittedId { id, .. }) => {
-                site.snapshots_are_old();
-                return Ok(site.done(&format!("/jobs/{}", encoded(&id)), "Submitted."));
-            }
+        Ok(job) => match visit.submit(job.into(), files).await {
+            Ok(submitted) => return Ok(submitted),
             Err(error) => refusal(error)?,
         },
     };
-    refuse(&site, &visitor, &draft, &refused, has_files).await
+    let again = html! {
+        @if has_files { p { "Choose the files again: a browser does not keep them." } }
+    };
+    let note = refused.note("The job was not submitted.", &again);
+    Ok(visit.refused(&now, &page(&visit, &draft, &refused, &note).await))
 }
 
-/// Shows the form with the functions of the type that was chosen.
-async fn chosen_type(
-    site: &Site,
-    visitor: &Visitor,
-    draft: &JobDraft,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
-    let main = page(site, visitor, draft, &DraftError::default(), &html! {}).await;
-    Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+/// Shows the form with a draft, and the functions of its script type.
+async fn show_draft(visit: &Visit, draft: &JobDraft) -> PageResult {
+    let now = visit.snapshot().await?;
+    Ok(visit.page(&now, &page(visit, draft, &DraftError::default(), &html! {}).await))
 }
 
 /// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
-fn refusal(error: RpcError) -> Result<DraftError, PageError> {
+fn refusal(error: RpcError) -> PageResult<DraftError> {
     let field = error.data.as_ref().and_then(|data| data.get("field")).and_then(Value::as_str);
     // The field of a name says what it is: "script type".
     let field = field.map(|field| field.replace(' ', "_")).unwrap_or_default();
@@ -134,32 +125,13 @@ fn refusal(error: RpcError) -> Result<DraftError, PageError> {
     Ok(DraftError { field, message: error.message })
 }
 
-async fn refuse(
-    site: &Site,
-    visitor: &Visitor,
-    draft: &JobDraft,
-    error: &DraftError,
-    has_files: bool,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
-    let note = html! {
-        div.note-err #why role="alert" {
-            p { "The job was not submitted." @if !error.field.is_empty() { " The field: " (error.field) } }
-            pre { (sentence(&error.message)) }
-            @if has_files { p { "Choose the files again: a browser does not keep them." } }
-        }
-    };
-    let main = page(site, visitor, draft, error, &note).await;
-    Ok(site.refused(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
-}
-
-async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
+async fn check(visit: &Visit, draft: &JobDraft) -> PageResult {
+    let now = visit.snapshot().await?;
     let params = json!({
         "script": draft.text("script"), "script_type": draft.text("script_type").trim(),
         "extension": draft.text("extension").trim(),
     });
-    let (error, note) = match site.call_for(visitor, "script.check", params).await {
+    let (error, note) = match visit.call_for("script.check", params).await {
         Err(error) => {
             let text = sentence(&error.message);
             (DraftError::default(), html! { div.note-err #why role="alert" { pre { (text) } } })
@@ -170,8 +142,7 @@ async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Respo
             (error, findings(&errors))
         }
     };
-    let main = page(site, visitor, draft, &error, &note).await;
-    Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+    Ok(visit.page(&now, &page(visit, draft, &error, &note).await))
 }
 
 fn findings(found: &[Finding]) -> Markup {
@@ -189,22 +160,16 @@ fn findings(found: &[Finding]) -> Markup {
     }
 }
 
-async fn page(
-    site: &Site,
-    visitor: &Visitor,
-    draft: &JobDraft,
-    error: &DraftError,
-    note: &Markup,
-) -> Markup {
-    let config = site.config();
-    let types = offered_types(&config, visitor);
+async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup) -> WebPage {
+    let config = visit.site.config();
+    let types = offered_types(&config, visit);
     let own = draft.text("script_type");
     let of = if own.is_empty() { types.first().map_or("", |of| of.name.as_str()) } else { own };
-    html! {
+    let main = html! {
         (head("Submit a job", &html! {}, &html! {}))
         div.cols.sub {
-            form.form method="post" action=(site.links().to("/submit")) enctype="multipart/form-data" {
-                (visitor.forgery_field())
+            form.form method="post" action=(visit.links().to("/submit")) enctype="multipart/form-data" {
+                (visit.forgery_field())
                 (note)
                 (inputs(draft, &types, error, &files_hint(&config.job)))
                 div.actions {
@@ -213,17 +178,20 @@ async fn page(
                     button name="do" value="functions" formnovalidate { "Show the functions of the type" }
                 }
             }
-            div #functions { (functions(site, visitor, of).await) }
+            div #functions { (functions(visit, of).await) }
         }
-    }
+    };
+    WebPage::still("Submit a job", Nav::Submit, main)
 }
 
 /// Returns the script types that a visitor may use.
 pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedType> {
     let offered = config.types.keys().filter(|name| visitor.caller.may_use(config, name));
-    offered
-        .map(|name| OfferedType { name: name.to_string(), is_sandboxed: config.is_sandboxed(name) })
-        .collect()
+    let label = |name| {
+        let note = if config.is_sandboxed(name) { "" } else { " (not sandboxed)" };
+        format!("{name}{note}")
+    };
+    offered.map(|name| OfferedType { name: name.to_string(), label: label(name) }).collect()
 }
 
 /// Returns what a visitor may give as files.
@@ -239,11 +207,11 @@ fn files_hint(job: &JobConfig) -> String {
 }
 
 /// Returns the documentation of the functions of a script type, by group; nothing for a type that has none.
-async fn functions(site: &Site, visitor: &Visitor, script_type: &str) -> Markup {
+async fn functions(visit: &Visit, script_type: &str) -> Markup {
     if !matches!(script_type, "osis" | "sal") {
         return html! {};
     }
-    let answer = site.ask(visitor, "script.functions", json!({ "script_type": script_type })).await;
+    let answer = visit.ask("script.functions", json!({ "script_type": script_type })).await;
     let Ok(Documented { functions }) = answer else { return html! {} };
     let small = functions.len().to_string();
     html! {

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use maud::{Markup, html};
 
-use super::web_error::PageError;
+use super::web_error::{PageError, PageResult};
 use crate::rpc::{Belongs, Bounds, Caller, Scope};
 use crate::store::JobSummary;
 
@@ -47,8 +45,16 @@ impl Visitor {
     ///
     /// # Errors
     /// [`PageError`] with status 403.
-    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), PageError> {
+    pub(super) fn needs(&self, scope: Scope, doing: &str) -> PageResult<()> {
         if self.may(scope) { Ok(()) } else { Err(PageError::forbidden(scope, doing)) }
+    }
+
+    /// Refuses a visitor who sees a part of all jobs only. `doing` is a verb.
+    ///
+    /// # Errors
+    /// [`PageError`] with status 403.
+    pub(super) fn needs_no_bounds(&self, doing: &str) -> PageResult<()> {
+        if self.is_bound() { Err(PageError::bound(doing)) } else { Ok(()) }
     }
 
     /// Returns the hidden field that each form needs.
@@ -67,14 +73,5 @@ pub(super) fn forgery_subject(session: Option<&str>, caller: &Caller) -> String 
     match session {
         Some(secret) => format!("session {secret}"),
         None => format!("caller {}", caller.name),
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Visitor {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
-        // Every page comes after the layer that finds out who visits.
-        parts.extensions.get::<Self>().cloned().ok_or_else(PageError::unknown)
     }
 }

@@ -21,6 +21,9 @@ pub(super) struct PageError {
     field: Option<String>,
 }
 
+/// The answer of a page, or the reason why there is none.
+pub(super) type PageResult<T = Response> = Result<T, PageError>;
+
 impl PageError {
     fn new(status: StatusCode, title: &'static str, text: impl Into<String>) -> Self {
         Self { status, title, text: text.into(), field: None }
@@ -43,7 +46,6 @@ impl PageError {
 
     /// The visitor lacks a scope.
     pub(super) fn forbidden(scope: Scope, doing: &str) -> Self {
-        let scope = word(scope);
         let text = format!("You may not {doing}. Your token needs the scope {scope} for that.");
         Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
     }
@@ -95,22 +97,17 @@ impl PageError {
     }
 }
 
-/// Returns the word of a scope.
-pub(super) fn word(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Read => "read",
-        Scope::Submit => "submit",
-        Scope::Operate => "operate",
-        Scope::Admin => "admin",
-    }
-}
-
 /// Returns an error message as a sentence.
 pub(super) fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let end = if message.ends_with(['.', '?', '!']) { "" } else { "." };
-    format!("{first}{}{end}", letters.as_str())
+    capitalized(message) + end
+}
+
+/// Returns a text with a capital letter first.
+pub(super) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase).collect::<String>();
+    first + letters.as_str()
 }
 
 impl From<ClientError> for PageError {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -11,13 +10,14 @@ use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
-    Paged, ago, bulk, columns, count, elapsed, empty_row, meter, pick, things,
+    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, live_table, meter, or_any,
+    pick, things, time_of,
 };
-use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
+use super::super::visit::Visit;
 use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
-use super::{reason, state_sign};
+use super::super::web_error::PageResult;
+use super::{reason, state_sign, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
@@ -63,36 +63,27 @@ fn state_word(of: &PresenceOf) -> &'static str {
 }
 
 /// Shows the actors.
-pub(in crate::web) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(filter): Query<ActorFilter>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let links = site.links();
+pub(in crate::web) async fn list(visit: Visit, Query(filter): Query<ActorFilter>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let links = visit.links();
     let main = html! {
         (head("Actors", &headline(&now), &html! {}))
         (machines(links, &now))
         (filters(links, &now, &filter))
-        (table(links, &visitor, &now, &filter))
+        (table(links, &visit, &now, &filter))
         (chosen(&now, &filter).1.line("actor", |page| filter.address(links, page)))
     };
-    Ok(site.page(&visitor, &now, &WebPage::live("Actors", Nav::Actors, main)))
+    Ok(visit.page(&now, &WebPage::live("Actors", Nav::Actors, main)))
 }
 
 /// Returns the live parts of the list.
-pub(in crate::web) fn live(
-    site: &Site,
-    visitor: &Visitor,
-    now: &SiteSnapshot,
-    query: &str,
-) -> Vec<LivePart> {
+pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: ActorFilter = filters_of(query);
-    let may_operate = visitor.may(Scope::Operate);
+    let may_operate = visit.may(Scope::Operate);
     vec![
-        LivePart::whole("headline", html! { p #headline { (headline(now)) } }),
-        LivePart::whole("machines", machines(site.links(), now)),
-        LivePart::rows("actor-rows", rows(site.links(), now, &filter, may_operate)),
+        LivePart::headline(&headline(now)),
+        LivePart::whole("machines", machines(visit.links(), now)),
+        LivePart::rows("actor-rows", rows(visit.links(), now, &filter, may_operate)),
     ]
 }
 
@@ -151,15 +142,7 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
     let hosts: Vec<&str> = by_machine(now).into_keys().collect();
     let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
         html! {
-            label {
-                (label) " "
-                select name=(name) data-submit {
-                    option value="" { "any" }
-                    @for value in values {
-                        option value=(value) selected[*value == chosen] { (value) }
-                    }
-                }
-            }
+            label { (label) " " (filter_choice(name, or_any("any", values.iter().copied()), chosen)) }
         }
     };
     html! {
@@ -175,27 +158,18 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
 
 fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
     let may_operate = visitor.may(Scope::Operate);
+    let rows = rows(links, now, filter, may_operate);
+    let heads = html! {
+        @if may_operate { (columns(&[("sr c-pick", "Select")])) }
+        (columns(&[
+            ("", "Actor"), ("", "State"), ("sr", "Reason"), ("", "Tasks busy"), ("", "Machine"), ("num", "PID"),
+            ("num", "Up"), ("num", "Heartbeat"), ("sr", "Action"),
+        ]))
+    };
     html! {
         form method="post" action=(links.to("/actors")) {
             (visitor.forgery_field())
-            table.stack.actors role="table" {
-                caption.sr { "Live actors by type" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        @if may_operate { th.c-pick role="columnheader" { span.sr { "Select" } } }
-                        (columns(&[("", "Actor"), ("", "State")]))
-                        th role="columnheader" { span.sr { "Reason" } }
-                        (columns(&[
-                            ("", "Tasks busy"), ("", "Machine"), ("num", "PID"), ("num", "Up"),
-                            ("num", "Heartbeat"),
-                        ]))
-                        th role="columnheader" { span.sr { "Action" } }
-                    }
-                }
-                tbody #actor-rows role="rowgroup" {
-                    @for (_, row) in rows(links, now, filter, may_operate) { (row) }
-                }
-            }
+            (live_table("actors", "Live actors by type", &heads, (Some("actor-rows"), &rows)))
             @if may_operate {
                 (bulk("actors", &html! {
                     button name="do" value="drain" { "Drain" }
@@ -264,10 +238,7 @@ fn row(
 ) -> (String, Markup) {
     let (name, presence) = (of.actor.to_string(), &of.presence);
     let id = format!("a-{name}");
-    let (word, verb) = match presence.state {
-        ActorState::Draining => ("Resume", "resume"),
-        _ => ("Drain", "drain"),
-    };
+    let (word, verb) = turn(of);
     let markup = html! {
         tr role="row" id=(id) {
             @if may_operate { (pick("actor", &name, &name)) }
@@ -280,7 +251,7 @@ fn row(
             }
             td.num.wide.faint role="cell" { (presence.pid) }
             td.num.wide role="cell" {
-                @if let Ok(at) = presence.started_at.parse() { (ago(at, now.moment.at)) } @else { "–" }
+                @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.moment.at)) } @else { "–" }
             }
             td.num.wide role="cell" { (heartbeat(now, of)) }
             td.num.m6 role="cell" {

@@ -2,99 +2,69 @@
 
 use std::fmt::Write as _;
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use serde_json::{Value, json};
 
 use super::super::fields::Fields;
 use super::super::graphs::{address, label};
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, things};
-use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::visit::Visit;
+use super::super::web_error::{PageError, PageResult};
 use crate::client::{GraphChange, GraphDocument};
 use crate::rpc::results::ShownGraph;
 
 /// Reads a graph without its jobs.
-pub(super) async fn named(
-    site: &Site,
-    visitor: &Visitor,
-    id: &str,
-) -> Result<GraphDocument, PageError> {
+pub(super) async fn named(visit: &Visit, id: &str) -> PageResult<GraphDocument> {
     let asked = json!({ "id": id, "limit": 1 });
-    let ShownGraph { graph, .. } = site.ask(visitor, "graph.get", asked).await?;
+    let ShownGraph { graph, .. } = visit.ask("graph.get", asked).await?;
     Ok(graph)
 }
 
 /// Asks before the jobs of a graph are stopped.
-pub(in crate::web) async fn ask_stop(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-) -> Result<Response, PageError> {
-    let graph = named(&site, &visitor, &id).await?;
-    let question = Confirm {
-        title: format!("Stop {} of {}?", things(graph.waiting, "job"), label(&graph)),
-        text: "Those that run are told to stop, those that wait do not start. They can be retried."
-            .to_owned(),
-        back: site.links().to(&address(&graph)),
-        action: site.links().to(&address(&graph)),
-        fields: vec![("do", "stop".to_owned())],
-        verb: "Stop the jobs",
-    };
-    site.question(&visitor, Nav::Graphs, &question).await
+pub(in crate::web) async fn ask_stop(visit: Visit, Path(id): Path<String>) -> PageResult {
+    let graph = named(&visit, &id).await?;
+    let title = format!("Stop {} of {}?", things(graph.waiting, "job"), label(&graph));
+    let text =
+        "Those that run are told to stop, those that wait do not start. They can be retried.";
+    let address = visit.links().to(&address(&graph));
+    let question = Confirm::of(address, ("stop", "Stop the jobs"), title, text.to_owned());
+    visit.question(Nav::Graphs, &question).await
 }
 
 /// Asks before a graph is deleted.
-pub(in crate::web) async fn ask_delete(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-) -> Result<Response, PageError> {
-    let graph = named(&site, &visitor, &id).await?;
-    let question = Confirm {
-        title: format!("Delete {} with {}?", label(&graph), things(graph.jobs, "job")),
-        text: "The scripts, outputs and logs of its jobs are gone for good.".to_owned(),
-        back: site.links().to(&address(&graph)),
-        action: site.links().to(&address(&graph)),
-        fields: vec![("do", "delete".to_owned())],
-        verb: "Delete the graph",
-    };
-    site.question(&visitor, Nav::Graphs, &question).await
+pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> PageResult {
+    let graph = named(&visit, &id).await?;
+    let title = format!("Delete {} with {}?", label(&graph), things(graph.jobs, "job"));
+    let text = "The scripts, outputs and logs of its jobs are gone for good.";
+    let address = visit.links().to(&address(&graph));
+    let question = Confirm::of(address, ("delete", "Delete the graph"), title, text.to_owned());
+    visit.question(Nav::Graphs, &question).await
 }
 
 /// Changes the jobs of a graph.
 pub(in crate::web) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     fields: Fields,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let verb @ ("retry" | "stop" | "delete") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a graph can do."));
     };
-    let graph = named(&site, &visitor, &id).await?;
+    let graph = named(&visit, &id).await?;
     let (method, params) = (format!("graph.{verb}"), json!({ "id": graph.id }));
-    let changed: GraphChange = site.call_for(&visitor, &method, params).await?;
-    site.snapshots_are_old();
+    let changed: GraphChange = visit.call_for(&method, params).await?;
     // A graph with jobs left is still there.
     let is_gone = verb == "delete" && changed.left == 0;
     let back = if is_gone { "/graphs".to_owned() } else { address(&graph) };
-    Ok(site.done(&back, &said(verb, &changed)))
+    Ok(visit.done(&back, &said(verb, &changed)))
 }
 
 /// Runs the failed jobs of a graph again with these changes.
-pub(super) async fn retried(
-    site: &Site,
-    visitor: &Visitor,
-    graph: &GraphDocument,
-    changes: Value,
-) -> Result<Response, PageError> {
+pub(super) async fn retried(visit: &Visit, graph: &GraphDocument, changes: Value) -> PageResult {
     let params = json!({ "id": graph.id, "changes": changes });
-    let retried = site.call_for(visitor, "graph.retry", params).await?;
-    site.snapshots_are_old();
-    Ok(site.done(&address(graph), &said("retry", &retried)))
+    let retried = visit.call_for("graph.retry", params).await?;
+    Ok(visit.done(&address(graph), &said("retry", &retried)))
 }
 
 /// Returns the sentence about what happened: `Retried 2 jobs, 1 stays as it is.`

@@ -1,7 +1,6 @@
 //! `/graphs/ID/correct`: the scripts of the failed jobs of a graph in a form, to run it again with corrected ones.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use maud::html;
 use serde_json::{Map, Value, json};
 
@@ -10,9 +9,8 @@ use super::super::fields::Fields;
 use super::super::graphs::{address, label};
 use super::super::job::read;
 use super::super::layout::{Nav, WebPage};
-use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::visit::Visit;
+use super::super::web_error::PageResult;
 use super::change::{named, retried};
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::FailureCause;
@@ -24,34 +22,26 @@ const SCRIPTS_MAX: usize = 20;
 const SCRIPT: &str = "script-";
 
 /// Reads the jobs of a graph that failed by themselves, not because of others.
-async fn failed(
-    site: &Site,
-    visitor: &Visitor,
-    graph: &GraphDocument,
-) -> Result<Vec<JobDoc>, PageError> {
+async fn failed(visit: &Visit, graph: &GraphDocument) -> PageResult<Vec<JobDoc>> {
     let params = json!({ "id": graph.id, "outcome": "failed", "limit": 1000 });
-    let ShownGraph { jobs: failed, .. } = site.ask(visitor, "graph.get", params).await?;
+    let ShownGraph { jobs: failed, .. } = visit.ask("graph.get", params).await?;
     let by_itself = |job: &&JobOfGraphDocument| {
         let error = job.error.as_deref();
         error.is_some_and(|error| FailureCause::of(error) != FailureCause::Prerequisite)
     };
     let mut jobs = Vec::new();
     for job in failed.iter().filter(by_itself).take(SCRIPTS_MAX) {
-        jobs.push(read(site, visitor, &job.id).await?);
+        jobs.push(read(visit, &job.id).await?);
     }
     Ok(jobs)
 }
 
 /// Shows the form.
-pub(in crate::web) async fn ask_correction(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let graph = named(&site, &visitor, &id).await?;
-    let jobs = failed(&site, &visitor, &graph).await?;
-    let links = site.links();
+pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let graph = named(&visit, &id).await?;
+    let jobs = failed(&visit, &graph).await?;
+    let links = visit.links();
     let own = links.to(&address(&graph));
     let main = html! {
         div.head {
@@ -68,7 +58,7 @@ pub(in crate::web) async fn ask_correction(
             }
         }
         form method="post" action={ (own) "/correct" } {
-            (visitor.forgery_field())
+            (visit.forgery_field())
             @if jobs.is_empty() { p.dim { "No job failed by itself." } }
             @for job in &jobs {
                 @let name = format!("{SCRIPT}{}", job.id());
@@ -82,21 +72,20 @@ pub(in crate::web) async fn ask_correction(
         }
     };
     let title = format!("Correct {}", label(&graph));
-    Ok(site.page(&visitor, &now, &WebPage::still(title, Nav::Graphs, main)))
+    Ok(visit.page(&now, &WebPage::still(title, Nav::Graphs, main)))
 }
 
 /// Runs the graph again with the scripts that differ.
 pub(in crate::web) async fn correct(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     fields: Fields,
-) -> Result<Response, PageError> {
-    let graph = named(&site, &visitor, &id).await?;
+) -> PageResult {
+    let graph = named(&visit, &id).await?;
     // A browser sends each end of a line as two characters.
     let plain = |text: &str| text.replace("\r\n", "\n");
     let mut changes = Map::new();
-    for job in failed(&site, &visitor, &graph).await? {
+    for job in failed(&visit, &graph).await? {
         let name = format!("{SCRIPT}{}", job.id());
         let given = fields.pairs().find(|(field, _)| *field == name);
         let Some(given) = given.map(|(_, text)| plain(text)) else { continue };
@@ -104,5 +93,5 @@ pub(in crate::web) async fn correct(
             changes.insert(job.id().to_owned(), json!({ "script": given }));
         }
     }
-    retried(&site, &visitor, &graph, Value::Object(changes)).await
+    retried(&visit, &graph, Value::Object(changes)).await
 }

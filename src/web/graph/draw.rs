@@ -141,19 +141,18 @@ fn node(
     let at = places.jobs[place];
     let state = job.state();
     let (name, note) = (cut(job.label()), cut(&note(job, now)));
-    let share = job.number("progress").filter(|share| share.is_finite());
-    let share = share.filter(|_| state == ShownState::Running).map(|share| share.clamp(0.0, 1.0));
+    let share = job.share().filter(|_| state == ShownState::Running);
     let lift = if share.is_some() { "translate(0,-2)" } else { "translate(0,0)" };
-    let label = format!("{} {note}, {}", job.label(), state.word().to_lowercase());
+    let label = format!("{} {note}, {}", job.label(), state);
     html! {
         a #(node_id(job.id())) href=(links.job(job.id())) aria-label=(label) {
-            g.node.sel[is_own] .(state.class())
+            g.node.sel[is_own] .(state)
                 transform={ "translate(" (format!("{:.0}", left(at.layer))) "," (format!("{:.0}", at.y - NODE_HEIGHT / 2.0)) ")" }
             {
                 rect.box width="150" height="44" rx="4" {}
                 rect.tag width="4" height="44" rx="2" {}
                 g transform=(lift) {
-                    use href={ "#s-" (state.class()) } x="12" y="8" width="14" height="14" {}
+                    use href={ "#s-" (state) } x="12" y="8" width="14" height="14" {}
                     text.nm.id[job.text("name").is_empty()] x="32" y="19" { (name) }
                     " "
                     text x="32" y="35" { (note) }

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use serde_json::json;
 
 use super::super::bonds;
 use super::super::doc::JobDoc;
-use super::super::graphs::{address, counts, label, pages, state};
+use super::super::graphs::{address, counts, label, page_params, pages, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
 use super::super::links::{SiteLinks, encoded};
@@ -19,10 +18,10 @@ use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
     ShownState, data_table, duration, empty, id_link, percent, things, was_at,
 };
-use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
+use super::super::visit::Visit;
 use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
 use super::{JOBS_MAX, SeenGraph, figure, of, zoom_links};
 use crate::client::{GraphDocument, JobOfGraphDocument};
@@ -52,28 +51,20 @@ struct DrawnGraph {
     next: Option<u64>,
 }
 
-async fn read(
-    site: &Site,
-    visitor: &Visitor,
-    id: &str,
-    query: &WholeQuery,
-) -> Result<DrawnGraph, PageError> {
-    let mut params = json!({ "id": id, "limit": JOBS_MAX });
-    if let Ok(after) = query.after.parse::<u64>() {
-        params["cursor"] = json!(after);
-    }
-    let ShownGraph { graph, jobs: members, next } = site.ask(visitor, "graph.get", params).await?;
+async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
+    let params = page_params(json!({ "id": id, "limit": JOBS_MAX }), &query.after);
+    let ShownGraph { graph, jobs: members, next } = visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
-    let mut found = site.client().bonds_in_graph(&own, ids).await?;
+    let mut found = visit.site.client.bonds_in_graph(&own, ids).await?;
     found.retain(|of| {
-        of.job.fields.get("graph_id").is_some_and(|of| of == own.as_str()) && visitor.sees(&of.job)
+        of.job.fields.get("graph_id").is_some_and(|of| of == own.as_str()) && visit.sees(&of.job)
     });
     let places: HashMap<&str, u64> =
         members.iter().map(|job| (job.id.as_str(), job.place)).collect();
     found.sort_by_key(|of| places.get(of.job.id.as_str()).copied());
     let mut seen = of(&found, false);
-    bonds::tell(site, visitor, &mut seen.jobs).await?;
+    bonds::tell(visit, &mut seen.jobs).await?;
     let known: HashMap<&str, &JobDoc> = seen.jobs.iter().map(|job| (job.id(), job)).collect();
     let whole = |member: JobOfGraphDocument| {
         let known = known.get(member.id.as_str()).map(|job| (*job).clone());
@@ -87,14 +78,13 @@ async fn read(
 
 /// Shows a graph or batch.
 pub(in crate::web) async fn show(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     Query(query): Query<WholeQuery>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let shown = read(&site, &visitor, &id, &query).await?;
-    let (links, at) = (site.links(), now.moment.at);
+) -> PageResult {
+    let now = visit.snapshot().await?;
+    let shown = read(&visit, &id, &query).await?;
+    let (links, at) = (visit.links(), now.moment.at);
     let title = label(&shown.graph);
     let main = html! {
         div.head {
@@ -107,7 +97,7 @@ pub(in crate::web) async fn show(
                 }
                 (headline(&shown, links, at))
             }
-            (actions(links, &visitor, &shown.graph))
+            (actions(links, &visit, &shown.graph))
         }
         (progress(&shown.graph))
         @if shown.drawn.is_some() {
@@ -127,19 +117,18 @@ pub(in crate::web) async fn show(
         (callbacks(&shown.graph, links))
     };
     let title = format!("Graph {title}");
-    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Graphs, main)))
+    Ok(visit.page(&now, &WebPage::live(title, Nav::Graphs, main)))
 }
 
 /// Returns the live parts.
 pub(in crate::web) async fn live(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     now: &SiteSnapshot,
     (id, query): (&str, &str),
-) -> Result<Vec<LivePart>, PageError> {
+) -> PageResult<Vec<LivePart>> {
     let query: WholeQuery = filters_of(query);
-    let shown = read(site, visitor, id, &query).await?;
-    let (links, at) = (site.links(), now.moment.at);
+    let shown = read(visit, id, &query).await?;
+    let (links, at) = (visit.links(), now.moment.at);
     let mut parts = vec![
         LivePart::whole("headline", headline(&shown, links, at)),
         LivePart::whole("progress", progress(&shown.graph)),
@@ -147,7 +136,7 @@ pub(in crate::web) async fn live(
         LivePart::whole("graph-table", table(&shown, links, at)),
         LivePart::whole("callbacks", callbacks(&shown.graph, links)),
     ];
-    if may_change(visitor, &shown.graph) {
+    if may_change(visit, &shown.graph) {
         parts.push(LivePart::whole("graph-actions", buttons(links, &shown.graph)));
     }
     Ok(parts)
@@ -312,7 +301,7 @@ fn callbacks(graph: &GraphDocument, links: &SiteLinks) -> Markup {
                 dl.facts {
                     @for (name, id) in &graph.callbacks {
                         dt { (name) }
-                        dd { (id_link(id, &links.job(id))) @if let Some(state) = state(name) { " " (state) } }
+                        dd { (id_link(id, links)) @if let Some(state) = state(name) { " " (state) } }
                     }
                 }
             }

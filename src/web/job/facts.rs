@@ -1,5 +1,6 @@
 //! The facts beside a job: its settings, times and resources, and the jobs before and after it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,8 +9,8 @@ use maud::{Markup, html};
 use super::super::doc::JobDoc;
 use super::super::jobs::tags;
 use super::super::layout::bar;
-use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{duration, until, was};
+use super::super::links::{SiteLinks, page_of};
+use super::super::parts::{duration, short_id, until, was};
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
 use crate::proto::pattern::matches_name;
 
@@ -96,7 +97,7 @@ fn address(field: &str, text: &str, links: &SiteLinks) -> Option<String> {
     match field {
         "script_type" => Some(links.with("/jobs", &[("type", text)])),
         "caller_id" => Some(links.with("/jobs", &[("caller", text)])),
-        "graph_id" => Some(links.to(&format!("/graphs/{}", encoded(text)))),
+        "graph_id" => Some(links.to(&page_of("graphs", text))),
         "actor" => Some(links.actor(text)),
         "fell_back_from" => Some(links.queue(text)),
         "held_by" => Some(links.to("/limits")),
@@ -138,51 +139,45 @@ pub(super) fn environment(job: &JobDoc, redact: &[String]) -> Markup {
     }
 }
 
-/// A job before or after another one.
-pub(super) struct RelatedJob {
-    pub(super) id: String,
-    /// The job; `None` if it does not exist any more.
-    pub(super) job: Option<JobDoc>,
-    /// The bond: `any end`, or nothing.
-    pub(super) note: &'static str,
-}
+/// The id of a job before or after another one, and their bond: `any end`, or nothing.
+pub(super) type RelatedId<'a> = (&'a str, &'a str);
 
-/// Returns a list of jobs before or after a job. `all` is the number of those that there are.
+/// Returns a list of jobs before or after a job. A job that is not known does not exist any more.
 pub(super) fn related(
     title: &str,
     small: &str,
-    list: &[RelatedJob],
-    all: usize,
+    ids: &[RelatedId<'_>],
+    known: &HashMap<String, JobDoc>,
     links: &SiteLinks,
     now: Timestamp,
 ) -> Markup {
     html! {
-        @if !list.is_empty() {
+        @if !ids.is_empty() {
             (bar(title, small, None))
             ul {
-                @for of in list { li { (related_job(of, links, now)) } }
-                @if all > list.len() { li.faint { span { (all - list.len()) " more" } } }
+                @for of in ids.iter().take(RELATED_MAX) { li { (related_job(of, known, links, now)) } }
+                @if ids.len() > RELATED_MAX { li.faint { span { (ids.len() - RELATED_MAX) " more" } } }
             }
         }
     }
 }
 
-fn related_job(of: &RelatedJob, links: &SiteLinks, now: Timestamp) -> Markup {
-    let note = |job: &JobDoc| {
-        let took = job.took(now).map(duration).unwrap_or_default();
-        if of.note.is_empty() { took } else { of.note.to_owned() }
-    };
+fn related_job(
+    (id, note): &RelatedId<'_>,
+    known: &HashMap<String, JobDoc>,
+    links: &SiteLinks,
+    now: Timestamp,
+) -> Markup {
     html! {
-        @match &of.job {
-            Some(job) => {
-                (job.state().shown())
-                (job.link(links))
-                span.faint { (note(job)) }
+        @if let Some(job) = known.get(*id) {
+            (job.state().shown())
+            (job.link(links))
+            span.faint {
+                @if !note.is_empty() { (note) } @else if let Some(took) = job.took(now) { (duration(took)) }
             }
-            None => {
-                span.st {} span.id title=(of.id) { (super::super::parts::short_id(&of.id)) }
-                span.faint { "not kept any more" }
-            }
+        } @else {
+            span.st {} span.id title=(id) { (short_id(id)) }
+            span.faint { "not kept any more" }
         }
     }
 }
@@ -251,8 +246,9 @@ mod tests {
 
     #[test]
     fn job_that_is_gone_is_said_to_be() {
-        let gone = RelatedJob { id: "<b>".to_owned(), job: None, note: "" };
-        let text = related("Waits for", "", &[gone], 4, &SiteLinks::new("/"), now()).into_string();
+        let gone = [("<b>", ""); RELATED_MAX + 3];
+        let (known, links) = (HashMap::new(), SiteLinks::new("/"));
+        let text = related("Waits for", "", &gone, &known, &links, now()).into_string();
         assert!(text.contains("not kept any more") && text.contains("3 more"), "{text}");
         assert!(!text.contains("<b>"), "{text}");
     }

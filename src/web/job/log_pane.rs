@@ -7,8 +7,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::links::{SiteLinks, encoded};
-use super::super::web_error::PageError;
+use super::super::links::{SiteLinks, page_of};
+use super::super::parts::given;
+use super::super::web_error::{PageError, PageResult};
 use super::attempts::ShownAttempt;
 use crate::client::Client;
 use crate::proto::job::{JobId, JobStatus};
@@ -37,22 +38,18 @@ impl LogView {
     }
 
     /// Reads its lines.
-    pub(super) async fn lines(
-        &self,
-        client: &Client,
-        id: &JobId,
-    ) -> Result<Vec<LogLine>, PageError> {
+    pub(super) async fn lines(&self, client: &Client, id: &JobId) -> PageResult<Vec<LogLine>> {
         if !self.before.is_empty() && !is_place(&self.before) {
             return Err(PageError::wrong("Give before as the id of a line."));
         }
-        let before = Some(self.before.as_str()).filter(|before| !before.is_empty());
-        Ok(client.get_job_logs_before(id, before, self.find.trim(), LINES_SHOWN).await?)
+        let (before, find) = (given(&self.before), self.find.trim());
+        Ok(client.get_job_logs_before(id, before, find, LINES_SHOWN).await?)
     }
 
     /// Returns the address of the pane with the lines before a line.
     fn address(&self, links: &SiteLinks, job: &JobDoc, before: &str) -> String {
-        let path = format!("/jobs/{}", encoded(job.id()));
-        links.with(&path, &[("find", self.find.trim()), ("before", before)]) + "#logh"
+        links.with(&page_of("jobs", job.id()), &[("find", self.find.trim()), ("before", before)])
+            + "#logh"
     }
 }
 

@@ -1,18 +1,16 @@
 //! `/jobs/ID/correct`: the script of a job in a form, to run an ended job again with a corrected one, or to change a job
 //! that has not started.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
 use super::super::layout::{Nav, WebPage};
-use super::super::links::{SiteLinks, encoded};
-use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::links::{SiteLinks, page_of};
+use super::super::visit::Visit;
+use super::super::web_error::PageResult;
 use super::read;
 use crate::proto::job::JobStatus;
 
@@ -23,21 +21,17 @@ pub(super) fn link(job: &JobDoc, links: &SiteLinks) -> Markup {
         status if status.is_terminal() => "Correct and run again",
         _ => "Correct",
     };
-    let place = links.to(&format!("/jobs/{}/correct", encoded(job.text("id"))));
+    let place = links.job(job.id()) + "/correct";
     html! { p { a.btn #correct href=(place) { (verb) } } }
 }
 
 /// Shows the form.
-pub(in crate::web) async fn ask_correction(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let job = read(&site, &visitor, &id).await?;
+pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let job = read(&visit, &id).await?;
     let has_ended = job.status().is_terminal();
-    let links = site.links();
-    let place = links.to(&format!("/jobs/{}/correct", encoded(job.text("id"))));
+    let links = visit.links();
+    let place = links.job(job.id()) + "/correct";
     let main = html! {
         div.head {
             div {
@@ -50,7 +44,7 @@ pub(in crate::web) async fn ask_correction(
             }
         }
         form.form method="post" action=(place) {
-            (visitor.forgery_field())
+            (visit.forgery_field())
             div.f-l {
                 label for="f-script" { "Script" }
                 textarea #f-script name="script" rows="20" spellcheck="false" autocapitalize="off" required {
@@ -73,17 +67,16 @@ pub(in crate::web) async fn ask_correction(
         }
     };
     let title = format!("Correct {}", job.label());
-    Ok(site.page(&visitor, &now, &WebPage::still(title, Nav::Jobs(None), main)))
+    Ok(visit.page(&now, &WebPage::still(title, Nav::Jobs(None), main)))
 }
 
 /// Corrects the job.
 pub(in crate::web) async fn correct(
-    State(site): State<Site>,
-    visitor: Visitor,
+    visit: Visit,
     Path(id): Path<String>,
     fields: Fields,
-) -> Result<Response, PageError> {
-    let job = read(&site, &visitor, &id).await?;
+) -> PageResult {
+    let job = read(&visit, &id).await?;
     let id = job.text("id");
     // A browser sends each end of a line as two characters.
     let mut changes = json!({ "script": fields.get("script").replace("\r\n", "\n") });
@@ -94,12 +87,11 @@ pub(in crate::web) async fn correct(
     let said = if job.status().is_terminal() {
         let dependents = !fields.get("dependents").is_empty();
         let params = json!({ "id": id, "changes": changes, "with_dependents": dependents });
-        site.call(&visitor, "job.retry", params).await?;
+        visit.call("job.retry", params).await?;
         "The corrected job runs again."
     } else {
-        site.call(&visitor, "job.edit", json!({ "id": id, "changes": changes })).await?;
+        visit.call("job.edit", json!({ "id": id, "changes": changes })).await?;
         "The job is changed."
     };
-    site.snapshots_are_old();
-    Ok(site.done(&format!("/jobs/{}", encoded(id)), said))
+    Ok(visit.done(&page_of("jobs", id), said))
 }

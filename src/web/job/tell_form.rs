@@ -7,9 +7,9 @@ use super::super::doc::JobDoc;
 use super::super::fields::Fields;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::site::Site;
+use super::super::visit::Visit;
 use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::web_error::PageResult;
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 use crate::rpc::results::ToldJob;
 
@@ -48,16 +48,11 @@ pub(super) fn section(
 }
 
 /// Tells a job the event of the form.
-pub(super) async fn tell(
-    site: &Site,
-    visitor: &Visitor,
-    id: &JobId,
-    fields: &Fields,
-) -> Result<String, PageError> {
+pub(super) async fn tell(visit: &Visit, id: &JobId, fields: &Fields) -> PageResult<String> {
     let (event, text) = (fields.get("event"), fields.get("data"));
     let data = if text.is_empty() { Value::Null } else { json!(text) };
     let params = json!({ "id": id.as_str(), "event": event, "data": data });
-    let told: ToldJob = site.call_for(visitor, "job.tell", params).await?;
+    let told: ToldJob = visit.call_for("job.tell", params).await?;
     let was_awaited = told.result == "told";
     Ok(if was_awaited { "Told. It runs again." } else { "Kept for its next wait." }.to_owned())
 }

@@ -1,51 +1,29 @@
 //! Retries, stops and deletes many jobs: those that are ticked, or all that match the filters.
 
-use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::super::fields::Fields;
 use super::super::layout::Nav;
 use super::super::parts::{Confirm, bulk, count, things};
-use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::{PageError, sentence};
+use super::super::visit::Visit;
+use super::super::web_error::{PageError, PageResult, capitalized, sentence};
 use super::filter::JobFilter;
+use crate::proto::word_table::words;
 use crate::rpc::results::ManyChangedDocument;
 
 /// The maximum number of jobs that one form changes.
 const JOBS_MAX: usize = 1_000;
 
-/// Something that can be done to many jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
-    Retry,
-    Stop,
-    Delete,
+words! {
+    /// Something that can be done to many jobs.
+    Verb, "change of jobs", "retry, stop or delete";
+    Retry = "retry",
+    Stop = "stop",
+    Delete = "delete",
 }
 
 impl Verb {
-    fn parse(word: &str) -> Option<Self> {
-        [Self::Retry, Self::Stop, Self::Delete].into_iter().find(|verb| verb.word() == word)
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Stop => "stop",
-            Self::Delete => "delete",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Retry => "Retry",
-            Self::Stop => "Stop",
-            Self::Delete => "Delete",
-        }
-    }
-
     fn done(self) -> &'static str {
         match self {
             Self::Retry => "Retried",
@@ -79,38 +57,26 @@ pub(super) fn bar(filter: &JobFilter) -> Markup {
 }
 
 /// Changes the jobs of a form.
-pub(in crate::web) async fn change(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(in crate::web) async fn change(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?;
-    change_chosen(&site, &visitor, &fields, &filter).await
+    change_chosen(&visit, &fields, &filter).await
 }
 
 /// Retries or deletes the dead letters of a form.
-pub(in crate::web) async fn change_dead(
-    State(site): State<Site>,
-    visitor: Visitor,
-    fields: Fields,
-) -> Result<Response, PageError> {
+pub(in crate::web) async fn change_dead(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?.of_dead();
-    change_chosen(&site, &visitor, &fields, &filter).await
+    change_chosen(&visit, &fields, &filter).await
 }
 
-async fn change_chosen(
-    site: &Site,
-    visitor: &Visitor,
-    fields: &Fields,
-    filter: &JobFilter,
-) -> Result<Response, PageError> {
+async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobFilter) -> PageResult {
     let can = |verb: &Verb| *verb != Verb::Stop || !filter.is_of_dead();
-    let Some(verb) = Verb::parse(fields.get("do")).filter(can) else {
+    let Some(verb) = fields.get("do").parse().ok().filter(can) else {
         return Err(PageError::wrong("The form asks for nothing that jobs can do."));
     };
     let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
-    if fields.get("all") == "1" && fields.get("sure") != "1" {
-        let found = super::search::all(site, visitor, filter, JOBS_MAX).await?;
+    let (is_sure, matches_all) = (fields.get("sure") == "1", fields.get("all") == "1");
+    if matches_all && !is_sure {
+        let found = super::search::all(visit, filter, JOBS_MAX).await?;
         ids = found.jobs.iter().map(|job| job.id().to_owned()).collect();
     }
     ids.sort_unstable();
@@ -119,45 +85,42 @@ async fn change_chosen(
     if ids.is_empty() {
         return Err(PageError::wrong("The form names no job."));
     }
-    let back = filter.address(&super::SiteLinks::new(""), filter.path(), &[]);
-    if verb.asks(ids.len(), fields.get("all") == "1") && fields.get("sure") != "1" {
-        return ask(site, visitor, verb, &ids, filter).await;
+    if verb.asks(ids.len(), matches_all) && !is_sure {
+        return ask(visit, verb, &ids, filter).await;
     }
-    let said = change_all(site, visitor, verb, &ids, filter).await?;
-    site.snapshots_are_old();
-    Ok(site.done(&back, &said))
+    let said = change_all(visit, verb, &ids, filter).await?;
+    let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
+    Ok(visit.done(&back, &said))
 }
 
 /// Returns the filters of a form; its place in the list is the first page.
-fn filter_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<JobFilter, PageError> {
+fn filter_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> PageResult<JobFilter> {
     let given: Map<String, Value> =
         pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
     let filter: JobFilter = serde_json::from_value(Value::Object(given))
         .map_err(|error| PageError::wrong(format!("The filter cannot be read: {error}.")))?;
-    let (by, limit, cursor) = (String::new(), String::new(), String::new());
+    let [by, limit, cursor] = Default::default();
     Ok(JobFilter { by, limit, cursor, ..filter })
 }
 
 /// Changes each job. Returns a sentence about it.
 async fn change_all(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     verb: Verb,
     ids: &[String],
     filter: &JobFilter,
-) -> Result<String, PageError> {
+) -> PageResult<String> {
     if let ([id], false) = (ids, filter.is_of_dead()) {
         // The page of the error says more than a sentence.
-        let method = format!("job.{}", verb.word());
-        site.call(visitor, &method, json!({ "id": id })).await?;
+        visit.call(&format!("job.{verb}"), json!({ "id": id })).await?;
         return Ok(tally(verb, "job", (1, 0), None));
     }
     let (method, params) = if filter.is_of_dead() {
-        (format!("dead.{}", verb.word()), json!({ "ids": ids }))
+        (format!("dead.{verb}"), json!({ "ids": ids }))
     } else {
-        ("job.change_many".to_owned(), json!({ "change": verb.word(), "ids": ids }))
+        ("job.change_many".to_owned(), json!({ "change": verb, "ids": ids }))
     };
-    let changed: ManyChangedDocument = site.call_for(visitor, &method, params).await?;
+    let changed: ManyChangedDocument = visit.call_for(&method, params).await?;
     let reason = changed.reason.as_deref().map(sentence);
     Ok(tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref()))
 }
@@ -170,13 +133,7 @@ fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>)
     }
 }
 
-async fn ask(
-    site: &Site,
-    visitor: &Visitor,
-    verb: Verb,
-    ids: &[String],
-    filter: &JobFilter,
-) -> Result<Response, PageError> {
+async fn ask(visit: &Visit, verb: Verb, ids: &[String], filter: &JobFilter) -> PageResult {
     let number = things(ids.len() as u64, filter.noun());
     let text = match verb {
         Verb::Delete => {
@@ -188,21 +145,20 @@ async fn ask(
             "Each ends in error, and jobs that wait for one of them fail too. Running scripts are told to stop."
         }
     };
-    let verb_text = format!("{} {number}", verb.title());
-    let mut hidden: Vec<(&str, String)> = ids.iter().map(|id| ("id", id.clone())).collect();
-    hidden.extend(filter.fields().into_iter().map(|(name, value)| (name, value.to_owned())));
-    hidden.push(("do", verb.word().to_owned()));
-    hidden.push(("sure", "1".to_owned()));
+    let verb_text = format!("{} {number}", capitalized(verb.as_str()));
+    let mut hidden: Vec<(&str, &str)> = ids.iter().map(|id| ("id", id.as_str())).collect();
+    hidden.extend(filter.fields());
+    hidden.extend([("do", verb.as_str()), ("sure", "1")]);
     let question = Confirm {
         title: format!("{verb_text}?"),
         text: text.to_owned(),
-        back: filter.address(site.links(), filter.path(), &[]),
-        action: site.links().to(filter.path()),
+        back: filter.address(visit.links(), filter.path(), &[]),
+        action: visit.links().to(filter.path()),
         fields: hidden,
         verb: &verb_text,
     };
     let nav = if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) };
-    site.question(visitor, nav, &question).await
+    visit.question(nav, &question).await
 }
 
 #[cfg(test)]
@@ -245,6 +201,6 @@ mod tests {
         assert!(Verb::Delete.asks(1, false) && Verb::Stop.asks(2, false));
         assert!(!Verb::Stop.asks(1, false) && !Verb::Retry.asks(500, false));
         assert!(Verb::Retry.asks(1, true), "the number that match is shown first");
-        assert_eq!(Verb::parse("drop"), None);
+        assert!("drop".parse::<Verb>().is_err());
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, columns, count, empty, short_id, things};
+use super::super::parts::{ago, count, data_table, empty, id_link, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
@@ -31,24 +31,20 @@ pub(super) fn table(
     if found.groups.is_empty() {
         return empty(&html! { "No jobs failed." });
     }
-    html! {
-        table.stack.nopick.fix.fails role="table" {
-            caption.sr { "Failures by error, the most frequent first" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    (columns(&[
-                        ("c-ca", "Jobs"), ("", "Error"), ("c-ca", "Types"), ("c-tg", "The latest"),
-                        ("num c-tk", "Ended"),
-                    ]))
-                    @if forgery.is_some() { th.c-ca role="columnheader" scope="col" { span.sr { "Retry" } } }
-                }
-            }
-            tbody role="rowgroup" {
-                @for group in &found.groups { (row(group, filter, links, now, forgery)) }
-            }
-        }
-    }
+    let rows = html! { @for group in &found.groups { (row(group, filter, links, now, forgery)) } };
+    let heads = &HEADS[..if forgery.is_some() { 6 } else { 5 }];
+    data_table("nopick fix fails", "Failures by error, the most frequent first", heads, &rows)
 }
+
+/// The last is for those who may retry jobs.
+const HEADS: [(&str, &str); 6] = [
+    ("c-ca", "Jobs"),
+    ("", "Error"),
+    ("c-ca", "Types"),
+    ("c-tg", "The latest"),
+    ("num c-tk", "Ended"),
+    ("sr c-ca", "Retry"),
+];
 
 fn row(
     group: &ErrorGroupDocument,
@@ -70,7 +66,7 @@ fn row(
             }
             td.dim.wide.cut role="cell" { (types.join(", ")) }
             td.wide.cut role="cell" {
-                a.id href=(links.job(&group.last_job)) title=(group.last_job) { (short_id(&group.last_job)) }
+                (id_link(&group.last_job, links))
             }
             td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }
             @if let Some(forgery) = forgery {

@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::super::links::SiteLinks;
-use super::super::parts::ShownState;
-use super::super::web_error::PageError;
+use super::super::parts::{ShownState, given};
+use super::super::web_error::{PageError, PageResult};
 use crate::proto::error_kind::ErrorKindFilter;
 use crate::proto::spoken_time::parse_past_time;
 use crate::proto::text::shown;
@@ -78,12 +78,12 @@ impl JobFilter {
         ShownState::parse(self.state.trim())
     }
 
-    fn asked_state(&self) -> Result<Option<ShownState>, PageError> {
+    fn asked_state(&self) -> PageResult<Option<ShownState>> {
         let (text, state) = (self.state.trim(), self.state());
         if state.is_some() || text.is_empty() {
             return Ok(state);
         }
-        let words = ShownState::ALL.map(ShownState::class).join(", ");
+        let words = ShownState::ALL.map(ShownState::as_str).join(", ");
         let reason = format!("state `{}` is not legal: {words}, or failed for error", shown(text));
         Err(wrong("state", &reason))
     }
@@ -112,7 +112,7 @@ impl JobFilter {
     ///
     /// # Errors
     /// [`PageError`] if the limit is none of a page.
-    pub(super) fn size(&self) -> Result<usize, PageError> {
+    pub(super) fn size(&self) -> PageResult<usize> {
         Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
     }
 
@@ -120,7 +120,7 @@ impl JobFilter {
     ///
     /// # Errors
     /// [`PageError`] if it is no number from 1 to `most`.
-    pub(super) fn most(&self, most: usize) -> Result<Option<usize>, PageError> {
+    pub(super) fn most(&self, most: usize) -> PageResult<Option<usize>> {
         let text = self.limit.trim();
         match text.parse::<usize>() {
             _ if text.is_empty() => Ok(None),
@@ -134,19 +134,16 @@ impl JobFilter {
 
     /// Returns true if the first page of it costs little: most jobs that are read are shown.
     pub(super) fn is_plain(&self) -> bool {
-        let others =
-            [&self.q, &self.queue, &self.caller, &self.tag, &self.since, &self.until, &self.kind];
-        let others = others.into_iter().chain([&self.ended_since, &self.ended_until]);
-        let others = others.chain([&self.actor, &self.host, &self.parent]);
         let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
-        others.into_iter().all(|text| text.trim().is_empty()) && !is_rare
+        let is_plain = |(name, _): &(&str, &str)| ["state", "type", "dead"].contains(name);
+        self.fields().iter().all(is_plain) && !is_rare
     }
 
     /// Checks the parameters of an address from which a file is made: with a misspelled filter it would have all jobs.
     ///
     /// # Errors
     /// [`PageError`] names the first that is no filter.
-    pub(super) fn check_names(query: Option<&str>) -> Result<(), PageError> {
+    pub(super) fn check_names(query: Option<&str>) -> PageResult<()> {
         let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
         let known = Self::default().all().map(|(name, _)| name);
         let is_known =
@@ -206,7 +203,7 @@ impl JobFilter {
     ///
     /// # Errors
     /// [`PageError`] for a text that is no value of its filter.
-    pub(super) fn search(&self, now: Timestamp) -> Result<(ListQuery, JobSearch), PageError> {
+    pub(super) fn search(&self, now: Timestamp) -> PageResult<(ListQuery, JobSearch)> {
         let state = self.asked_state()?;
         if !["", "error"].contains(&self.by.as_str()) {
             let reason = format!("`{}` is not legal: error", shown(&self.by));
@@ -219,10 +216,9 @@ impl JobFilter {
             cursor: parsed("cursor", &self.cursor)?,
             ..ListQuery::default()
         };
-        let given = |text: &String| {
-            let text = text.trim();
-            (!text.is_empty()).then(|| text.to_owned())
-        };
+        let given = |text: &str| given(text.trim()).map(str::to_owned);
+        // Two states are one in the hash.
+        let one_of = |yes, no| state.filter(|of| [yes, no].contains(of)).map(|of| of == yes);
         let created = [("since", &*self.since), ("until", &*self.until)];
         let ended = [("ended_since", &*self.ended_since), ("ended_until", &*self.ended_until)];
         let ([since, until], [ended_since, ended_until]) = (span(created, now)?, span(ended, now)?);
@@ -235,16 +231,8 @@ impl JobFilter {
             host: given(&self.host),
             parent: parsed("parent", &self.parent)?,
             queue: parsed("queue", &self.queue)?,
-            held: match state {
-                Some(ShownState::Held) => Some(true),
-                Some(ShownState::Queued) => Some(false),
-                _ => None,
-            },
-            cancelled: match state {
-                Some(ShownState::Cancelled) => Some(true),
-                Some(ShownState::Error) => Some(false),
-                _ => None,
-            },
+            held: one_of(ShownState::Held, ShownState::Queued),
+            cancelled: one_of(ShownState::Cancelled, ShownState::Error),
             since,
             until,
             ended_since,
@@ -261,31 +249,26 @@ fn wrong(name: &str, reason: &impl Display) -> PageError {
 }
 
 /// Parses the text of a filter; an empty one filters nothing.
-fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<Option<T>, PageError> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|error| wrong(name, &error))
+fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PageResult<Option<T>> {
+    let parse = |text: &str| text.parse::<T>().map_err(|error| wrong(name, &error));
+    given(text.trim()).map(parse).transpose()
 }
 
 /// Returns the start and the end of two filters with their texts. `yesterday` alone is that whole day.
 fn span(
     [(of_since, since), (of_until, until)]: [(&str, &str); 2],
     now: Timestamp,
-) -> Result<[Option<Timestamp>; 2], PageError> {
+) -> PageResult<[Option<Timestamp>; 2]> {
     let is_day = since.trim() == YESTERDAY && until.trim().is_empty();
     let until = if is_day { "today" } else { until };
     Ok([moment(of_since, since, now)?, moment(of_until, until, now)?])
 }
 
 /// Returns the time of a filter, as `hero job list` reads it, in UTC.
-fn moment(name: &str, text: &str, now: Timestamp) -> Result<Option<Timestamp>, PageError> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    parse_past_time(text, &TimeZone::UTC, now).map(Some).map_err(|error| wrong(name, &error))
+fn moment(name: &str, text: &str, now: Timestamp) -> PageResult<Option<Timestamp>> {
+    let parse = |text: &str| parse_past_time(text, &TimeZone::UTC, now);
+    let parsed = given(text.trim()).map(parse).transpose();
+    parsed.map_err(|error| wrong(name, &error))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::super::bonds::{awaited, error_line};
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::{
-    ago, columns, duration, empty_row, percent, pick, pick_all, short_id, until,
+    ago, columns, duration, empty_row, live_table, percent, pick, pick_all, short_id, until,
 };
 use super::filter::JobFilter;
 use crate::proto::job::{AskedWait, JobStatus};
@@ -70,10 +70,9 @@ fn its_reason(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
 }
 
 fn progress(job: &JobDoc) -> Markup {
-    let Some(share) = job.number("progress").filter(|share| share.is_finite()) else {
+    let Some(share) = job.share() else {
         return html! { span.faint { (job.text("progress_text")) } };
     };
-    let share = share.clamp(0.0, 1.0);
     let text = percent(share, 1.0);
     html! {
         progress max="1" value=(share) aria-label=(text) {}
@@ -118,12 +117,7 @@ pub(super) fn rows(
     if jobs.is_empty() {
         return vec![empty_row("no-job", 10, &html! { "No jobs." })];
     }
-    jobs.iter().map(|job| (row_id(job), row(job, links, now, look))).collect()
-}
-
-/// Returns the id of the row of a job.
-fn row_id(job: &JobDoc) -> String {
-    format!("j-{}", job.id())
+    jobs.iter().map(|job| (format!("j-{}", job.id()), row(job, links, now, look))).collect()
 }
 
 /// Returns the row of a job.
@@ -131,7 +125,7 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowLook) -> Markup
     let (id, state) = (job.id(), job.state());
     let dash = || html! { span.faint { "–" } };
     html! {
-        tr #(row_id(job)) role="row" {
+        tr id={ "j-" (id) } role="row" {
             @if look.picks { (pick("id", id, short_id(id))) }
             td.cut.m1 role="cell" { (job.link(links)) }
             td.m4.in role="cell" { (state.shown()) }
@@ -158,24 +152,16 @@ pub(super) fn table(
     look: RowLook,
     id: Option<&str>,
 ) -> Markup {
-    html! {
-        table.stack.fix.jobs.nopick[!look.picks] role="table" {
-            caption.sr { "Jobs" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    @if look.picks { (pick_all()) }
-                    (columns(&[
-                        ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
-                        ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
-                        ("num c-tk", look.time().0),
-                    ]))
-                }
-            }
-            tbody id=[id] role="rowgroup" {
-                @for (_, row) in rows(jobs, links, now, look) { (row) }
-            }
-        }
-    }
+    let heads = html! {
+        @if look.picks { (pick_all()) }
+        (columns(&[
+            ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
+            ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
+            ("num c-tk", look.time().0),
+        ]))
+    };
+    let classes = if look.picks { "fix jobs" } else { "fix jobs nopick" };
+    live_table(classes, "Jobs", &heads, (id, &rows(jobs, links, now, look)))
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Finds the jobs of a page or a file: searches of the client, one after the other, up to a bound.
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::visit::Visit;
+use super::super::web_error::PageResult;
 use super::filter::JobFilter;
 use crate::store::{JobSearch, ListQuery};
 
@@ -21,35 +19,29 @@ pub(super) struct JobListPage {
 }
 
 /// Finds all jobs that match, from their place in the list on, up to this number.
-pub(super) async fn all(
-    site: &Site,
-    visitor: &Visitor,
-    filter: &JobFilter,
-    most: usize,
-) -> Result<JobListPage, PageError> {
-    let now = site.snapshot(visitor).await?.moment.at;
-    let mut found = find(site, visitor, filter, now, most).await?;
+pub(super) async fn all(visit: &Visit, filter: &JobFilter, most: usize) -> PageResult<JobListPage> {
+    let now = visit.snapshot().await?.moment.at;
+    let mut found = find(visit, filter, now, most).await?;
     found.jobs.truncate(most);
     Ok(found)
 }
 
 /// Finds `wanted` jobs, or all there are among those that are looked at.
 pub(super) async fn find(
-    site: &Site,
-    visitor: &Visitor,
+    visit: &Visit,
     filter: &JobFilter,
     now: Timestamp,
     wanted: usize,
-) -> Result<JobListPage, PageError> {
+) -> PageResult<JobListPage> {
     let (mut query, search) = filter.search(now)?;
     let (mut found, mut looked) = (JobListPage::default(), 0);
     loop {
         query.limit = (wanted - found.jobs.len()).min(ListQuery::LIMIT_MAX);
-        let sees = |job: &_| visitor.sees(job);
-        let part = site.client().find_jobs(&query, &search, sees).await?;
+        let sees = |job: &_| visit.sees(job);
+        let part = visit.site.client.find_jobs(&query, &search, sees).await?;
         looked += part.looked;
         found.looked_at += part.seen;
-        found.jobs.extend(part.items.iter().map(|job| JobDoc::from(json!(job))));
+        found.jobs.extend(part.items.iter().map(JobDoc::from));
         query.cursor = part.next;
         let is_full = found.jobs.len() >= wanted || looked >= JobSearch::LOOKED_MAX.max(wanted);
         if is_full || query.cursor.is_none() {

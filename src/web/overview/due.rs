@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::layout::bar;
-use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{ShownState, data_table, empty, until};
+use super::super::links::SiteLinks;
+use super::super::parts::{ShownState, data_table, empty, time_of, until};
 use super::super::snapshot::SiteSnapshot;
 use crate::client::PeriodicJobDocument;
 
@@ -25,22 +25,20 @@ pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 }
 
 fn row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Markup {
-    let status = job.last.as_ref().and_then(|last| last.status.as_deref()?.parse().ok());
+    let state = job.last.as_ref().and_then(|last| ShownState::of_status(last.status.as_deref()));
     html! {
         tr role="row" {
-            td.m1 role="cell" {
-                a.id href=(links.to(&format!("/cron/{}", encoded(&job.name)))) { (job.name) }
-            }
+            td.m1 role="cell" { a.id href=(links.periodic_job(&job.name)) { (job.name) } }
             td.mono.dim.wide role="cell" { (job.schedule) }
             td.m5 role="cell" {
-                @match status {
-                    Some(status) => (ShownState::of(status, false, false).shown()),
+                @match state {
+                    Some(state) => (state.shown()),
                     None => span.faint { "–" },
                 }
             }
             td.num.mr role="cell" {
-                @match job.next.as_deref().map(str::parse) {
-                    Some(Ok(at)) => (until(at, now.moment.at)),
+                @match job.next.as_deref().and_then(time_of) {
+                    Some(at) => (until(at, now.moment.at)),
                     _ if !job.enabled => span.faint { "disabled" },
                     _ => "–",
                 }

@@ -17,37 +17,19 @@ pub(super) fn tiles_of(now: &SiteSnapshot) -> Vec<Tile> {
 
 fn with_history(now: &SiteSnapshot, minutes: &[Minute], last: &Minute) -> Vec<Tile> {
     let history = |of: fn(&Minute) -> f64| minutes.iter().map(of).collect::<Vec<f64>>();
-    let submitted = last.per_second(last.submitted);
-    let whole = format!("{} in this hour", count(sum(minutes, |of| of.submitted)));
-    let (failed, ended) = (last.failed, last.failed + last.finished);
+    let rates = |label, class, of: fn(&Minute) -> u64, note| {
+        let history: Vec<f64> =
+            minutes.iter().map(|minute| minute.per_second(of(minute))).collect();
+        tile(label, rate(last.per_second(of(last))), "/s", note, class, history)
+    };
+    let in_hour = |of: fn(&Minute) -> u64| format!("{} in this hour", count(sum(minutes, of)));
     let hour = percent_of(sum(minutes, |of| of.failed), sum(minutes, |of| of.failed + of.finished));
-    let failures = format!("{}, in this hour {hour}", percent_of(failed, ended));
-    let finished = format!("{} in this hour", count(sum(minutes, |of| of.finished)));
+    let failures = percent_of(last.failed, last.failed + last.finished);
+    let failures = format!("{failures}, in this hour {hour}");
     vec![
-        tile(
-            "Submitted",
-            rate(submitted),
-            "/s",
-            whole,
-            "",
-            history(|of| of.per_second(of.submitted)),
-        ),
-        tile(
-            "Finished",
-            rate(last.per_second(last.finished)),
-            "/s",
-            finished,
-            "finished",
-            history(|of| of.per_second(of.finished)),
-        ),
-        tile(
-            "Failed",
-            rate(last.per_second(failed)),
-            "/s",
-            failures,
-            "error",
-            history(|of| of.per_second(of.failed)),
-        ),
+        rates("Submitted", "", |of| of.submitted, in_hour(|of| of.submitted)),
+        rates("Finished", "finished", |of| of.finished, in_hour(|of| of.finished)),
+        rates("Failed", "error", |of| of.failed, failures),
         waiting_time(last, history(|of| of.wait_p95.unwrap_or_default().as_secs_f64())),
         busy(now, history(|of| float(of.running))),
     ]
@@ -89,16 +71,10 @@ fn without_history(now: &SiteSnapshot) -> Vec<Tile> {
         return vec![waiting, busy(now, none())];
     };
     let dead = format!("{} new", count(sum(|hour| hour.dead)));
+    let ended = "in this hour".to_owned();
     vec![
         waiting,
-        tile(
-            "Finished",
-            count(finished),
-            jobs(finished),
-            "in this hour".to_owned(),
-            "finished",
-            none(),
-        ),
+        tile("Finished", count(finished), jobs(finished), ended, "finished", none()),
         tile("Failed", count(failed), jobs(failed), failures, "error", none()),
         tile("Dead letters", count(all_dead), "", dead, "error", none()),
         busy(now, none()),

@@ -1,13 +1,12 @@
 //! The jobs that failed last, and those that started last.
 
 use maud::{Markup, html};
-use serde_json::json;
 
 use super::super::bonds::{error_line, tell_prerequisite};
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, ago, count, data_table, empty, id_link};
+use super::super::parts::{ShownState, ago, count, data_table, empty};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
@@ -16,7 +15,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("state", "error")]);
     // What was stopped or replaced has not failed.
     let failed = now.latest.failed.iter().filter(|job| job.intended_end().is_none());
-    let failed: Vec<&JobSummary> = failed.take(LATEST).collect();
+    let failed: Vec<JobDoc> = failed.take(LATEST).map(|job| told(now, job)).collect();
     html! {
         section #latest-errors {
             (bar("Latest errors", "", Some(("Show all", &all))))
@@ -25,11 +24,11 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                 (data_table("nopick fix fails", "Latest errors", &[
                     ("c-id", "Job"), ("", "Error"), ("c-ty", "Type"), ("num c-tk", "Ended"),
                 ], &html! {
-                    @for job in failed {
+                    @for job in &failed {
                         tr role="row" {
-                            td.cut.m1 role="cell" { (link(links, job)) }
-                            td.cut.m5 role="cell" { (error(links, now, job)) }
-                            td.dim.wide role="cell" { (field(job, "script_type")) }
+                            td.cut.m1 role="cell" { (job.link(links)) }
+                            td.cut.m5 role="cell" { (error_line(job, links)) }
+                            td.dim.wide role="cell" { (job.text("script_type")) }
                             td.num.mr role="cell" { (age(job, "finished_at", now)) }
                         }
                     }
@@ -39,33 +38,33 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     }
 }
 
-/// Returns the first line of an error. A prerequisite that failed is named.
-fn error(links: &SiteLinks, now: &SiteSnapshot, job: &JobSummary) -> Markup {
-    let mut shown = JobDoc::from(json!(job));
+/// Returns a failed job, with what is known of a prerequisite that failed.
+fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
+    let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
-        tell_prerequisite(&mut shown, prerequisite);
+        tell_prerequisite(&mut told, prerequisite);
     }
-    error_line(&shown, links)
+    told
 }
 
 /// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("state", "running")]);
-    let (shown, number) = (now.latest.running.len().min(LATEST), now.count(ShownState::Running));
-    let small = match number {
-        _ if shown == 0 => String::new(),
-        Some(number) => format!("{shown} of {}, the newest first", count(number)),
+    let running: Vec<JobDoc> = now.latest.running.iter().take(LATEST).map(JobDoc::from).collect();
+    let small = match now.count(ShownState::Running) {
+        _ if running.is_empty() => String::new(),
+        Some(number) => format!("{} of {}, the newest first", running.len(), count(number)),
         None => "the newest first".to_owned(),
     };
     html! {
         section #running-now {
             (bar("Running now", &small, Some(("Show all", &all))))
-            @if now.latest.running.is_empty() { (empty(&html! { "No job runs." })) }
+            @if running.is_empty() { (empty(&html! { "No job runs." })) }
             @else {
                 (data_table("nopick fix run", "Running jobs", &[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")], &html! {
-                    @for job in now.latest.running.iter().take(LATEST) {
+                    @for job in &running {
                         tr role="row" {
-                            td.cut.m1 role="cell" { (link(links, job)) }
+                            td.cut.m1 role="cell" { (job.link(links)) }
                             td.why.m5.cut role="cell" { (progress(job)) }
                             td.num.mr role="cell" { (age(job, "started_at", now)) }
                         }
@@ -76,39 +75,22 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     }
 }
 
-fn field<'a>(job: &'a JobSummary, name: &str) -> &'a str {
-    job.fields.get(name).map_or("", String::as_str)
+fn age(job: &JobDoc, field: &str, now: &SiteSnapshot) -> Markup {
+    html! { @if let Some(at) = job.time(field) { (ago(at, now.moment.at)) } @else { "–" } }
 }
 
-/// Returns the link to a job: by its name if it has one.
-fn link(links: &SiteLinks, job: &JobSummary) -> Markup {
-    let (id, name) = (job.id.as_str(), field(job, "name"));
-    if name.is_empty() {
-        return id_link(id, &links.job(id));
-    }
-    html! { a.id href=(links.job(id)) title=(id) { (name) } }
-}
-
-fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
-    if let Ok(at) = field(job, name).parse() {
-        ago(at, now.moment.at)
-    } else {
-        html! { "–" }
-    }
-}
-
-fn progress(job: &JobSummary) -> Markup {
-    let text = field(job, "progress_text");
-    match field(job, "progress").parse::<f64>() {
-        Ok(share) => {
+fn progress(job: &JobDoc) -> Markup {
+    let text = job.text("progress_text");
+    match job.number("progress") {
+        Some(share) => {
             let percent = format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0);
             html! {
                 progress max="1" value=(format!("{share:.3}")) aria-label=(percent) {}
                 (percent) " " span.faint { (text) }
             }
         }
-        Err(_) if !text.is_empty() => html! { span.faint { (text) } },
-        Err(_) => html! { span.faint { "tells no progress" } },
+        None if !text.is_empty() => html! { span.faint { (text) } },
+        None => html! { span.faint { "tells no progress" } },
     }
 }
 
@@ -148,9 +130,10 @@ mod tests {
 
     #[test]
     fn progress_is_a_bar_with_its_text() {
-        let shown = progress(&job(&[("progress", "0.62"), ("progress_text", "page 31 of 50")]));
+        let known = job(&[("progress", "0.62"), ("progress_text", "page 31 of 50")]);
+        let shown = progress(&JobDoc::from(&known));
         let shown = shown.into_string();
         assert!(shown.contains("62 %") && shown.contains("page 31 of 50"), "{shown}");
-        assert!(progress(&job(&[])).into_string().contains("tells no progress"));
+        assert!(progress(&JobDoc::default()).into_string().contains("tells no progress"));
     }
 }

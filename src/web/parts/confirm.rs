@@ -14,9 +14,22 @@ pub(in crate::web) struct Confirm<'a> {
     /// The address that the form is posted to.
     pub(in crate::web) action: String,
     /// The hidden fields, besides the token against forgery.
-    pub(in crate::web) fields: Vec<(&'a str, String)>,
+    pub(in crate::web) fields: Vec<(&'a str, &'a str)>,
     /// The verb of the button.
     pub(in crate::web) verb: &'a str,
+}
+
+impl<'a> Confirm<'a> {
+    /// Returns the question about one thing, whose page has this address. `doing` is the value of `do`.
+    pub(in crate::web) fn of(
+        address: String,
+        (doing, verb): (&'a str, &'a str),
+        title: String,
+        text: String,
+    ) -> Self {
+        let fields = vec![("do", doing)];
+        Self { title, text, back: address.clone(), action: address, fields, verb }
+    }
 }
 
 /// Returns the question as a form. `forgery` is the hidden field of the visitor.

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 
+use super::super::links::SiteLinks;
+use super::input::given;
 use super::number::things;
 
 /// Returns a link to a job: 8 characters of a UUID, an id of one's own whole.
-pub(in crate::web) fn id_link(id: &str, href: &str) -> Markup {
-    html! { a.id href=(href) title=(id) { (short_id(id)) } }
+pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
+    html! { a.id href=(links.job(id)) title=(id) { (short_id(id)) } }
 }
 
 /// Returns 8 characters of a UUID, and an id of one's own whole.
@@ -25,8 +27,11 @@ pub(in crate::web) fn short_id(id: &str) -> &str {
 pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
     html! {
         @for (classes, text) in heads {
-            @if *classes == "sr" { th role="columnheader" scope="col" { span.sr { (text) } } }
-            @else { th class=[(!classes.is_empty()).then_some(classes)] role="columnheader" { (text) } }
+            @if let Some(others) = classes.strip_prefix("sr") {
+                th class=[given(others.trim())] role="columnheader" scope="col" { span.sr { (text) } }
+            } @else {
+                th class=[given(classes)] role="columnheader" { (text) }
+            }
         }
     }
 }
@@ -38,11 +43,31 @@ pub(in crate::web) fn data_table(
     heads: &[(&str, &str)],
     rows: &Markup,
 ) -> Markup {
+    table(classes, caption, &columns(heads), (None, rows))
+}
+
+/// Returns a table whose rows are known by their ids. With an id of their body they are changed while the page is open.
+pub(in crate::web) fn live_table(
+    classes: &str,
+    caption: &str,
+    heads: &Markup,
+    (id, rows): (Option<&str>, &[(String, Markup)]),
+) -> Markup {
+    table(classes, caption, heads, (id, &html! { @for (_, row) in rows { (row) } }))
+}
+
+/// Returns a table whose heads are more than texts.
+pub(in crate::web) fn table(
+    classes: &str,
+    caption: &str,
+    heads: &Markup,
+    (id, rows): (Option<&str>, &Markup),
+) -> Markup {
     html! {
         table.stack.(classes) role="table" {
             caption.sr { (caption) }
-            thead role="rowgroup" { tr role="row" { (columns(heads)) } }
-            tbody role="rowgroup" { (rows) }
+            thead role="rowgroup" { tr role="row" { (heads) } }
+            tbody id=[id] role="rowgroup" { (rows) }
         }
     }
 }

@@ -2,36 +2,26 @@
 
 use maud::{Markup, html};
 
+use super::super::web_error::capitalized;
 use crate::proto::job::JobStatus;
+use crate::proto::word_table::words;
 
-/// The state of a job as people see it: held and cancelled are states of their own here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::web) enum ShownState {
-    Created,
-    Waiting,
-    Scheduled,
-    Queued,
-    Held,
-    Running,
-    Finished,
-    Error,
-    Cancelled,
+words! {
+    /// The state of a job as people see it: held and cancelled are states of their own here. Its word is a class of the
+    /// style sheet, and stands in URLs.
+    ShownState, "state", "a state that the page shows", any_case;
+    Created = "created",
+    Waiting = "waiting",
+    Scheduled = "scheduled",
+    Queued = "queued",
+    Held = "held",
+    Running = "running",
+    Finished = "finished",
+    Error = "error",
+    Cancelled = "cancelled",
 }
 
 impl ShownState {
-    /// All of them, in the order of a job's life.
-    pub(in crate::web) const ALL: [Self; 9] = [
-        Self::Created,
-        Self::Waiting,
-        Self::Scheduled,
-        Self::Queued,
-        Self::Held,
-        Self::Running,
-        Self::Finished,
-        Self::Error,
-        Self::Cancelled,
-    ];
-
     /// Returns the state that people see of a job. `is_held` is true if a limit holds it,
     /// `is_cancelled` if it was stopped or replaced.
     pub(in crate::web) fn of(status: JobStatus, is_held: bool, is_cancelled: bool) -> Self {
@@ -48,47 +38,27 @@ impl ShownState {
         }
     }
 
+    /// Returns the state of a status that the API names, of a job of which nothing else is known.
+    pub(in crate::web) fn of_status(status: Option<&str>) -> Option<Self> {
+        Some(Self::of(status?.parse().ok()?, false, false))
+    }
+
     /// Returns the state of this word, in any case: as URLs and classes have it, or as the command line or the hash of
     /// the job has the same state.
     pub(in crate::web) fn parse(word: &str) -> Option<Self> {
-        let is = |known: &str| word.eq_ignore_ascii_case(known);
         let others = [
             ("failed", Self::Error),
             ("waiting_for_prerequisites", Self::Waiting),
             ("started", Self::Running),
         ];
-        let of_class = Self::ALL.into_iter().map(|state| (state.class(), state));
-        of_class.chain(others).find(|(known, _)| is(known)).map(|(_, state)| state)
-    }
-
-    /// Returns the class of the style sheet, which URLs have too.
-    pub(in crate::web) fn class(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Waiting => "waiting",
-            Self::Scheduled => "scheduled",
-            Self::Queued => "queued",
-            Self::Held => "held",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Error => "error",
-            Self::Cancelled => "cancelled",
-        }
+        let is_meant = |(known, _): &(&str, Self)| word.eq_ignore_ascii_case(known);
+        let other = || Some(others.into_iter().find(is_meant)?.1);
+        word.parse().ok().or_else(other)
     }
 
     /// Returns the word for people.
-    pub(in crate::web) fn word(self) -> &'static str {
-        match self {
-            Self::Created => "Created",
-            Self::Waiting => "Waiting",
-            Self::Scheduled => "Scheduled",
-            Self::Queued => "Queued",
-            Self::Held => "Held",
-            Self::Running => "Running",
-            Self::Finished => "Finished",
-            Self::Error => "Error",
-            Self::Cancelled => "Cancelled",
-        }
+    pub(in crate::web) fn word(self) -> String {
+        capitalized(self.as_str())
     }
 
     /// Returns the state that the hash of the job stores.
@@ -104,22 +74,23 @@ impl ShownState {
         }
     }
 
-    /// Returns the glyph and the word in the colour of the state.
-    pub(in crate::web) fn shown(self) -> Markup {
+    /// Returns the glyph and the word in the colour of the state, with a text behind it.
+    pub(in crate::web) fn shown_with(self, class: &str, behind: &str) -> Markup {
         html! {
-            span class={ "st " (self.class()) } title=(self.stored()) {
-                (glyph(self.class())) (self.word())
+            span class={ (class) " " (self) } title=(self.stored()) {
+                (glyph(self.as_str())) (self.word()) (behind)
             }
         }
     }
 
+    /// Returns the glyph and the word in the colour of the state.
+    pub(in crate::web) fn shown(self) -> Markup {
+        self.shown_with("st", "")
+    }
+
     /// Returns the same with a background, for the head of a page.
     pub(in crate::web) fn pill(self) -> Markup {
-        html! {
-            span class={ "st pill " (self.class()) } title=(self.stored()) {
-                (glyph(self.class())) (self.word())
-            }
-        }
+        self.shown_with("st pill", "")
     }
 }
 
@@ -143,8 +114,8 @@ mod tests {
         assert_eq!(of(JobStatus::Dispatched, true, false), ShownState::Held);
         assert_eq!(of(JobStatus::Error, false, true), ShownState::Cancelled);
         for state in ShownState::ALL {
-            assert_eq!(ShownState::parse(state.class()), Some(state));
-            assert_eq!(ShownState::parse(state.word()), Some(state));
+            assert_eq!(ShownState::parse(state.as_str()), Some(state));
+            assert_eq!(ShownState::parse(&state.word()), Some(state));
         }
         for (word, state) in [
             ("failed", Some(ShownState::Error)),

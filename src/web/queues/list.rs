@@ -1,18 +1,17 @@
 //! The list of queues: its filters, its pages and its rows.
 
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::parts::{Paged, columns, empty_row, things};
-use super::super::site::Site;
+use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, things};
 use super::super::snapshot::SiteSnapshot;
+use super::super::visit::Visit;
 use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::web_error::PageResult;
 use super::{QueueRow, rows};
 
 /// The choices of queues, by their words in the address.
@@ -62,23 +61,19 @@ impl QueueFilter {
 }
 
 /// Shows the queues.
-pub(in crate::web) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-    Query(filter): Query<QueueFilter>,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let (links, rows) = (site.links(), rows(&site, &visitor, &now));
+pub(in crate::web) async fn list(visit: Visit, Query(filter): Query<QueueFilter>) -> PageResult {
+    let now = visit.snapshot().await?;
+    let (links, rows) = (visit.links(), rows(&visit, &now));
     let line = headline(&rows);
     let (rows, paged) = filter.page(rows);
     let back = filter.address(&SiteLinks::default(), &filter.page);
     let main = html! {
         (head("Queues", &line, &html! {}))
         (filters(links, &filter))
-        (table(links, &visitor, &rows, &back, &filter.none(links)))
+        (table(links, &visit, &rows, &back, &filter.none(links)))
         (paged.line("queue", |page| filter.address(links, page)))
     };
-    Ok(site.page(&visitor, &now, &WebPage::live("Queues", Nav::Queues, main)))
+    Ok(visit.page(&now, &WebPage::live("Queues", Nav::Queues, main)))
 }
 
 fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
@@ -90,11 +85,7 @@ fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
             }
             label {
                 "Show "
-                select name="show" data-submit {
-                    @for (value, text) in SHOW {
-                        option value=(value) selected[value == filter.show] { (text) }
-                    }
-                }
+                (filter_choice("show", SHOW, &filter.show))
             }
             button { "Filter" }
         }
@@ -110,25 +101,19 @@ pub(in crate::web) fn table(
     back: &str,
     none: &Markup,
 ) -> Markup {
+    let heads = html! {
+        (columns(&[
+            ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"), ("num", "First has waited"),
+        ]))
+        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
+        (columns(&[("num", "Actors"), ("sr", "Action")]))
+    };
+    let rows = table_rows(links, rows, none);
     html! {
         form method="post" action=(links.to("/queues")) {
             (visitor.forgery_field())
             input type="hidden" name="back" value=(back);
-            table.stack.nopick role="table" {
-                caption.sr { "Queues" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        (columns(&[
-                            ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"),
-                            ("num", "First has waited"),
-                        ]))
-                        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
-                        th.num role="columnheader" { "Actors" }
-                        th role="columnheader" { span.sr { "Action" } }
-                    }
-                }
-                tbody #queue-rows role="rowgroup" { @for (_, row) in table_rows(links, rows, none) { (row) } }
-            }
+            (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
         }
     }
 }
@@ -144,21 +129,16 @@ fn headline(rows: &[QueueRow]) -> Markup {
 }
 
 /// Returns the live parts of the list.
-pub(in crate::web) fn live(
-    site: &Site,
-    visitor: &Visitor,
-    now: &SiteSnapshot,
-    query: &str,
-) -> Vec<LivePart> {
+pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: QueueFilter = filters_of(query);
-    let rows = rows(site, visitor, now);
-    let headline = LivePart::whole("headline", html! { p #headline { (headline(&rows)) } });
-    vec![headline, part_of(site, &filter.page(rows).0, &filter.none(site.links()))]
+    let rows = rows(visit, now);
+    let headline = LivePart::headline(&headline(&rows));
+    vec![headline, part_of(visit.links(), &filter.page(rows).0, &filter.none(visit.links()))]
 }
 
 /// Returns the rows as a live part.
-pub(in crate::web) fn part_of(site: &Site, rows: &[QueueRow], none: &Markup) -> LivePart {
-    LivePart::rows("queue-rows", table_rows(site.links(), rows, none))
+pub(in crate::web) fn part_of(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> LivePart {
+    LivePart::rows("queue-rows", table_rows(links, rows, none))
 }
 
 /// Returns the sentence for the time when no queue has jobs.

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::super::layout::bar;
+use super::super::parts::{labelled, options, or_any};
+use super::super::submit::DraftError;
 use super::super::visitor::Visitor;
-use super::super::web_error::sentence;
 use crate::client::ScriptDocument;
 
 /// Begins the names of the fields of parameters.
@@ -15,7 +16,7 @@ pub(super) const FIELD: &str = "param-";
 #[derive(Default)]
 pub(super) struct RunDraft {
     pub(super) texts: Map<String, Value>,
-    pub(super) error: String,
+    pub(super) error: DraftError,
 }
 
 impl RunDraft {
@@ -38,9 +39,7 @@ pub(super) fn run_form(
             form.form method="post" action=(action) {
                 (visitor.forgery_field())
                 input type="hidden" name="version" value=(script.version);
-                @if !draft.error.is_empty() {
-                    div.note-err #why role="alert" { p { "No job was submitted." } pre { (sentence(&draft.error)) } }
-                }
+                @if !draft.error.message.is_empty() { (draft.error.note("No job was submitted.", &html! {})) }
                 @match &properties {
                     None => {
                         div.f-l {
@@ -81,35 +80,31 @@ fn input(name: &str, schema: &Value, is_required: bool, draft: &RunDraft) -> Mar
         ("boolean", None) => Some(vec!["true".to_owned(), "false".to_owned()]),
         _ => None,
     };
+    let none = if default.is_empty() { "–".to_owned() } else { format!("default: {default}") };
     let number = |of: &str| schema.get(of).filter(|of| of.is_number()).map(ToString::to_string);
-    html! {
-        div.f-l {
-            label for=(id) { (name) }
-            @if let Some(values) = values {
-                select #(id) name=(id) aria-describedby=(hint) required[is_required] {
-                    option value="" selected[given.is_empty()] {
-                        @if default.is_empty() { "–" } @else { "default: " (default) }
-                    }
-                    @for value in &values { option value=(value) selected[value == given] { (value) } }
-                }
-            } @else if matches!(kind, "array" | "object") {
-                textarea #(id) name=(id) rows="3" spellcheck="false" placeholder=(default) aria-describedby=(hint)
-                    required[is_required] { (given) }
-            } @else {
-                input #(id) name=(id) value=(given) placeholder=(default) autocomplete="off" spellcheck="false"
-                    inputmode=[matches!(kind, "integer" | "number").then_some("decimal")]
-                    minlength=[number("minLength")] maxlength=[number("maxLength")]
-                    aria-describedby=(hint) required[is_required];
+    let input = html! {
+        @if let Some(values) = &values {
+            select #(id) name=(id) aria-describedby=(hint) required[is_required] {
+                (options(or_any(&none, values.iter().map(String::as_str)), given))
             }
-            small #(hint) {
-                (text("description")) @if !text("description").is_empty() { "; " } (kind)
-                @if let Some(least) = number("minimum") { ", at least " (least) }
-                @if let Some(most) = number("maximum") { ", at most " (most) }
-                @if !text("pattern").is_empty() { ", " code { (text("pattern")) } }
-                @if is_required { ", required" }
-            }
+        } @else if matches!(kind, "array" | "object") {
+            textarea #(id) name=(id) rows="3" spellcheck="false" placeholder=(default) aria-describedby=(hint)
+                required[is_required] { (given) }
+        } @else {
+            input #(id) name=(id) value=(given) placeholder=(default) autocomplete="off" spellcheck="false"
+                inputmode=[matches!(kind, "integer" | "number").then_some("decimal")]
+                minlength=[number("minLength")] maxlength=[number("maxLength")]
+                aria-describedby=(hint) required[is_required];
         }
-    }
+    };
+    let told = html! {
+        (text("description")) @if !text("description").is_empty() { "; " } (kind)
+        @if let Some(least) = number("minimum") { ", at least " (least) }
+        @if let Some(most) = number("maximum") { ", at most " (most) }
+        @if !text("pattern").is_empty() { ", " code { (text("pattern")) } }
+        @if is_required { ", required" }
+    };
+    labelled(&id, name, &input, &told)
 }
 
 /// Returns the parameters of the texts of a form. A text that is no value of its type stays a text, which the check of

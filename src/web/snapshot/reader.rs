@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::super::web_error::PageError;
+use super::super::web_error::{PageError, PageResult};
 use super::{SiteSnapshot, SlowPart};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
@@ -94,7 +94,7 @@ impl SnapshotReader {
     ///
     /// # Errors
     /// [`PageError`] if Redis does not answer.
-    pub(in crate::web) async fn get(&self) -> Result<Arc<SiteSnapshot>, PageError> {
+    pub(in crate::web) async fn get(&self) -> PageResult<Arc<SiteSnapshot>> {
         let changed = self.look();
         let mut readings = self.0.last.subscribe();
         let serves =

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use super::super::parts::{described, given, labelled, options, or_any, with_value};
+use super::super::web_error::sentence;
 use super::upload::{INPUTS, STDIN_FILE};
 use crate::proto::job::Setting;
 
@@ -9,7 +11,8 @@ use crate::proto::job::Setting;
 #[derive(Debug, Clone)]
 pub(in crate::web) struct OfferedType {
     pub(in crate::web) name: String,
-    pub(in crate::web) is_sandboxed: bool,
+    /// The text of its choice, which says if it is not sandboxed.
+    pub(in crate::web) label: String,
 }
 
 /// A field that cannot be used, and why.
@@ -20,23 +23,33 @@ pub(in crate::web) struct DraftError {
     pub(in crate::web) message: String,
 }
 
-/// Returns the choice of a script type.
-pub(super) fn choice(
-    id: &str,
-    field: &str,
-    text: &str,
-    types: &[OfferedType],
-    described: &str,
-) -> Markup {
-    let is_known = text.is_empty() || types.iter().any(|of| of.name == text);
-    html! {
-        select #(id) name=(field) aria-describedby=(described) {
-            @if !is_known { option value=(text) selected { (text) } }
-            @for of in types {
-                option value=(of.name) selected[of.name == text] {
-                    (of.name) @if !of.is_sandboxed { " (not sandboxed)" }
-                }
+impl DraftError {
+    /// Returns the note above a form that was refused: what was not done, the field and the reason.
+    pub(in crate::web) fn note(&self, undone: &str, more: &Markup) -> Markup {
+        html! {
+            div.note-err #why role="alert" {
+                p { (undone) @if !self.field.is_empty() { " The field: " (self.field) } }
+                pre { (sentence(&self.message)) }
+                (more)
             }
+        }
+    }
+}
+
+/// Returns the options of a setting that is a choice; `None` for any other.
+pub(super) fn choices(setting: &Setting, text: &str, types: &[OfferedType]) -> Option<Markup> {
+    match setting.field {
+        "priority" => {
+            let all = [("0", "Urgent"), ("1", "Normal"), ("2", "Background")];
+            Some(options(all, given(text).unwrap_or("1")))
+        }
+        "script_type" => {
+            let all = types.iter().map(|of| (of.name.as_str(), of.label.as_str()));
+            Some(options(with_value(all.collect(), 0, text), text))
+        }
+        _ => {
+            let all = Some(closed(setting)).filter(|words| !words.is_empty())?;
+            Some(options(with_value(or_any("default", all).collect(), 1, text), text))
         }
     }
 }
@@ -48,48 +61,21 @@ pub(super) fn closed(setting: &Setting) -> Vec<&'static str> {
     if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
 }
 
-/// Returns the choice of such a setting.
-pub(super) fn closed_choice(id: &str, setting: &Setting, text: &str, described: &str) -> Markup {
-    let words = closed(setting);
-    let is_known = text.is_empty() || words.contains(&text);
-    html! {
-        select #(id) name=(setting.field) aria-describedby=(described) {
-            option value="" selected[text.is_empty()] { "default" }
-            @if !is_known { option value=(text) selected { (text) } }
-            @for word in words { option value=(word) selected[word == text] { (word) } }
-        }
-    }
-}
-
-/// Returns the choice of a priority.
-pub(super) fn priority(id: &str, text: &str, described: &str) -> Markup {
-    let text = if text.is_empty() { "1" } else { text };
-    html! {
-        select #(id) name="priority" aria-describedby=(described) {
-            @for (value, word) in [("0", "Urgent"), ("1", "Normal"), ("2", "Background")] {
-                option value=(value) selected[value == text] { (word) }
-            }
-        }
-    }
-}
-
 /// Returns the fields of files.
 pub(super) fn files(error: &DraftError, hint: &str) -> Markup {
     let is_wrong = error.field == INPUTS;
+    let inputs = html! {
+        input #f-inputs type="file" name=(INPUTS) multiple aria-invalid=[is_wrong.then_some("true")]
+            aria-describedby=(described("f-inputs", is_wrong));
+    };
+    let stdin = html! {
+        input #f-stdin type="file" name=(STDIN_FILE) aria-describedby="f-stdin-hint";
+    };
+    let stdin_hint = html! { "A file that the script reads as its standard input" };
     html! {
         div.row {
-            div.f-l {
-                label for="f-inputs" { "Files" }
-                input #f-inputs type="file" name=(INPUTS) multiple
-                    aria-invalid=[is_wrong.then_some("true")]
-                    aria-describedby=(if is_wrong { "why f-inputs-hint" } else { "f-inputs-hint" });
-                small #f-inputs-hint { (hint) }
-            }
-            div.f-l {
-                label for="f-stdin" { "Standard input" }
-                input #f-stdin type="file" name=(STDIN_FILE) aria-describedby="f-stdin-hint";
-                small #f-stdin-hint { "A file that the script reads as its standard input" }
-            }
+            (labelled("f-inputs", "Files", &inputs, &html! { (hint) }))
+            (labelled("f-stdin", "Standard input", &stdin, &stdin_hint))
         }
     }
 }

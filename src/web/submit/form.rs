@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::choice::{DraftError, OfferedType, choice, closed, closed_choice, files, priority};
+use super::super::parts::{described, labelled, select};
+use super::super::web_error::capitalized;
+use super::choice::{DraftError, OfferedType, choices, files};
 use crate::config::{format_duration, parse_duration};
 use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
 
@@ -76,10 +78,8 @@ impl JobDraft {
     pub(in crate::web) fn of_settings(job: &Value) -> Self {
         let texts = settings().filter_map(|setting| {
             let text = text_of(setting.kind, job.get(setting.field)?);
-            Some((
-                setting.field,
-                if setting.field == TAGS { text.replace('\n', " ") } else { text },
-            ))
+            let is_line = setting.field == TAGS;
+            Some((setting.field, if is_line { text.replace('\n', " ") } else { text }))
         });
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
     }
@@ -130,13 +130,9 @@ fn text_of(kind: FieldKind, value: &Value) -> String {
             let seconds = value.as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok());
             seconds.map(format_duration).unwrap_or_default()
         }
-        (FieldKind::List, Value::Array(values)) => {
+        (FieldKind::List | FieldKind::Texts, Value::Array(values)) => {
             let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
-            texts.join(" ")
-        }
-        (FieldKind::Texts, Value::Array(values)) => {
-            let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
-            texts.join("\n")
+            texts.join(if kind == FieldKind::List { " " } else { "\n" })
         }
         (FieldKind::Map, Value::Object(values)) => {
             values.iter().fold(String::new(), |mut text, (name, value)| {
@@ -197,21 +193,16 @@ fn further(
     types: &[OfferedType],
     error: &DraftError,
 ) -> Markup {
-    let is_open = settings
-        .iter()
-        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
+    let is_used = |field| field == error.field || !draft.text(field).is_empty();
+    let is_open = settings.iter().any(|setting| is_used(setting.field));
+    let (long, short): (Vec<&Setting>, Vec<&Setting>) =
+        settings.iter().partition(|setting| example(setting.kind).is_some());
     html! {
         details open[is_open] {
             summary { (summary) }
             div.form {
-                div.row {
-                    @for setting in settings.iter().filter(|setting| example(setting.kind).is_none()) {
-                        (input(setting, draft, types, error))
-                    }
-                }
-                @for setting in settings.iter().filter(|setting| example(setting.kind).is_some()) {
-                    (input(setting, draft, types, error))
-                }
+                div.row { @for setting in short { (input(setting, draft, types, error)) } }
+                @for setting in long { (input(setting, draft, types, error)) }
             }
         }
     }
@@ -227,20 +218,11 @@ pub(super) fn inputs(
     let others: Vec<&Setting> = settings()
         .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
         .collect();
-    let of = |field: &str| Setting::of_field(field);
     html! {
-        div.row {
-            @for setting in FIRST[..ABOVE_SCRIPT].iter().filter_map(|field| of(field)) {
-                (input(setting, draft, types, error))
-            }
-        }
+        (row(&FIRST[..ABOVE_SCRIPT], draft, types, error))
         (script(draft, error))
         (files(error, files_hint))
-        div.row {
-            @for setting in FIRST[ABOVE_SCRIPT..].iter().filter_map(|field| of(field)) {
-                (input(setting, draft, types, error))
-            }
-        }
+        (row(&FIRST[ABOVE_SCRIPT..], draft, types, error))
         (further("More: waiting for others, keys, environment, keeping", &others, draft, types, error))
     }
 }
@@ -260,12 +242,18 @@ pub(in crate::web) fn periodic_inputs(
         settings().filter(is_own).filter(|setting| !ABOVE.contains(&setting.field)).collect();
     html! {
         (script(draft, error))
+        (row(&ABOVE, draft, types, error))
+        (further("More: who it is for, keys, environment, keeping", &others, draft, types, error))
+    }
+}
+
+fn row(fields: &[&str], draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
+    html! {
         div.row {
-            @for setting in ABOVE.iter().filter_map(|field| Setting::of_field(field)) {
+            @for setting in fields.iter().filter_map(|field| Setting::of_field(field)) {
                 (input(setting, draft, types, error))
             }
         }
-        (further("More: who it is for, keys, environment, keeping", &others, draft, types, error))
     }
 }
 
@@ -286,37 +274,34 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &Dra
     let (field, text) = (setting.field, draft.text(setting.field));
     let is_wrong = error.field == field;
     let id = format!("f-{field}");
-    let hint = format!("{id}-hint");
-    let described = if is_wrong { format!("why {hint}") } else { hint.clone() };
-    html! {
-        div.f-l {
-            @if setting.kind != FieldKind::Flag { label for=(id) { (label(setting)) } }
-            @match (field, setting.kind) {
-                ("script_type", _) => { (choice(&id, field, text, types, &described)) }
-                ("priority", _) => { (priority(&id, text, &described)) }
-                _ if !closed(setting).is_empty() => { (closed_choice(&id, setting, text, &described)) }
-                (_, FieldKind::Flag) => {
-                    label {
-                        input type="checkbox" #(id) name=(field) value=(ticked(setting))
-                            checked[text == ticked(setting) || text == "0"] aria-describedby=(described);
-                        " " (label(setting))
-                    }
+    let described = described(&id, is_wrong);
+    let invalid = is_wrong.then_some("true");
+    if setting.kind == FieldKind::Flag {
+        return html! {
+            div.f-l {
+                label {
+                    input type="checkbox" #(id) name=(field) value=(ticked(setting))
+                        checked[text == ticked(setting) || text == "0"] aria-describedby=(described);
+                    " " (label(setting))
                 }
-                (_, kind) if field != TAGS && example(kind).is_some() => {
-                    textarea #(id) name=(field) rows="3" placeholder=[example(kind)] spellcheck="false"
-                        aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
-                        autofocus[is_wrong] { "\n" (text) }
-                }
-                _ => {
-                    input #(id) name=(field) value=(text) placeholder=(placeholder(setting))
-                        autocomplete="off" inputmode=[(setting.kind == FieldKind::Number).then_some("numeric")]
-                        aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
-                        autofocus[is_wrong];
-                }
+                small id={ (id) "-hint" } { (hint_of(setting)) }
             }
-            small #(hint) { (hint_of(setting)) }
-        }
+        };
     }
+    let example = example(setting.kind).filter(|_| field != TAGS);
+    let input = html! {
+        @if let Some(options) = choices(setting, text, types) {
+            (select(&id, field, &described, &options))
+        } @else if example.is_some() {
+            textarea #(id) name=(field) rows="3" placeholder=[example] spellcheck="false" aria-invalid=[invalid]
+                aria-describedby=(described) autofocus[is_wrong] { "\n" (text) }
+        } @else {
+            input #(id) name=(field) value=(text) placeholder=(placeholder(setting)) autocomplete="off"
+                inputmode=[(setting.kind == FieldKind::Number).then_some("numeric")] aria-invalid=[invalid]
+                aria-describedby=(described) autofocus[is_wrong];
+        }
+    };
+    labelled(&id, &label(setting), &input, &html! { (hint_of(setting)) })
 }
 
 /// Returns the value of a flag whose box is ticked.
@@ -339,11 +324,7 @@ fn label(setting: &Setting) -> String {
     if !setting.negated.is_empty() && setting.kind == FieldKind::Flag {
         return setting.negated.split(':').next().unwrap_or_default().to_owned();
     }
-    let word = setting.word.replace('_', " ");
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
+    capitalized(&setting.word.replace('_', " "))
 }
 
 fn placeholder(setting: &Setting) -> &'static str {
@@ -435,7 +416,7 @@ mod tests {
         let all: Vec<(&'static str, &str)> =
             settings().map(|setting| (setting.field, hostile)).collect();
         let error = DraftError { field: "timeout".to_owned(), message: String::new() };
-        let types = [OfferedType { name: "osis".to_owned(), is_sandboxed: true }];
+        let types = [OfferedType { name: "osis".to_owned(), label: "osis".to_owned() }];
         let text = inputs(&draft(&all), &types, &error, "").into_string();
         assert!(!text.contains("<script>"), "{text}");
         assert_eq!(text.matches("aria-invalid").count(), 1, "{text}");

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use super::super::fields::Fields;
 use super::super::site::Site;
-use super::super::visitor::Visitor;
-use super::super::web_error::PageError;
+use super::super::visit::Visit;
+use super::super::web_error::{PageError, PageResult};
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::JobConfig;
 use crate::proto::job::{FileBody, FileName, JobFiles};
@@ -38,25 +38,23 @@ pub(in crate::web) struct SubmitForm {
 impl FromRequest<Site> for SubmitForm {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, site: &Site) -> Result<Self, PageError> {
+    async fn from_request(request: Request, site: &Site) -> PageResult<Self> {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("multipart/form-data")) {
             let fields = Fields::from_request(request, site).await?;
             return Ok(Self { fields, files: JobFiles::default(), refused: None });
         }
-        let visitor = request.extensions().get::<Visitor>().cloned();
-        let visitor = visitor.ok_or_else(PageError::unknown)?;
+        let visit = Visit::of(request.extensions())?;
         let parts = Multipart::from_request(request, site)
             .await
             .map_err(|error| PageError::wrong(error.body_text()))?;
-        FormReader::new(site, &visitor).read(parts).await
+        FormReader::new(&visit).read(parts).await
     }
 }
 
 /// A form that is being read.
 struct FormReader<'a> {
-    site: &'a Site,
-    visitor: &'a Visitor,
+    visit: &'a Visit,
     contents: Contents,
     /// The bytes of texts and of files in memory that may still come.
     text_room: u64,
@@ -67,11 +65,10 @@ struct FormReader<'a> {
 }
 
 impl<'a> FormReader<'a> {
-    fn new(site: &'a Site, visitor: &'a Visitor) -> Self {
-        let job = &site.config().job;
+    fn new(visit: &'a Visit) -> Self {
+        let job = &visit.site.config().job;
         Self {
-            site,
-            visitor,
+            visit,
             contents: Contents::of(job),
             text_room: text_bytes_max(job),
             file_room: job.files_size_max,
@@ -81,12 +78,12 @@ impl<'a> FormReader<'a> {
         }
     }
 
-    async fn read(mut self, mut parts: Multipart) -> Result<SubmitForm, PageError> {
+    async fn read(mut self, mut parts: Multipart) -> PageResult<SubmitForm> {
         while let Some(part) = parts.next_field().await.map_err(unreadable)? {
             let name = part.name().unwrap_or_default().to_owned();
             if [INPUTS, STDIN_FILE].contains(&name.as_str()) {
                 // Nobody else writes to the disk. The rest is read, as a browser shows no answer before its end.
-                if self.visitor.may(Scope::Submit) && self.check_forgery().is_ok() {
+                if self.visit.may(Scope::Submit) && self.check_forgery().is_ok() {
                     self.file(&name, part).await?;
                 } else {
                     skip(part).await?;
@@ -97,19 +94,22 @@ impl<'a> FormReader<'a> {
             }
         }
         self.check_forgery()?;
-        self.visitor.needs(Scope::Submit, "submit jobs")?;
+        self.visit.needs(Scope::Submit, "submit jobs")?;
         let Self { fields, files, refused, .. } = self;
         Ok(SubmitForm { fields: Fields::of(fields), files, refused })
     }
 
     /// Refuses a form without its token: it stands before all files.
-    fn check_forgery(&self) -> Result<(), PageError> {
+    fn check_forgery(&self) -> PageResult<()> {
         let token = self.fields.iter().find(|(name, _)| name == "csrf");
-        let is_forged = self.site.is_forged(self.visitor, token.map_or("", |(_, token)| token));
-        if is_forged { Err(PageError::forged()) } else { Ok(()) }
+        if self.visit.is_forged(token.map_or("", |(_, token)| token)) {
+            Err(PageError::forged())
+        } else {
+            Ok(())
+        }
     }
 
-    async fn text(&mut self, mut part: Field<'_>) -> Result<String, PageError> {
+    async fn text(&mut self, mut part: Field<'_>) -> PageResult<String> {
         let mut bytes = Vec::new();
         while let Some(piece) = part.chunk().await.map_err(unreadable)? {
             let left = self.text_room.checked_sub(piece.len() as u64);
@@ -122,7 +122,7 @@ impl<'a> FormReader<'a> {
 
     /// Takes a file, or notes why it cannot be taken. A field without a file has no name. A refused file, and all files
     /// after it, are not written to the disk.
-    async fn file(&mut self, field: &str, part: Field<'_>) -> Result<(), PageError> {
+    async fn file(&mut self, field: &str, part: Field<'_>) -> PageResult<()> {
         let given = part.file_name().unwrap_or_default().to_owned();
         let name = given.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         if name.is_empty() || self.refused.is_some() {
@@ -171,10 +171,7 @@ impl<'a> FormReader<'a> {
     }
 
     /// Streams a part to where contents are kept. All of it is read, also if it is not taken.
-    async fn taken(
-        &self,
-        mut part: Field<'_>,
-    ) -> Result<Result<FileBody, ArtifactError>, PageError> {
+    async fn taken(&self, mut part: Field<'_>) -> PageResult<Result<FileBody, ArtifactError>> {
         let (pieces, receiver) = mpsc::channel(PIECES_MAX);
         let (contents, room) = (self.contents.clone(), self.file_room);
         let taking = tokio::task::spawn_blocking(move || {
@@ -199,7 +196,7 @@ impl<'a> FormReader<'a> {
 }
 
 /// Reads a part and forgets it.
-async fn skip(mut part: Field<'_>) -> Result<(), PageError> {
+async fn skip(mut part: Field<'_>) -> PageResult<()> {
     while part.chunk().await.map_err(unreadable)?.is_some() {}
     Ok(())
 }

@@ -1,0 +1,68 @@
+//! Inputs of forms: choices, and fields with a label and a hint.
+
+use maud::{Markup, html};
+
+/// Returns the options of a choice, each with its value and its text.
+pub(in crate::web) fn options<'a>(
+    all: impl IntoIterator<Item = (&'a str, &'a str)>,
+    chosen: &str,
+) -> Markup {
+    html! {
+        @for (value, text) in all { option value=(value) selected[value == chosen] { (text) } }
+    }
+}
+
+/// Adds a value that the options lack, at a place among them.
+pub(in crate::web) fn with_value<'a>(
+    mut all: Vec<(&'a str, &'a str)>,
+    place: usize,
+    value: &'a str,
+) -> Vec<(&'a str, &'a str)> {
+    if !value.is_empty() && all.iter().all(|(of, _)| *of != value) {
+        all.insert(place, (value, value));
+    }
+    all
+}
+
+/// Returns a choice of a form.
+pub(in crate::web) fn select(id: &str, name: &str, described: &str, options: &Markup) -> Markup {
+    html! { select #(id) name=(name) aria-describedby=(described) { (options) } }
+}
+
+/// Returns a choice of a filter: the form is sent once another value is chosen.
+pub(in crate::web) fn filter_choice<'a>(
+    name: &str,
+    all: impl IntoIterator<Item = (&'a str, &'a str)>,
+    chosen: &str,
+) -> Markup {
+    html! { select name=(name) data-submit { (options(all, chosen)) } }
+}
+
+/// Returns the options of a choice whose values are their own texts, behind the one that chooses none of them.
+pub(in crate::web) fn or_any<'a>(
+    any: &'a str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    std::iter::once(("", any)).chain(names.into_iter().map(|name| (name, name)))
+}
+
+/// Returns an input with its label above and its hint below. The hint has the id of the input and `-hint`.
+pub(in crate::web) fn labelled(id: &str, label: &str, input: &Markup, hint: &Markup) -> Markup {
+    html! {
+        div.f-l {
+            label for=(id) { (label) }
+            (input)
+            small id={ (id) "-hint" } { (hint) }
+        }
+    }
+}
+
+/// Returns the ids of what describes an input: its hint, and before it the reason why it was refused.
+pub(in crate::web) fn described(id: &str, is_wrong: bool) -> String {
+    if is_wrong { format!("why {id}-hint") } else { format!("{id}-hint") }
+}
+
+/// Returns a text that was given; `None` if it is empty.
+pub(in crate::web) fn given(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,196 @@
+//! A visit: the site, and the visitor of one of its pages. It reads and changes by the methods of the API, and answers
+//! with pages.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{Extensions, StatusCode};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde_json::{Value, json};
+use tracing::info;
+
+use super::layout::{self, Nav, PageFrame, WebPage};
+use super::links::{SiteLinks, page_of};
+use super::parts::{Confirm, confirm};
+use super::site::{Site, TOAST_COOKIE_S};
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use super::web_error::{PageError, PageResult};
+use crate::proto::job::JobFiles;
+use crate::rpc::results::SubmittedId;
+use crate::rpc::{CallContext, MethodResult, RpcError, author};
+
+/// A visitor at the site.
+#[derive(Clone)]
+pub(super) struct Visit {
+    pub(super) site: Site,
+    visitor: Visitor,
+}
+
+impl Deref for Visit {
+    type Target = Visitor;
+
+    fn deref(&self) -> &Visitor {
+        &self.visitor
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> PageResult<Self> {
+        Self::of(&parts.extensions)
+    }
+}
+
+impl Visit {
+    pub(super) fn new(site: Site, visitor: Visitor) -> Self {
+        Self { site, visitor }
+    }
+
+    /// Returns the visit of a request: every page comes after the layer that finds out who visits.
+    ///
+    /// # Errors
+    /// [`PageError`] without that layer.
+    pub(super) fn of(request: &Extensions) -> PageResult<Self> {
+        request.get::<Self>().cloned().ok_or_else(PageError::unknown)
+    }
+
+    /// Returns the addresses of the pages.
+    pub(super) fn links(&self) -> &SiteLinks {
+        &self.site.links
+    }
+
+    /// Returns the state of the namespace as the visitor may see it. All visitors without bounds share it.
+    ///
+    /// # Errors
+    /// [`PageError`] with status 503 if Redis does not answer.
+    pub(super) async fn snapshot(&self) -> PageResult<Arc<SiteSnapshot>> {
+        let now = self.site.snapshots.get().await?;
+        Ok(if self.is_bound() { Arc::new(now.within(&self.caller)) } else { now })
+    }
+
+    /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
+        self.site.table.answer(self.context(), method, params).await?.typed()
+    }
+
+    /// Calls a method of the API: this is how a page changes something. A change is noted in the journal.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<(), RpcError> {
+        self.call_in(self.context(), method, params).await.map(drop)
+    }
+
+    /// Calls a method as [`Visit::call`] does, for its result.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn call_for<R: 'static>(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<R, RpcError> {
+        self.call_in(self.context(), method, params).await?.typed()
+    }
+
+    /// Submits a job with files that are kept already, and goes to its page.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn submit(&self, job: Value, files: JobFiles) -> Result<Response, RpcError> {
+        let context = CallContext { files: Arc::new(files), ..self.context() };
+        let answer = self.call_in(context, "job.submit", json!({ "job": job })).await?;
+        let SubmittedId { id, .. } = answer.typed()?;
+        Ok(self.done(&page_of("jobs", &id), "Submitted."))
+    }
+
+    async fn call_in(
+        &self,
+        context: CallContext,
+        method: &str,
+        params: Value,
+    ) -> Result<Box<dyn MethodResult>, RpcError> {
+        let (name, about) = (&self.caller.name, about(&params));
+        let result = self.site.table.answer(context, method, params).await;
+        match &result {
+            Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
+            Err(error) => {
+                info!(caller = %name, method, "{name} called {method}{about} on the page: {error}");
+            }
+        }
+        result
+    }
+
+    fn context(&self) -> CallContext {
+        CallContext {
+            client: self.site.client.clone().as_author(author(&self.caller, "page")),
+            address: self.site.address.clone(),
+            config: self.site.config(),
+            caller: self.caller.clone(),
+            begun: None,
+            files: Arc::default(),
+        }
+    }
+
+    /// Answers with a page.
+    pub(super) fn page(&self, now: &SiteSnapshot, page: &WebPage) -> Response {
+        self.framed(StatusCode::OK, Some(now), page)
+    }
+
+    /// Answers with a page of another status: a form that was refused.
+    pub(super) fn refused(&self, now: &SiteSnapshot, page: &WebPage) -> Response {
+        self.framed(StatusCode::UNPROCESSABLE_ENTITY, Some(now), page)
+    }
+
+    /// Answers with the question before something is destroyed.
+    ///
+    /// # Errors
+    /// [`PageError`] with status 503 if Redis does not answer.
+    pub(super) async fn question(&self, nav: Nav, question: &Confirm<'_>) -> PageResult {
+        let now = self.snapshot().await?;
+        let main = confirm(question, &self.forgery_field());
+        Ok(self.page(&now, &WebPage::still(question.title.as_str(), nav, main)))
+    }
+
+    /// Answers with a page that says why there is none.
+    pub(super) fn error_page(&self, error: &PageError) -> Response {
+        let last = self.site.snapshots.last().filter(|_| !self.is_bound());
+        let page = layout::error_page(error, self.links());
+        self.framed(error.status, last.as_deref(), &page)
+    }
+
+    fn framed(&self, status: StatusCode, now: Option<&SiteSnapshot>, page: &WebPage) -> Response {
+        let namespace = self.site.config().redis.namespace.to_string();
+        let frame = PageFrame { links: self.links(), visitor: self, now, namespace: &namespace };
+        (status, Html(layout::whole(&frame, page).into_string())).into_response()
+    }
+
+    /// Answers a form that changed something: goes to a page (`path` without the prefix), which reads the state again
+    /// and shows a sentence about what happened.
+    pub(super) fn done(&self, path: &str, toast: &str) -> Response {
+        self.site.snapshots.forget();
+        let mut response = Redirect::to(&self.links().to(path)).into_response();
+        self.site.set_cookie(&mut response, &self.site.toast_cookie, toast, TOAST_COOKIE_S);
+        response
+    }
+
+    /// Returns true if a form lacks the token against forgery of its visitor.
+    pub(super) fn is_forged(&self, given: &str) -> bool {
+        !self.site.sessions.is_of(&self.forgery_subject(), given)
+    }
+}
+
+/// Returns the name of the thing that a call is about, for the journal; never its script or environment.
+fn about(params: &Value) -> String {
+    let mut names = ["id", "queue", "actor", "name", "type"].into_iter();
+    let name = names.find_map(|of| params.get(of)?.as_str()).unwrap_or_default();
+    let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+    if name.is_empty() { name } else { format!(" of {name}") }
+}
