@@ -1530,7 +1530,8 @@ class TimesDocument(TypedDict):
     mean_s: Optional[float]
     """The mean, in seconds."""
     p95_s: Optional[float]
-    """The time below which 95 of 100 lie, in seconds, estimated from a histogram."""
+    """A time in seconds that at least 95 of 100 were not above. It is an upper bound, by the buckets of a histogram
+    and the sum of the times, and may be above the longest of them."""
 
 
 class _ToldActorsRequired(TypedDict):
@@ -1640,12 +1641,13 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_overdue', 'redis_replica', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
-not have. cron_overdue: A periodic job has not succeeded for twice its interval. redis_replica: Redis is a replica,
-which refuses writes. redis_old: Redis is too old. redis_unknown: Redis does not tell its state.
+not have. cron_unknown: A notification names a periodic job that does not exist. cron_overdue: A periodic job has
+not succeeded for twice its interval. redis_replica: Redis is a replica, which refuses writes. redis_refuses_writes:
+Redis refuses every write. redis_old: Redis is too old. redis_unknown: Redis does not tell its state.
 redis_cannot_append: Redis cannot write its append-only file. redis_cannot_save: Redis cannot write its snapshot.
 redis_forgets: Redis may lose accepted jobs. redis_named_alone: Redis is a node of a cluster that is named alone.
 redis_memory: Redis uses much of its memory. wrong_type: A key of the namespace is used by another program.
