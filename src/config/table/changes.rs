@@ -78,7 +78,7 @@ mod tests {
         supervisor.rhailib_circles = [{ circle = "main", type = "osis" }]
         job.events = true
         actor = { heartbeat = "6s", lease = "20s", sandbox = false }
-        trace = { endpoint = "http://127.0.0.1:4318", sample = 0.5 }
+        trace = { endpoint = "http://127.0.0.1:4318", sample = 0.5, headers_file = "/etc/hero/h" }
         amqp.prefetch = 10
         [api]
         listen = ["127.0.0.1:0"]
