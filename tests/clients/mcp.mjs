@@ -90,7 +90,7 @@ expect(greeted, greeted.text === 'hello ann 2' && !greeted.isError);
 const unknown = await call('call_greet', { who: 'ann', times: 'x' });
 expect(unknown, unknown.isError && unknown.text.includes('times: "x" is text: expected integer'));
 const greet = tools.find((tool) => tool.name === 'call_greet');
-expect(greet, greet.description.startsWith('Greets ') && greet.inputSchema.required[0] === 'who');
+expect(greet, greet.description.startsWith('Greets. ') && greet.inputSchema.required[0] === 'who');
 expect([...untried], untried.size === 0);
 
 // Progress comes while the script runs. A cancel stops its job.
